@@ -10,7 +10,7 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test fuzz lint bench nano nano-work nano-check clean
+.PHONY: demo run test test-other fuzz lint bench release lock nano nano-work nano-check clean
 
 demo: $(READY)
 	@for question in $(if $(QUESTION),"$(QUESTION)",$(DEMO)); do \
@@ -23,11 +23,24 @@ run: $(READY)
 
 # With LAGUNA_TUI_DEAD_BUFFERS=1 as on a processor whose own order of weights (AMX, repacked) crashes llama.cpp.
 # JOBS processes share the files of tests; the tests are the same in one (plain `pytest`). `pytest -m long` runs what takes
-# many minutes.
+# many minutes. A test that crashes its process ends the run: a process in its place would wait for ever.
 JOBS ?= 2
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0
+
+# The tests that depend most on Python's own library, on another Python: OTHER=python3.13. The whole suite on two versions
+# would take twice as long; the release's workflow does that.
+OTHER ?= python3.13
+OTHER_VENV := .venv-other
+VERSIONED := tests/engine/native tests/engine/gguf tests/engine/selfcheck tests/app/base tests/app/bench tests/app/cli \
+  tests/app/context tests/app/doctor tests/app/models tests/app/repo tests/app/setup_gpu tests/app/upgrade tests/tui/markdown \
+  tests/test_dependencies.py tests/test_release.py tests/test_shell_files.py
+
+test-other:
+	test -x $(OTHER_VENV)/bin/python || $(OTHER) -m venv $(OTHER_VENV)
+	$(OTHER_VENV)/bin/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
+	$(OTHER_VENV)/bin/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(VERSIONED)
 
 # The property tests alone, with examples that were never tried before.
 fuzz: $(READY)
@@ -38,6 +51,16 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# A release into dist/: sdist and wheel, checked and built twice, SBOM, notes, hashes, Homebrew and AUR files.
+release: $(READY)
+	$(BIN)/python packaging/release.py
+
+# The versions and hashes of all dependencies, for every system, by uv: packaging/pylock.toml.
+lock:
+	test -x .venv-lock/bin/uv || { $(PYTHON) -m venv .venv-lock && .venv-lock/bin/python -m pip install -q uv; }
+	.venv-lock/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --format pylock.toml --quiet \
+	  --default-index https://pypi.org/simple --custom-compile-command "make lock" -o packaging/pylock.toml
 
 bench: $(READY)
 	$(BIN)/python -m tests.bench
@@ -76,4 +99,4 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-nano build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OTHER_VENV) .venv-nano .venv-lock build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

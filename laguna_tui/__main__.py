@@ -3,9 +3,17 @@
 import signal
 import sys
 
+WINDOWS = (
+    "laguna-tui: it runs on Linux and macOS, not on Windows itself; install WSL (in PowerShell: wsl --install), and "
+    "install laguna-tui inside it\n"
+)
 
-def main() -> int:
+
+def main(platform: str = sys.platform) -> int:
     """Run the command line; returns the exit code."""
+    if platform == "win32":
+        sys.stderr.write(WINDOWS)
+        return 2
     try:
         from laguna_tui.cli import main as cli
 

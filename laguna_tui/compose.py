@@ -2,18 +2,23 @@
 
 import signal
 import sys
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
 from laguna_tui.base.exit_codes import ExitCode
-from laguna_tui.base.paths import rules_path, state_dir, too_wide_because
+from laguna_tui.base.paths import cache_dir, rules_path, state_dir, too_wide_because
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize
-from laguna_tui.headless.run import Format, run, within_time, write_failure
-from laguna_tui.headless.terminal_approver import terminal_approver
 from laguna_tui.session.local import LocalSession
+
+if TYPE_CHECKING:
+    from laguna_tui.base.app_report import AppReport
+    from laguna_tui.headless.run import Format
 
 # How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
 # time of a whole token: with a busy screen, decoding was measured at a fifth of its speed.
@@ -34,6 +39,8 @@ class AskOptions:
         allow, deny: rules for this question only.
         timeout_s: the turn is stopped after so many seconds; None for no limit.
         piped: text that came with the question, through a pipe; empty for none.
+        resume: the kept session to go on with; empty keeps nothing.
+        given: names of the settings that come before those of the session.
     """
 
     stats: bool = False
@@ -42,13 +49,18 @@ class AskOptions:
     deny: tuple[str, ...] = ()
     timeout_s: float | None = None
     piped: str = ""
+    resume: str = ""
+    given: frozenset[str] = frozenset()
 
 
 _PLAIN = AskOptions()
 
 
-def run_ask(settings: Settings, folder: Path, question: str, form: Format, options: AskOptions = _PLAIN) -> ExitCode:
+def run_ask(settings: Settings, folder: Path, question: str, form: "Format", options: AskOptions = _PLAIN) -> ExitCode:
     """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
+    from laguna_tui.headless.run import run, within_time, write_failure
+    from laguna_tui.headless.terminal_approver import terminal_approver
+
     session = LocalSession.prepare(
         settings,
         folder,
@@ -57,7 +69,10 @@ def run_ask(settings: Settings, folder: Path, question: str, form: Format, optio
         rules=rules_path(),
         allow=options.allow,
         deny=options.deny,
-        undoable=False,
+        undoable=bool(options.resume),
+        cache=cache_dir(),
+        resume=options.resume,
+        given=options.given,
     )
     approver = terminal_approver()
     if approver is not None:
@@ -67,7 +82,8 @@ def run_ask(settings: Settings, folder: Path, question: str, form: Format, optio
     except EngineError as error:
         write_failure(form, session.title, error)
         return _complain(error, ExitCode.MODEL)
-    for warning in (*session.slot.given_up, *session.permissions.notes):
+    resumed = info.resumed.notices if info.resumed is not None else ()
+    for warning in (*session.slot.given_up, *session.permissions.notes, *resumed):
         sys.stderr.write(f"laguna-tui: {sanitize(warning)}\n")
     _stop_gently(session)
     try:
@@ -93,15 +109,31 @@ def _with_piped(session: LocalSession, question: str, piped: str) -> str:
     return f"{question}\n\n{piece.whole}" if session.tell(piece) else question
 
 
-def run_tui(settings: Settings, folder: Path, *, named: bool, question: str = "") -> int:
+def run_tui(
+    settings: Settings,
+    folder: Path,
+    *,
+    named: bool,
+    question: str = "",
+    resume: str | None = None,
+    given: Collection[str] = (),
+    report: "AppReport | None" = None,
+) -> int:
     """Run the TUI until the user leaves; returns the exit code. UserError for settings that name no model.
 
     Args:
+        settings: the user's.
+        folder: what is asked about.
         named: the user chose the folder, so that all of it may be read, whatever it is.
         question: the first message; empty for none.
+        resume: the kept session to go on with, empty to let the user choose one first; None for a new one.
+        given: names of the settings that come before those of that session.
+        report: what the parent process reads; None without one.
     """
     holds_more = "" if named else too_wide_because(folder)
-    session = LocalSession.prepare(settings, folder, state_dir(), holds_more=holds_more, rules=rules_path())
+    session = LocalSession.prepare(
+        settings, folder, state_dir(), holds_more=holds_more, rules=rules_path(), cache=cache_dir(), given=given
+    )
     from laguna_tui.models.model_setup import ModelSetup
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings
@@ -109,12 +141,20 @@ def run_tui(settings: Settings, folder: Path, *, named: bool, question: str = ""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    options = TuiSettings(state_dir(), settings.theme, marker, settings.notify)
-    app = LagunaApp(session, options, ModelSetup(settings), question)
+    options = TuiSettings(state_dir(), settings.theme, marker, settings.notify, partial(_pruned, settings))
+    app = LagunaApp(session, options, ModelSetup(settings), question, report, resume=resume)
     try:
         return app.run_to_the_end()
     finally:
-        session.close()
+        session.close(app.ended_by)
+
+
+def _pruned(settings: Settings) -> Sequence[str]:
+    """Delete old sessions where the settings say so; returns sentences about it."""
+    from laguna_tui.journal.session_retention import Retention, prune
+    from laguna_tui.journal.session_store import SessionStore
+
+    return prune(SessionStore(state_dir(), cache_dir()), Retention.of(settings))
 
 
 def _stop_gently(session: LocalSession) -> None:

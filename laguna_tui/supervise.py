@@ -1,7 +1,8 @@
-"""The tiny parent of the TUI: whatever ends the child, the terminal is given back as it was.
+"""The tiny parent of the TUI: whatever ends the child, the terminal is given back, and the session can go on.
 
 llama.cpp runs in the app's process, so a segmentation fault or an out-of-memory kill takes the app with it, and
-no handler inside can restore the terminal. The parent forks before anything heavy is imported, waits, and cleans up.
+no handler inside can restore the terminal. The parent forks before anything heavy is imported, waits, cleans up, and
+offers to start the app again with the session that it was in.
 
 Both are one job for the shell: a signal that is sent to the parent goes to the child, which has the terminal; the
 parent stops when the child stops; the child ends when the parent does, and restores the terminal itself then.
@@ -9,13 +10,20 @@ parent stops when the child stops; the child ends when the parent does, and rest
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from laguna_tui.base.app_report import AppReport, Start, Told
+from laguna_tui.base.process_end import AGAIN, memory_is_short, oom_kills, reason, signal_name
+
+if TYPE_CHECKING:
+    from laguna_tui.base.terminal import SingleKeys
 
 PATIENCE_S = 20.0
 """After it was asked to end. Closing a large model and its index takes seconds; a hung screen takes for ever."""
@@ -36,13 +44,19 @@ _NOT_PASSED_ON = {
 }
 
 
-def run_supervised(app: Callable[[], int]) -> int:
+App = Callable[[Start, AppReport], int]
+"""Runs the app as it is to be started, with what it tells its parent by; returns the exit code."""
+
+
+def run_supervised(app: App) -> int:
     """Run `app` in a forked child and return its exit code (128 + n after signal n).
 
-    Without a terminal, or where fork does not exist, `app` runs in this process.
+    When it ends unexpectedly in a session that is kept, one key starts it again with that session. Without a terminal,
+    or where fork does not exist, `app` runs in this process.
     """
+    report = AppReport()
     if not hasattr(os, "fork") or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return app()
+        return app(Start(), report)
     from laguna_tui.base.terminal import terminal, wait_for_foreground
 
     wait_for_foreground()
@@ -50,33 +64,90 @@ def run_supervised(app: Callable[[], int]) -> int:
     # All are waited for, none is handled: a crash of the parent itself still ends it, a SEGV that was sent does not.
     watched = signal.valid_signals() - _NOT_PASSED_ON
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    start, crashes = Start(), 0
+    while True:
+        ended = _run_once(app, start, report, watched, before)
+        told = report.told
+        report.clear()
+        if told.next is not None and ended.exited and not ended.asked:
+            start = told.next
+            report.keeps(start.session, "")
+            continue
+        crashed = ended.crashed or told.failed
+        if not crashed or ended.asked or not told.session:
+            return _say(ended, advise=True)
+        code = _say(ended, advise=False)
+        crashes = 1 if told.turns else crashes + 1
+        left = _ask_to_resume(told, watched) if crashes < _CRASHES else _refuse(told)
+        if left is not None:
+            return left or code
+        start = Start(told.session, start.folder, crashed=True)
+        # It may end before it can say so itself.
+        report.keeps(told.session, told.title)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """How the app ended.
+
+    Attributes:
+        status: as `waitpid` gives it.
+        asked: the signal that asked it to end, 0 for none.
+        overdue: it did not end on that and was killed.
+        out_of_memory: memory ran out at that time.
+    """
+
+    status: int
+    asked: int
+    overdue: bool
+    out_of_memory: bool
+
+    @property
+    def exited(self) -> bool:
+        return os.WIFEXITED(self.status)
+
+    @property
+    def crashed(self) -> bool:
+        return not self.exited and os.WTERMSIG(self.status) not in _ENDING
+
+    @property
+    def code(self) -> int:
+        return os.WEXITSTATUS(self.status) if self.exited else 128 + os.WTERMSIG(self.status)
+
+
+def _run_once(app: App, start: Start, report: AppReport, watched: Set[int], before: Iterable[int]) -> _Ended:
+    from laguna_tui.base.terminal import terminal
+
     lifeline, held = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
         os.close(held)
-        _run_child(app, parent, lifeline, before)
+        _run_child(lambda: app(start, report), parent, lifeline, before)
     os.close(lifeline)
-    killed_before = _oom_kills()
+    killed_before = oom_kills()
     supervisor = _Supervisor(child, watched)
-    status = supervisor.wait()
+    try:
+        status = supervisor.wait()
+    finally:
+        os.close(held)
     terminal.restore()
-    short = _oom_kills() > killed_before or _memory_pressure() > _SHORT_PERCENT
-    return _report(status, overdue=supervisor.overdue, out_of_memory=short)
+    short = oom_kills() > killed_before or memory_is_short()
+    return _Ended(status, supervisor.asked, supervisor.overdue, short)
 
 
 class _Supervisor:
     """Waits for the child, and stops and goes on with it.
 
     Attributes:
-        overdue: the signal that the child did not end on, so that it was killed; else None.
+        asked: the signal that asked the child to end; 0 for none.
+        overdue: whether the child did not end on that, so that it was killed.
     """
 
-    def __init__(self, child: int, watched: Iterable[int]) -> None:
-        self.overdue: int | None = None
-        self._child = child
-        self._watched = set(watched)
-        self._asked: int | None = None
+    def __init__(self, child: int, watched: Set[int]) -> None:
+        self.asked = 0
+        self.overdue = False
+        self._child, self._watched = child, watched
 
     def wait(self) -> int:
         """The child's wait status, once it has ended."""
@@ -88,16 +159,17 @@ class _Supervisor:
             if number == signal.SIGCHLD:
                 status = self._changed()
                 if status is not None:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
                     return status
-            elif number == signal.SIGALRM and self._asked is not None:
-                self.overdue = self._asked
+            elif number == signal.SIGALRM and self.asked:
+                self.overdue = True
                 self._send(signal.SIGKILL)
             else:
                 self._send(number)
 
     def _send(self, number: int) -> None:
-        if number in _ENDING and self._asked is None and signal.getsignal(number) is not signal.SIG_IGN:
-            self._asked = number
+        if number in _ENDING and not self.asked and signal.getsignal(number) is not signal.SIG_IGN:
+            self.asked = number
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
         # It is not waited for yet, so the number is still its own.
         os.kill(self._child, number)
@@ -110,19 +182,21 @@ class _Supervisor:
                 return None
             if not os.WIFSTOPPED(status):
                 return status
-            self._stop()
+            _stop()
 
-    def _stop(self) -> None:
-        from laguna_tui.base.terminal import terminal
 
-        # Does nothing if the child has done it; one that was stopped by SIGSTOP could not.
-        terminal.restore()
-        # The default action: where no shell could continue us, it does nothing. Sent before it is let through, it is
-        # one with a stop that waits already.
-        os.kill(os.getpid(), signal.SIGTSTP)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
-        terminal.remember_again()
+def _stop() -> None:
+    """Stop this process on a terminal that is as it was, until a shell continues it."""
+    from laguna_tui.base.terminal import terminal
+
+    # Does nothing if the child has done it; one that was stopped by SIGSTOP could not.
+    terminal.restore()
+    # The default action: where no shell could continue us, it does nothing. Sent before it is let through, it is
+    # one with a stop that waits already.
+    os.kill(os.getpid(), signal.SIGTSTP)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
+    terminal.remember_again()
 
 
 def _run_child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterable[int]) -> NoReturn:
@@ -156,6 +230,9 @@ def _child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterable[in
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: _end(number, parent))
+    # The parent's, where it has waited before.
+    for number in (signal.SIGCHLD, signal.SIGCONT):
+        signal.signal(number, signal.SIG_DFL)
     signal_on_parent_death(signal.SIGTERM)
     # Also where the kernel does not tell, or has told a screen that hangs. Begun while signals are blocked, because one
     # that interrupted this thread would not wake the main one.
@@ -185,66 +262,93 @@ def _end_with_parent(parent: int, lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-_SHORT_PERCENT = 10.0
-"""Of the last ten seconds, how much something waited for memory; a machine that has enough waits for 0."""
-
-_ADVICE: dict[int, str] = {
-    signal.SIGKILL: "it was killed from outside; start it again",
-    signal.SIGSEGV: "llama.cpp crashed; to see whether the installed build works here: laguna-tui doctor",
-    signal.SIGILL: "llama.cpp was built for another processor; to see which build suits this one: laguna-tui doctor",
-    signal.SIGBUS: "a file that was open could not be read on, often the model's; check it: laguna-tui models verify",
-    signal.SIGFPE: "llama.cpp divided by zero, often because of a damaged model; check it: laguna-tui models verify",
-    signal.SIGABRT: "llama.cpp gave up; to see whether the installed build works here: laguna-tui doctor",
-}
-_OUT_OF_MEMORY = "the system ran out of memory; start it with a smaller --context"
-
-
-def _report(status: int, *, overdue: int | None, out_of_memory: bool) -> int:
-    """Say why it ended, unless it was asked to; the exit code."""
-    if os.WIFEXITED(status):
-        return os.WEXITSTATUS(status)
-    number = os.WTERMSIG(status)
-    if overdue is not None:
-        why = f"it did not end within {PATIENCE_S:.0f} s of {_name(overdue)}, so it was killed; start it again"
-    elif out_of_memory:
-        why = _OUT_OF_MEMORY
-    else:
-        why = _ADVICE.get(number, "it was sent this signal from outside; start it again")
-    if number not in _ENDING:
-        sys.stderr.write(f"laguna-tui: ended by {_name(number)}: {why}\n")
-    return 128 + number
+_CRASHES = 2
+"""Unexpected ends in a row, none with a complete answer before it, after which the app is not started again."""
+_DEAF_S = 0.7
+"""For so long after the question keys are ignored: whoever was typing when the app ended types on."""
+_POLL_S = 0.05
+_RESUMING, _LEAVING = (b"\r", b"\n", b"r", b"R"), (b"q", b"Q", b"\x1b", b"\x04")
+_QUESTION = "Enter goes on with {title}, q leaves.\n"
+_KEPT = "What was said so far is kept.\n"
+_LEAST_TITLE = 12
+_TWICE = "laguna-tui: it ended twice without a complete answer in between, so it is not started again.\n"
+_LATER = "To go on later: laguna-tui --resume {session}\n"
 
 
-def _name(number: int) -> str:
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+def _ask_to_resume(told: Told, watched: Set[int]) -> int | None:
+    """Ask whether the session shall go on. None if so; else the exit code, 0 for that of the app."""
+    from laguna_tui.base.terminal import single_keys
+    from laguna_tui.base.text import sanitize_line
+
+    title = sanitize_line(told.title).strip()
+    # One row, where the terminal has room for it.
+    room = max(_LEAST_TITLE, shutil.get_terminal_size().columns - len(_QUESTION))
+    title = title if len(title) <= room else f"{title[: room - 1]}…"
+    question = _QUESTION.format(title=f"“{title}”" if title else "the session")
+    code: int | None = 0
+    with single_keys() as keys:
+        while keys.ours:
+            sys.stderr.write(_KEPT + question)
+            code = _wait_for_answer(keys, watched)
+            if code != signal.SIGTSTP:
+                break
+            code = 0
+            with keys.away():
+                _stop()
+    if code is not None:
+        sys.stderr.write(_LATER.format(session=told.session))
+    return code
 
 
-def _oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory: in our control group, else on this machine."""
-    for line in _lines("/proc/self/cgroup"):
-        number, controllers, path = line.split(":", 2)
-        if number == "0":
-            file = f"/sys/fs/cgroup{path}/memory.events"
-        elif "memory" in controllers.split(","):
-            file = f"/sys/fs/cgroup/memory{path}/memory.oom_control"
-        else:
+def _wait_for_answer(keys: "SingleKeys", watched: Set[int]) -> int | None:
+    """None: go on. 0: leave. SIGTSTP: stop, then ask again. Else the exit code after a signal."""
+    deaf_until = time.monotonic() + _DEAF_S
+    while True:
+        number = _received(watched)
+        if number == signal.SIGINT:
+            return 0
+        if number:
+            return number if number == signal.SIGTSTP else 128 + number
+        key = keys.read(_POLL_S)
+        if key is None:
+            # The terminal is gone.
+            return 128 + signal.SIGHUP
+        if time.monotonic() < deaf_until:
             continue
-        for name, _, count in (each.partition(" ") for each in _lines(file)):
-            if name == "oom_kill":
-                return int(count)
-    return next((int(line.split()[1]) for line in _lines("/proc/vmstat") if line.startswith("oom_kill ")), 0)
+        if key in _RESUMING:
+            return None
+        if key in _LEAVING:
+            return 0
 
 
-def _memory_pressure() -> float:
-    """Percent of the last ten seconds in which something waited for memory; 0 where the kernel does not measure it."""
-    for line in _lines("/proc/pressure/memory"):
-        if line.startswith("some avg10="):
-            return float(line.split()[1].partition("=")[2])
-    return 0.0
+def _received(watched: Set[int]) -> int:
+    """A signal that waits and asks for something; 0 for none."""
+    for number in map(int, signal.sigpending() & watched):
+        signal.sigwait({number})
+        if number not in (signal.SIGCHLD, signal.SIGCONT) and signal.getsignal(number) is not signal.SIG_IGN:
+            return number
+    return 0
 
 
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text().splitlines()
-    except OSError:
-        return []
+def _refuse(told: Told) -> int:
+    sys.stderr.write(_TWICE + _LATER.format(session=told.session))
+    return 0
+
+
+def _say(ended: _Ended, *, advise: bool) -> int:
+    """Say why it ended, unless it was asked to; the exit code.
+
+    advise: also to start it again, which a question does better.
+    """
+    if ended.exited or ended.code - 128 in _ENDING:
+        return ended.code
+    number = os.WTERMSIG(ended.status)
+    if ended.overdue:
+        what = f"it did not end within {PATIENCE_S:.0f} s of {signal_name(ended.asked)}, so it was killed"
+        advice = AGAIN
+    else:
+        what, advice = reason(number, out_of_memory=ended.out_of_memory)
+    if advise or advice != AGAIN:
+        what = f"{what}; {advice}"
+    sys.stderr.write(f"laguna-tui: ended by {signal_name(number)}: {what}\n")
+    return ended.code

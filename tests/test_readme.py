@@ -54,6 +54,13 @@ def test_the_tools_are_those_that_are_declared():
     assert text == script(TOP / "packaging/readme_tools.py").updated(text), "run: python packaging/readme_tools.py"
 
 
+def test_the_commands_for_sessions_are_those_of_the_command_line():
+    text = README.read_text(encoding="utf-8")
+    assert text == script(TOP / "packaging/readme_sessions.py").updated(text), (
+        "run: python packaging/readme_sessions.py"
+    )
+
+
 def test_the_events_and_the_exit_codes_are_those_of_the_code():
     text = README.read_text(encoding="utf-8")
     assert text == script(TOP / "packaging/readme_events.py").updated(text), "run: python packaging/readme_events.py"
@@ -77,9 +84,11 @@ def test_every_flag_in_the_readme_exists(capsys):
         "index",
         "fit",
         "doctor",
+        "selfcheck",
         "trust",
         "compress",
         "permissions",
+        *(f"sessions {name}" for name in ("list", "fork", "delete", "export", "prune")),
     )
     for command in commands:
         try:

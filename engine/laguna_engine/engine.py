@@ -7,6 +7,7 @@ makes llama.cpp abort loses its engine, not the process: waiting calls raise Nat
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Self
 
 from laguna_engine.config import GREEDY, Drafting, EngineInfo, EngineOptions, Request, Sampling, checked_tokens
@@ -17,6 +18,8 @@ from laguna_engine.llama.vocab import Vocab
 from laguna_engine.loader import LoadedModel, Loader
 from laguna_engine.parity import Divergence, Replay, replay
 from laguna_engine.sequence import Preview
+from laguna_engine.snapshot.saver import Saved
+from laguna_engine.snapshot.snapshots import EngineSnapshots, Restorable, Restored
 from laguna_engine.stream import AsyncEventStream, Channel, EventStream
 from laguna_engine.worker import EngineWorker
 
@@ -67,7 +70,19 @@ class RequestGate:
             self.cancel()
 
 
-__all__ = ["Divergence", "Drafting", "Engine", "EngineInfo", "EngineOptions", "Preview", "Replay", "Request"]
+__all__ = [
+    "Divergence",
+    "Drafting",
+    "Engine",
+    "EngineInfo",
+    "EngineOptions",
+    "Preview",
+    "Replay",
+    "Request",
+    "Restorable",
+    "Restored",
+    "Saved",
+]
 
 
 class Engine:
@@ -88,6 +103,7 @@ class Engine:
         self._sequence = opened.sequence
         self._speculator = opened.speculator
         self._gate = RequestGate()
+        self._snapshots = EngineSnapshots(opened.sequence, opened.speculator, opened.info, thread.call)
         # Also runs at exit: freeing a model under a thread that still computes would crash the interpreter's end.
         self._finalizer = weakref.finalize(self, _shut_down, self._gate, thread, opened)
 
@@ -157,6 +173,41 @@ class Engine:
         """
         request = Request(prompt, sampling, thinking_budget=thinking_budget, no_repeat=no_repeat)
         return replay(self.generate, self._margin, request, answer, progress or (lambda _: None), rounds)
+
+    def snapshot(self, folder: Path, *, last: bool = False) -> Saved:
+        """Write what was appended to the cache since its last snapshot into `folder`, which is made if need be.
+
+        Call it from a thread of its own, right after a generation: it copies on the engine thread only between
+        requests, 8 MB at a time (and once the sliding window and the drafter's part), and writes on the calling one. It
+        writes nothing when nothing is new, or when over the session more than twice the final state would be written.
+
+        Args:
+            folder: this conversation's alone.
+            last: the engine is closed next, so the reserve for that may be used.
+
+        Raises:
+            SnapshotError: nothing was written; `problem` says why.
+            EngineClosed: the engine was closed meanwhile.
+        """
+        self._gate.require_open()
+        return self._snapshots.save(folder, last=last)
+
+    def restore(self, folder: Path, tokens: Sequence[int]) -> Restored:
+        """Restore as much of the prompt `tokens` into the cache as the snapshots in `folder` have.
+
+        What is cached already is kept if it is as much. Files that cannot be used are refused before llama.cpp sees
+        them, and named in the result; whatever happens, the next request gives the right answer.
+
+        Raises:
+            RequestError: a generation is running.
+        """
+        self._gate.require_free()
+        return self._snapshots.restore(folder, checked_tokens(tokens, self.vocab.size))
+
+    def restorable(self, folder: Path, tokens: Sequence[int]) -> Restorable | None:
+        """What `restore` would do, from the files' headers alone; None if nothing. Any thread; waits for no request."""
+        self._gate.require_open()
+        return self._snapshots.restorable(folder, checked_tokens(tokens, self.vocab.size))
 
     def economy(self) -> dict[str, object]:
         """Learned costs and acceptance of drafts, JSON-serialisable; for `EngineOptions.economy` of a later session."""

@@ -4,6 +4,8 @@ All derive from `EngineError`. Messages are sentences for the user that end in w
 chained or quoted.
 """
 
+from enum import StrEnum
+
 
 class EngineError(Exception):
     """Base of all errors the engine raises on purpose."""
@@ -55,3 +57,45 @@ class EngineClosed(EngineError):
 
 class Stopped(EngineError):
     """The caller cancelled the operation; partial results are discarded."""
+
+
+class SnapshotProblem(StrEnum):
+    """Why a snapshot is not used, or not written.
+
+    Attributes:
+        DAMAGED: torn, cut, changed or renamed, or a file that it builds on is.
+        VERSION: written by another version of this program.
+        MODEL: of another model file, vocabulary or template.
+        BUILD: of another build of llama.cpp.
+        CACHE: of another type or layout of the KV cache.
+        MODE: strict speculation needs one that was written by it.
+        SIZE: longer than the context.
+        DISK: the disk is full, or the folder cannot be written.
+        UNKNOWN_STATE: this model's cache is laid out in a way that is not known.
+        CHANGED: the conversation changed while it was written.
+        REFUSED: llama.cpp refused it.
+    """
+
+    DAMAGED = "damaged"
+    VERSION = "version"
+    MODEL = "model"
+    BUILD = "build"
+    CACHE = "cache"
+    MODE = "mode"
+    SIZE = "size"
+    DISK = "disk"
+    UNKNOWN_STATE = "unknown state"
+    CHANGED = "changed"
+    REFUSED = "refused"
+
+
+class SnapshotError(EngineError):
+    """A snapshot cannot be used or written; the conversation goes on without it.
+
+    Attributes:
+        problem: why.
+    """
+
+    def __init__(self, problem: SnapshotProblem, message: str) -> None:
+        super().__init__(message)
+        self.problem = problem

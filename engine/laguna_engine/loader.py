@@ -70,13 +70,12 @@ class Loader:
         )
         assembly = self._assembly = SpeculatorFactory(model, self._options)
         assembly.check()
-        capacity, warnings = _usable_context(model.header, self._options.n_ctx)
+        capacity, warnings = usable_context(model.header, self._options.n_ctx)
         warnings = [*model.warnings, *warnings]
         self._tell("context", 0.0)
-        on_cpu = self._options.gpu_layers == 0 or not Device.gpus()
-        if strict and not on_cpu:
+        if strict and not _on_cpu(self._options):
             warnings.append(STRICT_ON_GPU)
-        context = self._context = assembly.context(_context_options(self._options, capacity, on_cpu=on_cpu))
+        context = self._context = assembly.context(context_options(self._options, capacity))
         if not gives_numbers(context, model.vocab.size):
             raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
@@ -104,7 +103,7 @@ class Loader:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """The sequence of an open target, who drafts for it, what to say about it, and how to free it all."""
+    """The sequence of an open target, its drafters, what to say about it, and how to free it all."""
 
     sequence: TokenSequence
     speculator: NullSpeculator
@@ -112,7 +111,7 @@ class LoadedModel:
     close: Callable[[], None]
 
 
-def _usable_context(header: Header, asked: int) -> tuple[int, list[str]]:
+def usable_context(header: Header, asked: int) -> tuple[int, list[str]]:
     """How many of the tokens `asked` for (0: all) the model can use, and what the user should know about that."""
     limit, warnings = safe_context(header), header_warnings(header)
     if asked > limit:
@@ -139,8 +138,13 @@ def _checkpoints(model: Model, options: EngineOptions, warnings: list[str]) -> C
     return Checkpoints(options.checkpoints, options.checkpoint_bytes)
 
 
-def _context_options(options: EngineOptions, capacity: int, *, on_cpu: bool) -> ContextOptions:
-    fixed = on_cpu and options.speculation is Speculation.STRICT
+def _on_cpu(options: EngineOptions) -> bool:
+    return options.gpu_layers == 0 or not Device.gpus()
+
+
+def context_options(options: EngineOptions, capacity: int) -> ContextOptions:
+    """The context of a target with `capacity` tokens."""
+    fixed = _on_cpu(options) and options.speculation is Speculation.STRICT
     widest = fixed_rows(device.kind for device in Device.all()) if fixed else options.n_ubatch
     return ContextOptions(
         n_ctx=capacity,
@@ -205,7 +209,7 @@ class SpeculatorFactory:
         """A context that can be tapped, if it is to be and can be."""
         if self.options.speculation is Speculation.OFF:
             return Context(self.model, options)
-        taps = Taps(*self._tap_arguments(options))
+        taps = self.taps(options)
         try:
             context = Context(self.model, options, taps)
         except (ContextError, GraphError) as error:
@@ -217,6 +221,10 @@ class SpeculatorFactory:
             return context
         context.close()
         return self._without_hook(options, "its taps are not what they should be")
+
+    def taps(self, options: ContextOptions) -> Taps:
+        """Taps for a context of these options; call `check` first."""
+        return Taps(*self._tap_arguments(options))
 
     def speculator(self, sequence: TokenSequence) -> NullSpeculator:
         """Who drafts for `sequence`, whose context was made here."""

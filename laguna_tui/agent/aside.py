@@ -18,16 +18,21 @@ def written_aside(
     limit: int,
     cancelled: Callable[[], bool],
 ) -> Generator[AgentEvent, None, str]:
-    """Have the model write something behind all that was said; returns it, empty where there is no room for it.
+    """Have the model write something behind all that was said.
 
     Args:
         instruction: what it is asked; it is not added to the conversation.
         limit: tokens of the answer.
         cancelled: ends the writing.
 
+    Returns:
+        What it wrote; empty where there is no room for it, or the model writes nothing of the kind.
+
     Raises:
         EngineError: while iterating, when the engine fails.
     """
+    if not conversation.profile.writes_asides:
+        return ""
     tokens, parser = conversation.summary_prompt(instruction)
     if len(tokens) + limit > engine.n_ctx:
         return ""

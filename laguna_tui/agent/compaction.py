@@ -1,9 +1,9 @@
 """Compaction: room is made in a conversation before its context is full, so that no chat ends because it is long.
 
 First old results of tools and old files are shortened, which the user can take back block by block. If that frees too
-little, a summary that the model writes replaces the oldest messages. Both change what stands early in the prompt, so
+little, a summary that the model writes replaces the oldest messages. Both change what is early in the prompt, so
 that all behind it is computed again: one compaction frees much, so that the next one is far away. A model that cannot
-write a summary costs nothing but the summary: what the app itself knows stands in its place.
+write a summary costs nothing but the summary: what the app itself knows takes its place.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -22,7 +22,7 @@ from laguna_tui.context.blocks import Attachment, Place
 
 # What is left afterwards of what there was, and of the context behind a summary: at least 30 % is freed.
 _KEPT_SHARE, _GOAL_SHARE = 0.7, 1 / 2
-# Of the newest messages, so much of the context stays as it is.
+# Of the newest messages, so much of the context stays as it is; where the user asks, so much of the conversation.
 _TAIL_SHARE = 1 / 4
 # Files that are being edited stay whole in so much of the context.
 _FILES_SHARE = 1 / 4
@@ -65,6 +65,7 @@ class Compaction:
     ) -> None:
         self._engine, self._conversation, self._options = engine, conversation, options
         self._sources, self._cancelled = sources, cancelled
+        self._tail = self._share(_TAIL_SHARE)
 
     @property
     def reserve(self) -> int:
@@ -81,18 +82,24 @@ class Compaction:
         Args:
             guidance: what the user wants kept in mind; mostly empty.
             more: tokens that are about to be added.
-            asked: whether the user asked for it, who is told also that nothing can be left out.
+            asked: whether the user asked for it, who wants room although the context is far from full, and is told
+                also that nothing can be left out.
 
         Raises:
             EngineError: while iterating, when the engine fails; the conversation is whole.
         """
         conversation = self._conversation
         before = len(conversation.tokens)
+        if asked:
+            said = before - conversation.transcript.blocks[0].end
+            self._tail = min(self._tail, int(said * _TAIL_SHARE))
         kept = int(before * _KEPT_SHARE)
         goal = max(0, min(self._share(_GOAL_SHARE), kept) - more)
         shortened = 0 if guidance else self._shorten(before - min(kept, self._engine.n_ctx - self.reserve - more))
         replaced, summary = 0, ""
-        if not shortened and self._replaceable(self._oldest(self._share(_TAIL_SHARE))) >= self._summary_tokens:
+        # A model that forgets old turns was never told what a summary is.
+        summarises = not shortened and conversation.profile.turns is None
+        if summarises and self._replaceable(self._oldest(self._tail)) >= self._summary_tokens:
             yield Compacting(before, self._engine.n_ctx)
             replaced, summary = yield from self._replace(guidance, goal)
         if self._cancelled() or not (asked or shortened or replaced):
@@ -149,7 +156,7 @@ class Compaction:
         """The numbers of the newest results that fit into the part that stays, at least one."""
         results = [piece for piece in reversed(pieces) if piece.block.role is Role.TOOL]
         sizes = accumulate(piece.block.end - piece.block.start for piece in results)
-        fitting = sum(size <= self._share(_TAIL_SHARE) for size in sizes)
+        fitting = sum(size <= self._tail for size in sizes)
         return [piece.number for piece in results[: max(1, fitting)]]
 
     def _changed_files(self) -> list[str]:
@@ -162,8 +169,9 @@ class Compaction:
     # -- a summary
 
     def _replace(self, guidance: str, goal: int) -> Generator[AgentEvent, None, tuple[int, str]]:
-        """Replace the oldest messages by a summary; how many, and the summary."""
-        conversation, tail = self._conversation, self._share(_TAIL_SHARE)
+        """Replace the oldest messages by a summary; how many, and the summary. None where that would free nothing."""
+        conversation, tail = self._conversation, self._tail
+        before = len(conversation.tokens)
         words = yield from self._written(guidance)
         if self._cancelled():
             return 0, ""
@@ -172,9 +180,13 @@ class Compaction:
             mark = conversation.mark()
             summary = self._summary(words, conversation.items()[:items], tail)
             conversation.replace_oldest(items, summary)
-            if len(conversation.tokens) <= goal or tail <= self._share(_SUMMARY_SHARE):
+            after = len(conversation.tokens)
+            done = after <= goal or tail <= self._share(_SUMMARY_SHARE)
+            if done and after < before:
                 return items, summary.text
             conversation.restore(mark)
+            if done:
+                return 0, ""
             tail //= 2
 
     def _oldest(self, tail: int) -> int:
@@ -253,7 +265,7 @@ def _is_result(each: ChatMessage | GeneratedMessage) -> bool:
 
 
 def _is_reminder(said: Sequence[ChatMessage | GeneratedMessage], item: int) -> bool:
-    """Whether this belongs to what stands before it: words of the app, such as a nudge."""
+    """Whether this belongs to what comes before it: words of the app, such as a nudge."""
     each = said[item]
     return isinstance(each, ChatMessage) and each.role is Role.USER and not is_question(each)
 

@@ -14,19 +14,19 @@ from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.chat.transcript import Role, TokenView, Transcript
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, all_said
 from laguna_tui.agent.messages import (
     MESSAGE,
     REMINDER,
     ChatMessage,
     ConversationBlock,
-    ConversationMark,
     FilesRead,
     GeneratedMessage,
     GenerationRecord,
     MessageWriter,
+    forgets,
     is_answer,
     is_question,
-    retold,
     told_of_plan,
     with_opening,
 )
@@ -39,14 +39,6 @@ from laguna_tui.context.token_counter import CachedTokenCounter
 _ANSWER = "answer"
 
 
-_FORGETS = "this model keeps in mind {kept} of a chat, so the earlier ones are left out of its prompt from here on"
-
-
-def forgets(turns: int) -> str:
-    """The note shown once a chat has more turns than the model reads."""
-    return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
-
-
 class Conversation:
     """One chat with one model, as the model reads it and as another one can be told of it.
 
@@ -55,8 +47,7 @@ class Conversation:
         stop_tokens: what ends its turn.
         transcript: the prompt so far, block by block.
         files: what was read on the way.
-        computed: how many tokens of the transcript were in the KV cache after the newest turn; what of them is not
-            there any more has to be computed again.
+        computed: how many of its tokens were in the KV cache after the newest turn; others have to be computed again.
         last: the newest generation, which ended the last turn; None before there is one.
     """
 
@@ -115,11 +106,9 @@ class Conversation:
             EngineError: the other model cannot chat.
         """
         new = Conversation(vocabulary, profile, thinking=thinking, opening=self._opening, remind=self._reminds)
-        new._opened, new._shown, new._calls = self._opened, self._shown, self._calls
-        new.retell(self.said())
         for text in self.files.texts:
             new.remember(text)
-        new.forget_old_turns()
+        new.take_over(self.state)
         return new
 
     @property
@@ -131,11 +120,6 @@ class Conversation:
     def started(self) -> bool:
         """Whether the user has said anything."""
         return bool(self._heard)
-
-    @property
-    def forgets(self) -> bool:
-        """Whether turns of this chat are no longer in the prompt."""
-        return bool(self._forgotten)
 
     def asked(self) -> tuple[str, str]:
         """The user's newest message, and all that stands in the prompt before it, but for the system's part."""
@@ -150,7 +134,7 @@ class Conversation:
     @property
     def present(self) -> frozenset[str]:
         """Digests of what is attached and not left out."""
-        said = [each for each in self._heard if isinstance(each, ChatMessage)]
+        said = (each for each in self._heard if isinstance(each, ChatMessage))
         pairs = (pair for each in said for pair in zip(each.attachments, each.attached, strict=True))
         return frozenset(came.digest for came, stands in pairs if stands.place is not Place.DROPPED)
 
@@ -202,7 +186,7 @@ class Conversation:
         A note about the model itself is shown once in a chat.
         """
         turns = self.profile.turns
-        own = (forgets(turns),) if turns is not None and self.forgets else ()
+        own = (forgets(turns),) if turns is not None and self._forgotten else ()
         new = tuple(note for note in (*notes, *own) if note not in self._shown)
         self._shown |= {self.profile.unattached_note, *own}.intersection(new)
         return new
@@ -258,16 +242,12 @@ class Conversation:
 
     def said(self) -> tuple[ChatMessage, ...]:
         """Everything said so far, for another model."""
-        # What opens the chat stands before its first words, and again before those that are first in the prompt.
-        opening = "" if self._forgotten else None
-        heard = [*self._forgotten, *with_opening(self._heard, opening)]
-        return tuple(map(retold, heard))
+        return all_said(self.state)
 
     def retell(self, said: Sequence[ChatMessage]) -> None:
         """Add what was said to another model, written as this one writes it."""
         for each in said:
-            self._writer.add(self.transcript, each)
-            self._heard.append(each)
+            self.add_message(each)
 
     def pieces(self) -> list[ConversationBlock]:
         """The transcript's blocks in order. Any thread."""
@@ -318,8 +298,24 @@ class Conversation:
         self._forgotten = list(mark.forgotten)
         self._say(mark.said)
 
+    @property
+    def state(self) -> ConversationState:
+        """All that is known of the chat apart from its model; its lists are the conversation's own."""
+        return ConversationState(self._heard, self._forgotten, self._calls, self._opened, self._shown)
+
+    def go_on(self, state: ConversationState) -> None:
+        """Go on with a chat of an earlier process, which the same model had."""
+        said, forgotten, self._calls, self._opened, self._shown = state
+        self.restore(ConversationMark(tuple(said), tuple(forgotten)))
+
+    def take_over(self, state: ConversationState) -> None:
+        """Go on with a chat that another model had."""
+        _, _, self._calls, self._opened, self._shown = state
+        self.retell(all_said(state))
+        self.forget_old_turns()
+
     def items(self) -> tuple[ChatMessage | GeneratedMessage, ...]:
-        """What is in the prompt, one after the other."""
+        """What is in the prompt."""
         return tuple(self._heard)
 
     def summary_prompt(self, instruction: str) -> tuple[list[int], Callable[[], StreamParser]]:
@@ -336,14 +332,18 @@ class Conversation:
         """What stands before the first words in the prompt; None where the first are nobody's."""
         return first.opening if self._heard and isinstance(first := self._heard[0], ChatMessage) else None
 
-    def _say(self, said: Sequence[ChatMessage | GeneratedMessage]) -> None:
-        """Make this what was said, behind the same system prompt."""
+    def rendered(self, said: Sequence[ChatMessage | GeneratedMessage]) -> Transcript:
+        """What this would be behind the same system prompt. Any thread."""
         transcript = Transcript()
         system = self.transcript.blocks[0]
         transcript.append(system.role, self.transcript.tokens[: system.end], system.label)
         for each in said:
             self._writer.add(transcript, each)
-        self.transcript, self._heard = transcript, list(said)
+        return transcript
+
+    def _say(self, said: Sequence[ChatMessage | GeneratedMessage]) -> None:
+        """Make this what was said."""
+        self.transcript, self._heard = self.rendered(said), list(said)
 
     def _first(self) -> str:
         """What stands before the first question: asked for once, so that what was read ahead stays right."""

@@ -1,7 +1,7 @@
 """What a change broke: new syntax errors, and what the project's own checks say that they did not say before.
 
-The checks are commands (`repo.project_checks`). Each is permitted once for its folder, runs in the sandbox, and first
-runs before the session's first change that it is about: what it says then was there before. One that is missing, not
+The checks are commands (`repo.linters`). Each is permitted once for its folder, runs in the sandbox, and first runs
+before the session's first change that it is about: what it says then was there before. One that is missing, not
 permitted, too slow or broken is left out for the rest of the session, with one notice to the user.
 """
 
@@ -18,7 +18,7 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import Notice, ToolProgress
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
 from laguna_tui.base.units import plural
-from laguna_tui.repo.project_checks import Finding, ProjectCheck, project_checks
+from laguna_tui.repo.linters import Diagnostic, Linter, configured_linters
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax_errors import new_syntax_errors
 from laguna_tui.repo.text_files import decode, split_lines
@@ -64,7 +64,7 @@ class _Checked:
         off: whether it is left out.
     """
 
-    check: ProjectCheck
+    check: Linter
     before: Counter[_Key] = field(default_factory=Counter)
     told: Counter[_Key] = field(default_factory=Counter)
     off: bool = False
@@ -130,8 +130,8 @@ class Diagnostics:
             still += old
         return list(_report(lines, still))
 
-    def _configured(self, workspace: Workspace, path: str) -> list[ProjectCheck]:
-        return [] if self._commands is None else project_checks(workspace, path)
+    def _configured(self, workspace: Workspace, path: str) -> list[Linter]:
+        return [] if self._commands is None else configured_linters(workspace, path)
 
     def _states(self, workspace: Workspace, change: ChangeProposal) -> list[_Checked]:
         """The checks that a change is about, each once."""
@@ -163,7 +163,7 @@ class Diagnostics:
         state.told = broken
         return lines[::-1], broken.total() - len(lines)
 
-    def _permitted(self, run: ToolRun, check: ProjectCheck) -> bool:
+    def _permitted(self, run: ToolRun, check: Linter) -> bool:
         from laguna_tui.sandbox.probe import always_asks
 
         assert self._commands is not None
@@ -184,7 +184,7 @@ class Diagnostics:
             return False
         return True
 
-    def _findings(self, run: ToolRun, state: _Checked) -> list[tuple[_Key, Finding]] | None:
+    def _findings(self, run: ToolRun, state: _Checked) -> list[tuple[_Key, Diagnostic]] | None:
         """What a check says now; nothing where it is left out, None where the turn was stopped meanwhile."""
         result = None if state.off else self._result(run, state)
         if result is None or result.cancelled:
@@ -219,7 +219,7 @@ class Diagnostics:
         run.emit(Notice(sentence))
 
 
-def _objection(check: ProjectCheck, result: "CommandResult", found: Sequence[Finding]) -> str:
+def _objection(check: Linter, result: "CommandResult", found: Sequence[Diagnostic]) -> str:
     """Why a check is left out from now on, a sentence for the user; empty where it is not."""
     if result.timed_out:
         return _TIMED_OUT.format(name=check.name, seconds=CHECK_TIMEOUT_S)
@@ -238,7 +238,7 @@ def _whole(result: "CommandResult") -> str:
     return result.stdout
 
 
-def _key(workspace: Workspace, finding: Finding, texts: dict[str, Sequence[str]]) -> _Key:
+def _key(workspace: Workspace, finding: Diagnostic, texts: dict[str, Sequence[str]]) -> _Key:
     """What tells a finding from others, wherever its line moves. texts: the lines of files that were read before."""
     if finding.path not in texts:
         texts[finding.path] = ()
@@ -249,7 +249,7 @@ def _key(workspace: Workspace, finding: Finding, texts: dict[str, Sequence[str]]
     return finding.path, finding.code, finding.message, text[:_LINE_CHARS]
 
 
-def _line(check: ProjectCheck, finding: Finding) -> str:
+def _line(check: Linter, finding: Diagnostic) -> str:
     code = f" {finding.code}" if finding.code else ""
     return f"{escaped(finding.path)}:{finding.line}: {finding.message} [{check.name}{code}]"
 

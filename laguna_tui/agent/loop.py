@@ -1,22 +1,22 @@
 """The agent: a user's message in, typed events out, until there is an answer or a reason why not.
 
 A generator that any front end can iterate; it draws nothing and starts no thread. The transcript only ever grows, so
-that what the engine has cached stays a prefix of what it is given next; only the user may change what stands in it, and
+that what the engine has cached stays a prefix of what it is given next; only the user may change what is in it, and
 the oldest turns leave it where a model reads only the newest ones.
 """
 
-from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.config import Drafting, Request
 from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.conversation_state import ConversationState
 from laguna_tui.agent.generation import AgentOptions, TokenEngine, answer_reserve
 from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
+from laguna_tui.agent.steering import Steering
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
 from laguna_tui.agent.turn_history import TurnHistory, no_journal
@@ -31,51 +31,6 @@ if TYPE_CHECKING:
 
 # Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
 _CROWDED_SHARE = 1 / 16
-
-
-class Steering:
-    """What the user says while a turn runs, until it stands in the conversation. Any thread."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._waiting: deque[str] = deque()
-        self._open = False
-
-    def begin(self) -> None:
-        """Accept messages; those that were left before are forgotten."""
-        with self._lock:
-            self._waiting.clear()
-            self._open = True
-
-    def put(self, message: str) -> bool:
-        """Have a message go in at the next opportunity; whether there will be one."""
-        with self._lock:
-            if self._open:
-                self._waiting.append(message)
-            return self._open
-
-    def next(self, *, last: bool) -> str:
-        """The oldest message, which waits on; empty for none. last: then no other one is accepted."""
-        with self._lock:
-            self._open = self._open and not (last and not self._waiting)
-            return self._waiting[0] if self._waiting else ""
-
-    def took(self) -> None:
-        """The oldest message stands in the conversation."""
-        with self._lock:
-            self._waiting.popleft()
-
-    def end(self) -> None:
-        """Accept no more."""
-        with self._lock:
-            self._open = False
-
-    def left(self) -> tuple[str, ...]:
-        """What did not go in; each is given once."""
-        with self._lock:
-            left = tuple(self._waiting)
-            self._waiting.clear()
-            return left
 
 
 class Agent:
@@ -103,7 +58,7 @@ class Agent:
             vocabulary: that of the engine's model.
             toolbox: the tools of the model's profile, for the folder that is asked about.
             options: sampling and limits.
-            opening: what stands before the first question; None states what the model's profile wants.
+            opening: what comes before the first question; None states what the model's profile wants.
             attacher: brings along what a message mentions; None attaches nothing.
             history: what can undo its turns; None where nobody can.
         """
@@ -114,6 +69,7 @@ class Agent:
         self._told: list[Attachment] = []
         self.history = history or TurnHistory(no_journal)
         self._steering = Steering()
+        self._turn_now: Turn | None = None
         # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
         self._cancelled = False
         # Tokens of the conversation when nothing more could be left out of it.
@@ -139,6 +95,40 @@ class Agent:
         if self._toolbox.profile.attaches:
             self._told.append(attachment)
         return self._toolbox.profile.attaches
+
+    @property
+    def told(self) -> Sequence[Attachment]:
+        """What goes along with the next message."""
+        return self._told
+
+    @property
+    def generated(self) -> Sequence[int] | None:
+        """The tokens of the generation that runs now; None for none."""
+        return None if self._turn_now is None else self._turn_now.generated
+
+    def go_on(
+        self,
+        state: ConversationState,
+        told: Iterable[Attachment] = (),
+        waiting: Iterable[str] = (),
+        *,
+        same_model: bool = True,
+    ) -> None:
+        """Go on with a chat of an earlier process; not while a turn runs.
+
+        Args:
+            state: what was said.
+            told: what goes along with the next message.
+            waiting: what the user said while the last turn ran and did not go in.
+            same_model: whether the chat was with this model; else it is retold to it.
+        """
+        conversation = self.conversation.emptied()
+        if same_model:
+            conversation.go_on(state)
+        else:
+            conversation.take_over(state)
+        self.conversation = conversation
+        self._told, self._steering, self._crowded = list(told), Steering(waiting), None
 
     def prompt_preview(self) -> PromptPreview:
         """What a message would bring along and cost, and the prompt's blocks. Any thread.
@@ -221,7 +211,7 @@ class Agent:
         for _ in self._engine.generate(Request(tokens, max_tokens=0, drafting=self._options.drafting)):
             if self._cancelled:
                 self._engine.cancel()
-        self._note_computed()
+        self.note_computed()
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         conversation = self.conversation
@@ -247,6 +237,7 @@ class Agent:
         self.history.begin(message, conversation)
         conversation.begin(message, gathered)
         self._told.clear()
+        self.history.asked(conversation)
         make_room = self._make_room if conversation.profile.turns is None else None
         steer = self._steer if make_room else None
         parts = TurnParts(
@@ -254,13 +245,15 @@ class Agent:
         )
         if steer:
             self._steering.begin()
+        self._turn_now = turn = Turn(parts)
         try:
-            yield from Turn(parts).run()
+            yield from turn.run()
         finally:
+            self._turn_now = None
             self._steering.end()
             conversation.forget_old_turns()
             self.history.end(conversation)
-        self._note_computed()
+        self.note_computed()
 
     def apply_undo(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
         """Put files and conversation back, or forth, together; not while a turn runs.
@@ -274,7 +267,7 @@ class Agent:
         """
         result = self.history.apply(plan, overwrite, self.conversation)
         self._crowded = None
-        self._note_computed()
+        self.note_computed()
         return result
 
     def _steer(self, last: bool) -> Generator[AgentEvent, None, bool]:
@@ -314,7 +307,7 @@ class Agent:
         self._cancelled = False
         parts = self._engine, self.conversation, self._options
         message = commit_message(*parts, material, limit, lambda: self._cancelled)
-        self._note_computed()
+        self.note_computed()
         return message
 
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
@@ -328,7 +321,7 @@ class Agent:
         """
         self._cancelled = False
         yield from self._compaction().run(guidance, asked=True)
-        self._note_computed()
+        self.note_computed()
 
     def _make_room(self, message: str = "") -> Iterator[AgentEvent]:
         """Compact the conversation if too little of the context is free beside a message."""
@@ -375,12 +368,13 @@ class Agent:
             return TurnFinished(TurnEnd.CONTEXT_FULL)
         return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
 
-    def _note_computed(self) -> None:
+    def note_computed(self) -> None:
+        """Take note of how much of the conversation is in the KV cache now; EngineError when the engine is gone."""
         self.conversation.computed = self._engine.preview(self.conversation.tokens).cached
 
 
 def opening_of(toolbox: Toolbox) -> str:
-    """What stands before a chat's first question: where the model works, in as many words as its profile wants."""
+    """What comes before a chat's first question: where the model works, in as many words as its profile wants."""
     workspace, runner = toolbox.workspace, toolbox.commands
     if not toolbox.profile.tells_environment:
         return facts_now(workspace.root)

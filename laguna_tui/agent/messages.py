@@ -5,7 +5,7 @@ Tokens mean something else to another model, so what a model says is kept taken 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
 from laguna_engine.chat.messages import (
@@ -22,17 +22,20 @@ from laguna_engine.chat.template import Renderer
 from laguna_engine.chat.transcript import Block, Role, Transcript
 from laguna_engine.config import Sampling
 from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
-from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import dropped, places_of
 from laguna_tui.context.blocks import Attachment, Place
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.tools.base.model_profile import ModelProfile
 
 MESSAGE = "message"
 """The label of the user's own words."""
 REMINDER = "reminder"
 """The label of what the app tells the model in the user's place."""
 SUMMARY = "summary"
-"""The label of what stands in the place of the oldest messages."""
+"""The label of what takes the place of the oldest messages."""
 _TITLE_CHARS = 60
+_FORGETS = "this model keeps in mind {kept} of a chat, so the earlier ones are left out of its prompt from here on"
 # As other coding agents write it, which models have read a lot of.
 _TAGGED = "<system-reminder>\n{}\n</system-reminder>"
 
@@ -44,7 +47,7 @@ class ChatMessage:
     Attributes:
         text: the user's or a tool's.
         answer: the model's, None for others.
-        opening, attachments: what stands before a user's text, in this order.
+        opening, attachments: what comes before a user's text, in this order.
         reminder: what the app says behind a user's text.
         places: how much of the attachments or of a tool's text is given, one for each; empty for all as they came.
         shorter: a tool's text where its place is SHORTENED; empty until it was shortened.
@@ -173,20 +176,14 @@ class ConversationBlock(NamedTuple):
         return self.attachment.path if self.attachment is not None else self.block.label
 
 
-class ConversationMark(NamedTuple):
-    """What was said in a conversation at some moment, in the prompt and before it."""
-
-    said: tuple[ChatMessage | GeneratedMessage, ...]
-    forgotten: tuple[ChatMessage | GeneratedMessage, ...]
-
-    def retold(self) -> "ConversationMark":
-        """The same for another model, which writes all of it in its own format."""
-        return ConversationMark(tuple(map(retold, self.said)), tuple(map(retold, self.forgotten)))
-
-
 def retold(each: ChatMessage | GeneratedMessage) -> ChatMessage:
     """What was said, without the tokens of the model that said it."""
     return each if isinstance(each, ChatMessage) else ChatMessage(Role.ASSISTANT, each.label, answer=each.answer)
+
+
+def forgets(turns: int) -> str:
+    """The note shown once a chat has more turns than the model reads."""
+    return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
 
 
 def is_answer(each: ChatMessage | GeneratedMessage) -> bool:
@@ -251,7 +248,7 @@ class MessageWriter:
         stop_tokens: what ends the model's turn.
     """
 
-    def __init__(self, vocabulary: Tokenizer, profile: ModelProfile, *, thinking: bool) -> None:
+    def __init__(self, vocabulary: Tokenizer, profile: "ModelProfile", *, thinking: bool) -> None:
         encoder = SafeEncoder(vocabulary)
         self._renderer = Renderer(encoder, profile.family, thinking)
         self._markers = encoder.markers

@@ -18,7 +18,7 @@ from laguna_tui.repo.workspace import Workspace, WorkspaceError
 _LIMIT_BYTES = 1 << 20
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _TARGETS = ("test", "check")
-# Targets of a rule stand before a colon that begins no assignment. Every pattern is linear in the size of a file.
+# Targets of a rule come before a colon that begins no assignment. Every pattern is linear in the size of a file.
 _RULE = re.compile(r"^([^\s:#=][^:#=\n]*):(?!:{0,2}=)", re.MULTILINE)
 _PYTEST_SECTION = re.compile(r"^\[(?:tool:)?pytest\][ \t]*$", re.MULTILINE)
 _CTEST = re.compile(

@@ -1,7 +1,7 @@
 """What the model is told before the user's first words: a fixed system prompt, and a few facts.
 
 The system prompt never changes in a session, so that its place in the KV cache stays good. What moves (the folder,
-the date, git's state, what commands may do here) stands in the first user message instead.
+the date, git's state, what commands may do here) is in the first user message instead.
 """
 
 import contextlib
@@ -24,18 +24,18 @@ def system_prompt(name: str) -> str:
 
 
 def facts(folder: str, today: date, state: git.GitState | None) -> str:
-    """What stands before the first question: `[folder NAME · DATE · git BRANCH, N changed]` and an empty line."""
+    """What comes before the first question: `[folder NAME · DATE · git BRANCH, N changed]` and an empty line."""
     return f"[{_facts_line(folder, today, state)}]\n\n"
 
 
 def facts_now(root: Path) -> str:
-    """What stands before the first question about a folder as it is now."""
+    """What comes before the first question about a folder as it is now."""
     return facts(root.name or str(root), date.today(), git.state(root))
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where a model works that changes code and runs commands; it stands before the first question.
+    """Where a model works that changes code and runs commands; it comes before the first question.
 
     Attributes:
         folder: the folder's name.

@@ -79,7 +79,7 @@ class _Question:
 
 
 class ToolCalls:
-    """Runs the calls of a turn that stand side by side; use once."""
+    """Runs the calls of a turn that are side by side; use once."""
 
     def __init__(
         self,

@@ -52,7 +52,8 @@ _FINAL = frozenset({TurnEnd.CANCELLED, TurnEnd.CONTEXT_FULL})
 _CUT_OFF = "The context was full, so your words were cut off here. Room was made: go on where you stopped."
 _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _LOOPED = "You repeated the same words and were stopped. Say only what is new, or try something else."
-_NOT_RUN = "error: the tool did not run, because the turn was stopped"
+NOT_RUN = "error: the tool did not run, because the turn was stopped"
+NOT_RUN_LABEL = "call that was not run"
 _REFUSED = "the call was refused; the answer says why"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
 
@@ -92,6 +93,12 @@ class Turn:
         self._check = _check_reminder(parts.toolbox)
         self._unanswered: list[ToolCall | Malformed] = []
         self._running: list[CallRun] = []
+        self._generation: Generation | None = None
+
+    @property
+    def generated(self) -> Sequence[int] | None:
+        """The tokens of the generation that runs, which grow, and shrink where a loop is taken back; None for none."""
+        return None if self._generation is None else self._generation.generated
 
     def run(self) -> Iterator[AgentEvent]:
         """Everything from the first generation to `TurnFinished`."""
@@ -158,6 +165,7 @@ class Turn:
         step = Generation(self._parts.engine, self._conversation.open_turn(), self._conversation.piece, loops)
         answer = CheckedAnswer(self._guard.expected)
         request = self._request()
+        self._generation = step
         try:
             for event in step.run(request, lambda: answer.over or self._parts.cancelled()):
                 if not isinstance(event, TextDelta):
@@ -167,6 +175,7 @@ class Turn:
                 elif text := answer.feed(event.text):
                     yield replace(event, text=text)
         finally:
+            self._generation = None
             self._conversation.record(step.record(request))
             self._unanswered = list(step.calls)
         return (yield from self._correct(answer, self._end_of(step, answer)))
@@ -306,7 +315,7 @@ class Turn:
         while self._running and self._running[0].answered:
             self._finish()
         while self._unanswered:
-            self._answer(_NOT_RUN, "call that was not run")
+            self._answer(NOT_RUN, NOT_RUN_LABEL)
 
 
 def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":

@@ -1,34 +1,49 @@
-"""The turns of a session and the way back: files by the journal, the conversation by what was said before each turn.
+"""The turns of a session and the way back: files by the undo journal, the conversation by what was said at each turn.
 
-The journal is opened when a file is first changed, or when it is asked about: most questions change nothing.
+The undo journal is opened when a file is first changed, or when it is asked about: most questions change nothing.
 """
 
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.messages import ConversationMark
+from laguna_tui.agent.conversation_state import ConversationMark, MemoryLog, Place, TurnLog
+from laguna_tui.base.errors import UserError
 
 if TYPE_CHECKING:
+    from laguna_tui.agent.conversation import Conversation
     from laguna_tui.journal.file_diff import FileDiff
     from laguna_tui.journal.undo import UndoHistory
     from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
 
 
+TITLE_CHARS = 200
+"""Of a message, what is kept of it to name its turn."""
+
+
 @dataclass(slots=True)
-class _Turn:
-    """A turn: which chat it belongs to, when it began, and what was said before it and after it."""
+class TurnRecord:
+    """A turn.
+
+    Attributes:
+        number: from 1; never given twice in a session.
+        title: the beginning of its message.
+        chat: which chat of the session it belongs to.
+        began: seconds since the epoch.
+        model: which of the models it was, from 0; what was said has to be retold for a later one.
+        before, after: where the log has what was said before it and after it.
+    """
 
     number: int
     title: str
     chat: int
     began: float
-    before: ConversationMark
-    after: ConversationMark
+    model: int
+    before: Place
+    after: Place
 
 
 def no_journal() -> "UndoHistory":
@@ -41,13 +56,19 @@ def no_journal() -> "UndoHistory":
 class TurnHistory:
     """The turns of one session. Turns begin, end and are undone on the session's thread; the rest is for any thread."""
 
-    def __init__(self, open_journal: "Callable[[], UndoHistory]") -> None:
-        """open_journal: opens the session's own journal; raises StoreError where there cannot be one."""
+    def __init__(self, open_journal: "Callable[[], UndoHistory]", log: TurnLog | None = None) -> None:
+        """Begin without turns.
+
+        Args:
+            open_journal: opens the session's own undo journal; raises StoreError where there cannot be one.
+            log: remembers what was said; None: in memory.
+        """
         self._open_journal = open_journal
+        self._log = log or MemoryLog()
         self._journal: UndoHistory | None = None
         self._lock = threading.RLock()
-        self._turns: list[_Turn] = []
-        self._position = self._last = self._told = self._chat = 0
+        self._turns: list[TurnRecord] = []
+        self._position = self._last = self._told = self._chat = self._model = 0
         self._wanted = False
 
     # -- turns
@@ -62,25 +83,28 @@ class TurnHistory:
         self._chat += 1
 
     def use_model(self) -> None:
-        """What was said so far has to be written again for another model."""
-        with self._lock:
-            for turn in self._turns:
-                turn.before, turn.after = turn.before.retold(), turn.after.retold()
+        """What was said so far has to be retold for another model."""
+        self._model += 1
 
-    def begin(self, message: str, conversation: Conversation) -> None:
+    def begin(self, message: str, conversation: "Conversation") -> None:
         """A user's message begins a turn; turns that are undone are forgotten."""
         with self._lock:
             del self._turns[self._position :]
             self._last += 1
-            mark = conversation.mark()
-            self._turns.append(_Turn(self._last, message, self._chat, time.time(), mark, mark))
+            mark, title = self._log.note(conversation.state), message[:TITLE_CHARS]
+            self._turns.append(TurnRecord(self._last, title, self._chat, time.time(), self._model, mark, mark))
             self._position = len(self._turns)
+            self._log.began(self._last, message)
 
-    def end(self, conversation: Conversation) -> None:
+    def asked(self, conversation: "Conversation") -> None:
+        """The message of the turn that began last stands in the conversation."""
+        self._turns[-1].after = self._log.note(conversation.state)
+
+    def end(self, conversation: "Conversation") -> None:
         """The turn that began last has ended."""
         with self._lock:
             if self._position:
-                self._turns[self._position - 1].after = conversation.mark()
+                self._turns[self._position - 1].after = self._log.note(conversation.state)
             journal = self._journal
         if journal is not None:
             # Imported late: most questions change nothing.
@@ -154,7 +178,7 @@ class TurnHistory:
                 return ()
         return journal.diff(number)
 
-    def apply(self, plan: "UndoPlan", overwrite: Collection[str], conversation: Conversation) -> "UndoResult":
+    def apply(self, plan: "UndoPlan", overwrite: Collection[str], conversation: "Conversation") -> "UndoResult":
         """Put the files and the conversation where a plan wants them; not while a turn runs.
 
         Args:
@@ -163,23 +187,72 @@ class TurnHistory:
             conversation: the present one.
 
         Raises:
-            UndoError, CheckpointError: nothing was changed.
+            UndoError, CheckpointError, UserError: nothing was changed.
         """
+        said = self.said_at(plan.position)
         result = self._synced().apply(plan, overwrite)
-        with self._lock:
-            before, self._position = self._position, plan.position
-            concerned = self._turns[min(before, plan.position) : max(before, plan.position)]
-            of_chat = [turn for turn in concerned if turn.chat == self._chat]
-        if of_chat:
-            conversation.restore(of_chat[0].before if plan.position < before else of_chat[-1].after)
+        self._move(plan.position, said, conversation)
         return result
+
+    def said_at(self, position: int) -> ConversationMark | None:
+        """What is said where so many turns are done; None where the conversation stays as it is.
+
+        Raises:
+            UserError: it is lost.
+        """
+        with self._lock:
+            concerned = self._turns[min(self._position, position) : max(self._position, position)]
+            of_chat = [turn for turn in concerned if turn.chat == self._chat]
+            if not of_chat:
+                return None
+            turn, back = (of_chat[0], True) if position < self._position else (of_chat[-1], False)
+            mark = self._log.load(turn.before if back else turn.after)
+        return mark if turn.model == self._model else mark.retold()
+
+    def _move(self, position: int, said: ConversationMark | None, conversation: "Conversation") -> None:
+        """Put the conversation where so many turns are done."""
+        with self._lock:
+            self._position = position
+        if said is not None:
+            conversation.restore(said)
+        self._log.moved(position)
+        self._log.note(conversation.state)
+
+    def go_on(self, turns: Sequence[TurnRecord], position: int, last: int, model: int) -> None:
+        """Go on with the turns of an earlier process.
+
+        Args:
+            turns: oldest first.
+            position: how many of them are done.
+            last: the last number that was given to one.
+            model: which of the models answers now; what was said to another one is retold.
+        """
+        with self._lock:
+            self._turns, self._position = list(turns), position
+            self._last, self._model, self._told, self._chat = last, model, 0, 0
+
+    def catch_up(self, conversation: "Conversation") -> None:
+        """Follow an undo that an earlier process was killed in: the files are, or will be, where it wanted them.
+
+        Nothing is raised: what cannot be opened here fails again when it matters, with a sentence.
+        """
+        from laguna_tui.journal.undo import CheckpointError
+
+        with suppress(CheckpointError, UserError):
+            _, position = self._synced().progress
+            if position != self._position:
+                self._move(position, self.said_at(position), conversation)
+
+    def unfinished(self) -> "UndoPlan | None":
+        """The rest of an undo that an earlier process was killed in; None for none. CheckpointError as elsewhere."""
+        return self._synced().plan_unfinished()
 
     def close(self) -> None:
         """Close the journal and forget the turns. Idempotent."""
         with self._lock:
             journal, self._journal = self._journal, None
             self._turns.clear()
-            self._position = self._last = self._told = 0
+            self._position = self._last = self._told = self._chat = self._model = 0
         if journal is not None:
             journal.close()
 
@@ -198,6 +271,7 @@ class TurnHistory:
                     self._journal = self._open_journal()
                 except StoreError as error:
                     raise CheckpointError(f"nothing was changed, because it could not be undone: {error}") from error
+                self._told, _ = self._journal.progress
             for turn in self._turns[: self._position]:
                 if turn.number > self._told:
                     self._journal.begin_turn(turn.title)

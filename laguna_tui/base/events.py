@@ -49,6 +49,17 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """The user's message, where a session that was kept is shown again: before all events of its turn.
+
+    time: seconds since the epoch.
+    """
+
+    message: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
 class TurnStarted:
     """The message was appended; `prompt_tokens` are about to be processed, `cached` of them for free.
 
@@ -62,7 +73,7 @@ class TurnStarted:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """Before `TurnStarted`: files and other pieces stand in the prompt beside the message; `notes` are sentences."""
+    """Before `TurnStarted`: files and other pieces are in the prompt beside the message; `notes` are sentences."""
 
     titles: tuple[str, ...]
     notes: tuple[str, ...]
@@ -190,7 +201,7 @@ class TodoChanged:
 
 @dataclass(frozen=True, slots=True)
 class Steered:
-    """What the user said while the model worked stands in the conversation now, as a message of theirs."""
+    """What the user said while the model worked is in the conversation now, as a message of theirs."""
 
     message: str
 
@@ -286,14 +297,15 @@ class StepFinished:
 
 @dataclass(frozen=True, slots=True)
 class DraftRound:
-    """One round of speculative decoding, told once its tokens are there.
+    """One round of speculative decoding, reported after the text of its tokens.
 
-    `stood` is the text of the drafted tokens that stand; what was drafted behind them is `round.rejected`, and
-    `instead` is what the target wrote there.
+    Attributes:
+        accepted_text: of the drafted tokens that were accepted; what was drafted after them is `round.rejected`.
+        instead: the text of the target's own token there.
     """
 
     round: Round
-    stood: str
+    accepted_text: str
     instead: str
 
 

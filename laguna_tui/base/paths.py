@@ -70,6 +70,17 @@ def state_dir() -> Path:
     return platformdirs.user_state_path(APP)
 
 
+def cache_dir() -> Path:
+    """Where the app keeps what can be computed again."""
+    return platformdirs.user_cache_path(APP)
+
+
+SESSIONS = "sessions"
+"""The folder in the state folder with the kept sessions."""
+SNAPSHOTS = "snapshots"
+"""The folder in the cache folder with the KV caches of sessions, a folder each: they can be computed again."""
+
+
 class FolderIdentity(NamedTuple):
     """What tells a folder from one that took its place: its device and its number there."""
 

@@ -51,7 +51,7 @@ class PermissionRequest:
         proposal: what would be done.
         why: why the user is asked, a sentence; filled in by whoever decides that.
         sandbox: what the sandbox allows it, or that there is none, a sentence; empty for changes of files.
-        rule: the rule that ALWAYS writes, exactly as it stands in the file of rules; empty where there is none.
+        rule: the rule that ALWAYS writes, exactly as it is in the file of rules; empty where there is none.
         always_asks: why it is asked about whatever is allowed, a clause; empty where rules and modes decide.
         network: whether YES_WITH_NETWORK can be answered.
     """

@@ -177,6 +177,30 @@ class Settings:
         choices=MODES,
         placeholder="MODE",
     )
+    keep_sessions: int = declared(
+        0,
+        "for how long sessions are kept after their last message",
+        minimum=0,
+        lowest="for ever",
+        unit="days",
+        placeholder="DAYS",
+    )
+    sessions_limit: float = declared(
+        10.0,
+        "room for all kept sessions; over it you are told, over a limit of your own the oldest are deleted",
+        minimum=0,
+        lowest="no limit",
+        unit="GB",
+        placeholder="GB",
+    )
+    snapshots: bool = declared(True, "keep the KV cache of sessions on disk, so that resuming one takes a blink")
+    snapshots_limit: int = declared(
+        20,
+        "most disk that they take; those of the session used longest ago go first",
+        minimum=1,
+        unit="GB",
+        placeholder="N",
+    )
     offline: bool = declared(False, "open no socket, and offer no download")
     theme: str = declared(
         "auto",
@@ -204,7 +228,7 @@ class Settings:
         return f"--{key.replace('_', '-')} {value}"
 
     def flags(self) -> list[str]:
-        """The command line that says what is not the default, and does not stand in the settings file."""
+        """The command line that says what is not the default, and is not in the settings file."""
         found: list[str] = []
         for key in KEYS:
             value = getattr(self, key)

@@ -7,6 +7,7 @@ first sequence is sent and cleared after the last one, so that after a death at 
 import contextlib
 import mmap
 import os
+import select
 import signal
 import termios
 from collections.abc import Iterator, Sequence
@@ -24,8 +25,8 @@ RESTORE = (
 )
 # Standard input, and standard error: textual draws there.
 _KEYS, _SCREEN = 0, 2
-# Where `tcgetattr` has ICANON.
-_LOCAL_FLAGS = 3
+# Where `tcgetattr` has ICANON, and the special characters.
+_LOCAL_FLAGS, _CHARACTERS = 3, 6
 
 
 class Terminal:
@@ -114,6 +115,63 @@ def run_in_foreground(command: Sequence[str], folder: Path) -> int:
         finally:
             with contextlib.suppress(OSError):
                 os.tcsetpgrp(_KEYS, ours)
+
+
+class SingleKeys:
+    """Keys that are read one by one, without the app; what was typed before is dropped. See `single_keys`."""
+
+    def __init__(self) -> None:
+        self._found: list[Any] | None = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether this job has the terminal."""
+        return _in_foreground()
+
+    def begin(self) -> None:
+        """Read every key at once and show none of them; keys that send signals still do."""
+        self._found = found = _settings()
+        if found is not None and self.ours:
+            wanted = [*found[:_CHARACTERS], list(found[_CHARACTERS])]
+            wanted[_LOCAL_FLAGS] &= ~(termios.ICANON | termios.ECHO)
+            wanted[_CHARACTERS][termios.VMIN], wanted[_CHARACTERS][termios.VTIME] = 1, 0
+            self._set(wanted)
+
+    def end(self) -> None:
+        """Set the terminal as it was, and drop what was typed and not read."""
+        if self._found is not None and self.ours:
+            self._set(self._found)
+
+    def _set(self, wanted: list[Any]) -> None:
+        with contextlib.suppress(termios.error), never_stopped():
+            termios.tcsetattr(_KEYS, termios.TCSAFLUSH, wanted)
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """The terminal as it was, for a while, in which the user may change its settings."""
+        self.end()
+        yield
+        self.begin()
+
+    def read(self, seconds: float) -> bytes | None:
+        """What is typed within these seconds, a key or what a terminal reports; None if the terminal is gone."""
+        try:
+            if not select.select([_KEYS], [], [], seconds)[0]:
+                return b""
+            return os.read(_KEYS, 64) or None
+        except OSError:
+            return None
+
+
+@contextlib.contextmanager
+def single_keys() -> Iterator[SingleKeys]:
+    """Read single keys from a terminal that the app has given back, or never took."""
+    keys = SingleKeys()
+    keys.begin()
+    try:
+        yield keys
+    finally:
+        keys.end()
 
 
 def wait_for_foreground() -> bool:

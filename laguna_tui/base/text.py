@@ -3,7 +3,7 @@
 Textual and plain terminals send escape sequences in content straight on (clipboard writes, cleared screens, titles),
 and bidirectional controls reorder what is read. Everything from a model, file, tool, path or error passes here first.
 One character in gives at most one character out. What takes no room is dropped, except where it makes one emoji of
-several characters: only there does text that comes in pieces need `Pieces`, which knows what stood before.
+several characters: only there does text that comes in pieces need `Pieces`, which knows what came before.
 """
 
 import re

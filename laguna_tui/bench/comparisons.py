@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field, replace
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import KV_TYPES
 from laguna_tui.bench import statistics
+from laguna_tui.bench.answer_runs import PLAIN_VARIANT, BenchEngine, Runner, Sample, Variant, drafted_variant
 from laguna_tui.bench.measurement import BenchResult, MarkdownTable, number, percent
 from laguna_tui.bench.parity import NEAR_TIE, Parity, compare, pieces, replayer
-from laguna_tui.bench.runner import PLAIN_VARIANT, BenchEngine, Runner, Sample, Variant, drafted_variant
 from laguna_tui.bench.workload import BenchOptions, label_of, uses
 
 _DRAFTER_COLUMNS = (

@@ -13,8 +13,8 @@ from laguna_engine.events import Round
 from laguna_engine.gguf import drafter_header as drafter_file
 from laguna_engine.speculate.cost_model import constant_acceptance_tokens, expected_tokens, speedup
 from laguna_tui.bench import statistics
+from laguna_tui.bench.answer_runs import PLAIN_VARIANT, Sample, Variant, drafted_variant
 from laguna_tui.bench.measurement import BenchResult, MarkdownTable, VariantMeasurement, number, percent
-from laguna_tui.bench.runner import PLAIN_VARIANT, Sample, Variant, drafted_variant
 from laguna_tui.bench.workload import DFLASH, BenchOptions
 
 _SWEEP_COLUMNS = (

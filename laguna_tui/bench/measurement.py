@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from laguna_tui.base.progress import ProgressLine
-from laguna_tui.bench.runner import BenchEngine, Sample, Variant
+from laguna_tui.bench.answer_runs import BenchEngine, Sample, Variant
 from laguna_tui.bench.workload import BenchOptions
 
 

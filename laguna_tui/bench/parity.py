@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine
 from laguna_engine.events import Cause
-from laguna_tui.bench.runner import Sample
+from laguna_tui.bench.answer_runs import Sample
 from laguna_tui.bench.statistics import of_variant
 from laguna_tui.bench.workload import BenchPrompt
 

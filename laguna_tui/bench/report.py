@@ -19,10 +19,10 @@ from laguna_tui import __version__
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize
 from laguna_tui.base.units import memory
+from laguna_tui.bench.answer_runs import Sample
 from laguna_tui.bench.comparisons import DrafterComparison, KvComparison
 from laguna_tui.bench.draft_lengths import LengthSweep, RoundProfile, SpeedupPrediction
 from laguna_tui.bench.measurement import Measurement
-from laguna_tui.bench.runner import Sample
 from laguna_tui.bench.workload import BenchOptions
 from laguna_tui.models.records import SHA256, fingerprint_of
 

@@ -5,7 +5,7 @@ from statistics import median
 
 from laguna_engine.events import Round
 from laguna_engine.speculate.metrics import SpeculationMetrics, Summary
-from laguna_tui.bench.runner import Sample
+from laguna_tui.bench.answer_runs import Sample
 
 PHASES = ("draft", "verify", "sample", "other")
 """Phases of a round; "other" is the engine's own work."""

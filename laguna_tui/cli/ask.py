@@ -5,9 +5,16 @@ import os
 import select
 import stat
 import sys
+from pathlib import Path
 
 from laguna_tui.base.exit_codes import ExitCode
-from laguna_tui.cli.session_options import add_session_options, chosen_settings
+from laguna_tui.cli.session_options import (
+    add_session_options,
+    chosen_session,
+    chosen_settings,
+    given_settings,
+    kept_sessions,
+)
 
 EXIT_CODES = "exit codes of `ask`:\n" + "".join(f"  {code:<2} {code.meaning}\n" for code in ExitCode)
 # A pipe that nobody writes to is mostly one that a script left open.
@@ -57,15 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Answer the question; returns the exit code.
 
     Raises:
-        UserError: There is no question, the settings name a model that does not exist, or a rule is none.
+        UserError: There is no question, the settings name a model that does not exist, a rule is none, or the session
+            cannot be resumed.
     """
     from laguna_tui.base.settings import load_settings
-    from laguna_tui.cli.arguments import project_folder
     from laguna_tui.compose import AskOptions, run_ask
     from laguna_tui.headless.run import Format
 
     settings = load_settings().merged(chosen_settings(arguments))
-    folder = project_folder(arguments.folder)
+    folder, session = _folder_and_session(arguments)
     question, piped = _question(arguments.question)
     options = AskOptions(
         stats=arguments.stats,
@@ -74,8 +81,21 @@ def run(arguments: argparse.Namespace) -> int:
         deny=tuple(arguments.deny),
         timeout_s=arguments.timeout,
         piped=piped,
+        resume=session,
+        given=given_settings(arguments),
     )
     return run_ask(settings, folder, question, Format(arguments.form or "text"), options)
+
+
+def _folder_and_session(arguments: argparse.Namespace) -> tuple[Path, str]:
+    """The folder that is asked about, and the session to go on with; empty for none."""
+    from laguna_tui.cli.arguments import folder_of, project_folder
+
+    if arguments.resume and arguments.folder is None:
+        found = kept_sessions().find(arguments.resume, folder_of(None))
+        return found.about, found.id
+    folder = project_folder(arguments.folder)
+    return folder, chosen_session(arguments, folder) or ""
 
 
 def _question(given: list[str]) -> tuple[str, str]:

@@ -7,12 +7,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laguna_tui import __version__
 from laguna_tui.cli import (
     ask,
     bench,
+    completions,
     compress,
     doctor,
     fit,
@@ -20,11 +23,16 @@ from laguna_tui.cli import (
     models,
     permissions,
     quantize_drafter,
+    selfcheck,
+    sessions,
     setup_gpu,
     trust,
 )
 from laguna_tui.cli.arguments import SuggestingParser, commands_of, folder_of
-from laguna_tui.cli.session_options import add_session_options, chosen_settings
+from laguna_tui.cli.session_options import add_session_options, chosen_session, chosen_settings, given_settings
+
+if TYPE_CHECKING:
+    from laguna_tui.base.app_report import AppReport, Start
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -150,11 +158,14 @@ def command_parser() -> SuggestingParser:
     base: argparse.ArgumentParser = parser
     commands = base.add_subparsers(title="commands", metavar="COMMAND")
     ask.add_command(commands)
+    sessions.add_command(commands)
     quantize_drafter.add_command(commands)
     bench.add_command(commands)
     models.add_command(commands)
     fit.add_command(commands)
     doctor.add_command(commands)
+    selfcheck.add_command(commands)
+    completions.add_command(commands)
     index.add_commands(commands)
     compress.add_command(commands)
     trust.add_command(commands)
@@ -181,7 +192,12 @@ def without_question(parser: argparse.ArgumentParser, words: Sequence[str]) -> t
             is_message = word not in commands and any(map(str.isspace, word.strip()))
             return ([*words[:at], *words[at + 1 :]], word) if is_message else (list(words), "")
         action = options.get(word)
-        at += 2 if action is not None and action.nargs is None else 1
+        value = words[at + 1 : at + 2]
+        # An option whose value may be missing takes what is no option.
+        takes = action is not None and (
+            action.nargs is None or (action.nargs == "?" and not "".join(value).startswith("-"))
+        )
+        at += 2 if takes else 1
     return list(words), ""
 
 
@@ -192,19 +208,24 @@ def _tui(arguments: argparse.Namespace) -> int:
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         sys.stderr.write('laguna-tui: the TUI needs a terminal; for pipes use: laguna-tui ask "QUESTION"\n')
         return 2
-    return run_supervised(lambda: _guarded(_tui_here, arguments))
+    return run_supervised(lambda start, report: _guarded(partial(_tui_here, start, report), arguments))
 
 
-def _tui_here(arguments: argparse.Namespace) -> int:
+def _tui_here(start: "Start", report: "AppReport", arguments: argparse.Namespace) -> int:
     from laguna_tui.base.settings import load_settings
     from laguna_tui.compose import run_tui
 
-    folder = folder_of(arguments.folder)
+    if start.folder:
+        os.chdir(start.folder)
+    folder = folder_of(Path(start.folder) if start.folder else arguments.folder)
     return run_tui(
         load_settings().merged(chosen_settings(arguments)),
         folder,
-        named=arguments.folder is not None,
-        question=arguments.first_message,
+        named=bool(start.folder) or arguments.folder is not None,
+        question="" if start.session else arguments.first_message,
+        resume=start.session or chosen_session(arguments, folder),
+        given=frozenset() if start.session else given_settings(arguments),
+        report=report,
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LISTS = ("deny", "ask", "allow")
 _ALWAYS = "always: files with secrets are neither read nor changed, but for a rule that names such a file"
 _NONE = "no rules; the mode decides. To add one: laguna-tui permissions allow 'shell(pytest …)'"
-_WRITTEN = "{rule} is {done} in {folder} from now on; it stands in {path}"
+_WRITTEN = "{rule} is {done} in {folder} from now on; it is in {path}"
 _DONE = {"allow": "allowed", "deny": "denied"}
 _WIDTH = 100
 _FOLDER = "folder of the code (default: the current one)"

@@ -2,9 +2,16 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.schema import DeclaredField, declarations
 from laguna_tui.base.settings import KEYS, Settings
+
+if TYPE_CHECKING:
+    from laguna_tui.journal.session_store import SessionStore
+
+_NONE_HERE = "no session about this folder is kept yet; to choose from all: laguna-tui --resume"
 
 
 def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -> None:
@@ -16,6 +23,24 @@ def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False
     group = parser.add_argument_group("session")
     folder = "folder of the code (default: the current one)"
     group.add_argument("--folder", type=Path, metavar="DIR", help=folder, default=default)
+    resumed = group.add_mutually_exclusive_group()
+    resumed.add_argument(
+        "--resume",
+        metavar="SESSION",
+        nargs=None if nested else "?",
+        const=None if nested else "",
+        help="go on with a kept session: its ID, the beginning of one, or its title"
+        + ("" if nested else "; without one, choose from a list"),
+        default=default,
+    )
+    resumed.add_argument(
+        "-c",
+        "--continue",
+        dest="go_on",
+        action="store_true",
+        help="go on with the last session about this folder",
+        default=argparse.SUPPRESS if nested else False,
+    )
     for setting in declarations(Settings).values():
         # argparse formats its help with "%".
         text = _help(setting).replace("%", "%%")
@@ -29,6 +54,34 @@ def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False
 def chosen_settings(arguments: argparse.Namespace) -> dict[str, object]:
     """Return the options by setting; None for those not given."""
     return {key: getattr(arguments, key) for key in KEYS}
+
+
+def given_settings(arguments: argparse.Namespace) -> frozenset[str]:
+    """Return the names of the settings that were given as options."""
+    return frozenset(key for key, value in chosen_settings(arguments).items() if value is not None)
+
+
+def chosen_session(arguments: argparse.Namespace, folder: Path) -> str | None:
+    """Return the session of `--resume` or `-c`, empty to let the user choose one; None for a new one.
+
+    Raises:
+        UserError: There is no session about this folder to go on with.
+    """
+    if not arguments.go_on:
+        chosen: str | None = arguments.resume
+        return chosen
+    newest = kept_sessions().newest(folder)
+    if not newest:
+        raise UserError(_NONE_HERE)
+    return newest[0].id
+
+
+def kept_sessions() -> "SessionStore":
+    """Return the user's sessions."""
+    from laguna_tui.base.paths import cache_dir, state_dir
+    from laguna_tui.journal.session_store import SessionStore
+
+    return SessionStore(state_dir(), cache_dir())
 
 
 def _help(setting: DeclaredField) -> str:

@@ -22,7 +22,7 @@ from laguna_tui.repo.ranking import Found, Source
 from laguna_tui.repo.ranking import search as ranked
 from laguna_tui.repo.relative_paths import is_binary_name
 from laguna_tui.repo.repository_map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
-from laguna_tui.repo.symbol_search import Definition, binary_paths, definitions_of, find_symbols, members_of, named
+from laguna_tui.repo.symbol_search import SymbolMatch, binary_paths, definitions_of, find_symbols, members_of, named
 from laguna_tui.repo.walk import FileListing, walk
 
 # Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
@@ -128,19 +128,19 @@ class Codebase:
         self._asked()
         return self._paths
 
-    def symbols(self, wanted: str, limit: int = 20) -> list[Definition]:
+    def symbols(self, wanted: str, limit: int = 20) -> list[SymbolMatch]:
         """Definitions whose name fits, best first (`lookup.find_symbols`)."""
         return self._answer(lambda source: find_symbols(source.connection, wanted, limit), [])
 
-    def definitions(self, name: str) -> list[Definition]:
+    def definitions(self, name: str) -> list[SymbolMatch]:
         """Every definition of exactly this name, dotted or not (`lookup.definitions_of`)."""
         return self._answer(lambda source: definitions_of(source.connection, name), [])
 
-    def named(self, names: Sequence[str]) -> list[Definition]:
+    def named(self, names: Sequence[str]) -> list[SymbolMatch]:
         """Every definition of these names (`lookup.named`)."""
         return self._answer(lambda source: named(source.connection, names), [])
 
-    def members(self, scope: str, limit: int = 20) -> list[Definition]:
+    def members(self, scope: str, limit: int = 20) -> list[SymbolMatch]:
         """What is defined right inside a class or the like (`lookup.members_of`)."""
         return self._answer(lambda source: members_of(source.connection, scope, limit), [])
 

@@ -16,7 +16,7 @@ from laguna_tui.context.mentions import open_mention, written
 from laguna_tui.context.name_resolution import meanings
 from laguna_tui.repo.fuzzy import COMPARED, FuzzyMatch, FuzzyPaths, folded, fuzzy_match, has_near
 from laguna_tui.repo.relative_paths import escaped, is_test, path_stem
-from laguna_tui.repo.symbol_search import Definition
+from laguna_tui.repo.symbol_search import SymbolMatch
 
 # As many as are looked through without scrolling.
 LIMIT = 8
@@ -38,7 +38,7 @@ class _Rank(NamedTuple):
     """What decides, in this order; less comes first.
 
     late: how long ago it was mentioned. other: a file where capitals ask for a definition, or the other way round.
-    unlike: letters stand in it in another case. length: of the name, or the depth of a path.
+    unlike: letters are in it in another case. length: of the name, or the depth of a path.
     """
 
     fit: int
@@ -65,11 +65,11 @@ class _Typed(NamedTuple):
 def completions(
     codebase: Codebase, text: str, cursor: int, limit: int = LIMIT, recent: Sequence[str] = ()
 ) -> list[Completion]:
-    """Ways to go on with the mention that the cursor stands in or behind; none when it stands in no mention.
+    """Ways to go on with the mention that the cursor is in or behind; none when it is in no mention.
 
     Args:
         text: the message so far.
-        cursor: how many of its characters stand before the cursor.
+        cursor: how many of its characters come before the cursor.
         recent: paths that were mentioned before, the latest first.
     """
     open_ = open_mention(text, cursor)
@@ -176,7 +176,7 @@ def _of_symbols(codebase: Codebase, typed: _Typed) -> Iterator[tuple[_Rank, Comp
             )
 
 
-def _definitions(codebase: Codebase, typed: _Typed) -> tuple[list[Definition], dict[str, int]]:
+def _definitions(codebase: Codebase, typed: _Typed) -> tuple[list[SymbolMatch], dict[str, int]]:
     """Definitions whose last part fits and whose scopes are those that were typed, and how each name fits."""
     scopes, _, last = typed.name.replace("::", ".").rpartition(".")
     if scopes:
@@ -191,7 +191,7 @@ def _definitions(codebase: Codebase, typed: _Typed) -> tuple[list[Definition], d
     return codebase.named(list(fits)), fits
 
 
-def _symbol_rank(definition: Definition, fit: int, name: str) -> _Rank:
+def _symbol_rank(definition: SymbolMatch, fit: int, name: str) -> _Rank:
     return _Rank(
         _IN_PATH + 1 if fit == FuzzyMatch.SCATTERED else fit,
         _RECENT,

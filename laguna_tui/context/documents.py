@@ -16,7 +16,7 @@ from typing import NamedTuple
 from laguna_engine.compress.document import Document, Span, SpanRole, Unit
 from laguna_tui.context.statements import LineLooks, pieces, read_lines
 from laguna_tui.repo.identifiers import COMMON_NAMES, looks_like_code
-from laguna_tui.repo.language_patterns import Kind, language_of
+from laguna_tui.repo.language_patterns import DefinitionKind, language_of
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.symbols import Symbol, Syntax
 from laguna_tui.repo.syntax import analyse
@@ -106,7 +106,7 @@ class _Cutter:
         for index, symbol in enumerate(self._syntax.symbols):
             if symbol.start < reach or symbol.stop <= symbol.start:
                 continue
-            if symbol.kind is Kind.FUNCTION:
+            if symbol.kind is DefinitionKind.FUNCTION:
                 reach = symbol.stop
             for line, role in self._roles(symbol):
                 owners[line] = _Owner(index, role)
@@ -116,7 +116,7 @@ class _Cutter:
         """The lines of a definition and what each is: its lead, its head, the first line of its docstring, its body."""
         first, last = self._line(symbol.start), self._line(symbol.stop - 1)
         begin = next((n for n in range(first, last + 1) if not _LEAD.match(self._lines[n])), first)
-        if symbol.kind is Kind.VARIABLE:
+        if symbol.kind is DefinitionKind.VARIABLE:
             head = begin if last - first > _LEAD_LINES else first - 1
         else:
             body = self._line(min(symbol.body, symbol.stop - 1))

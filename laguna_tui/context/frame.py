@@ -43,6 +43,12 @@ def headed(head: str, text: str) -> str:
     return f"{head}\n{fence}\n{text}{line_end}{fence}\n"
 
 
+def unframed(block: str) -> str:
+    """The text in a block of `framed` or `headed`, with the newline that it was given at its end."""
+    _, fence, text = block.split("\n", 2)
+    return text[: -len(f"{fence}\n")]
+
+
 def fence_for(text: str) -> str:
     """A fence that the text does not contain: of backticks, or of tildes where those are shorter."""
     longest = {"`": 0, "~": 0}

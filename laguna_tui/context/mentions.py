@@ -3,7 +3,7 @@ r"""What a message names with an `@`: files, folders, lines of files, definition
     @src/cart.py   @src/   @src/cart.py:10-20   @src/cart.py:10   @src/cart.py#L10-L20
     @ShoppingCart   @ShoppingCart.total_price   @"with blanks.py":10
 
-Code in a message names nothing: what stands between backticks or in a fenced block is left alone, so decorators can be
+Code in a message names nothing: what is between backticks or in a fenced block is left alone, so decorators can be
 pasted. An `@` inside a word (an e-mail address) begins nothing either. In quotes, `\"` and `\\` stand for `"` and `\`.
 """
 
@@ -88,7 +88,7 @@ def unmarked(message: str) -> str:
 
 
 def open_mention(message: str, cursor: int) -> OpenMention | None:
-    """The mention that the cursor stands in or right behind, or None."""
+    """The mention that the cursor is in or right behind, or None."""
     before = message[:cursor]
     begin = before.rfind("\n") + 1
     # An open quote may hold blanks and another "@"; the first "@" of the line that reaches the cursor is meant.
@@ -128,7 +128,7 @@ def _mention(match: re.Match[str]) -> Mention | None:
 
 
 def _begins(message: str, at: int) -> bool:
-    """Whether an "@" stands where a mention may begin: not in the middle of a word."""
+    """Whether an "@" is where a mention may begin: not in the middle of a word."""
     before = message[at - 1] if at else " "
     if before in _JOINING:
         return False
@@ -161,7 +161,7 @@ def _inside(code: Sequence[tuple[int, int]], at: int) -> bool:
 
 
 def _code(message: str) -> list[tuple[int, int]]:
-    """Where code stands: fenced blocks (an open one reaches to the end), and what is between backticks in a line."""
+    """Where code is: fenced blocks (an open one reaches to the end), and what is between backticks in a line."""
     found: list[tuple[int, int]] = []
     fence, begun = "", 0
     at = 0

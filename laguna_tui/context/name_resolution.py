@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from laguna_tui.repo.relative_paths import is_secondary, is_test
-from laguna_tui.repo.symbol_search import Definition
+from laguna_tui.repo.symbol_search import SymbolMatch
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """What a name could mean: definitions of one qualified name in one file, in the order of their lines."""
 
-    definitions: tuple[Definition, ...]
+    definitions: tuple[SymbolMatch, ...]
 
     @property
     def path(self) -> str:
@@ -29,12 +29,12 @@ class Meaning:
         return self.definitions[0].qualified
 
     @property
-    def longest(self) -> Definition:
+    def longest(self) -> SymbolMatch:
         """The one with the most lines: an implementation rather than a declaration."""
         return max(self.definitions, key=lambda definition: definition.end - definition.line)
 
 
-def meanings(name: str, definitions: Iterable[Definition]) -> list[Meaning]:
+def meanings(name: str, definitions: Iterable[SymbolMatch]) -> list[Meaning]:
     """What a name could mean, by path and line; `definitions` are those that are called so."""
     whole = name.replace("::", ".")
     found = list(definitions)
@@ -47,8 +47,8 @@ def _aside(path: str) -> tuple[bool, bool]:
     return is_test(path), is_secondary(path)
 
 
-def _together(definitions: Sequence[Definition]) -> list[Meaning]:
-    groups: dict[tuple[str, str], list[Definition]] = {}
+def _together(definitions: Sequence[SymbolMatch]) -> list[Meaning]:
+    groups: dict[tuple[str, str], list[SymbolMatch]] = {}
     for definition in sorted(definitions, key=lambda definition: (definition.path, definition.line)):
         groups.setdefault((definition.path, definition.qualified), []).append(definition)
     return [Meaning(tuple(group)) for group in groups.values()]

@@ -1,7 +1,7 @@
 """What a conversation begins with when nothing was read yet: a map of the folder, and the code that fits the question.
 
 Frozen: the same question about the same files gives the same bytes, and nothing in it moves by itself (no time, no
-git state). The map does not depend on the question, so it stands before everything that does. Both come from the index
+git state). The map does not depend on the question, so it comes before everything that does. Both come from the index
 as it is; who waits for that, and how long, is decided elsewhere.
 """
 

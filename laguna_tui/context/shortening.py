@@ -6,7 +6,6 @@ Splits and scores are cached by content, so the same files with another budget c
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING
 
 from laguna_engine.compress.compressor import compress
@@ -173,14 +172,8 @@ class Shortening:
     def whole(self, source: SourceFile) -> Attachment:
         """A file with nothing left out, which the user may have shortened."""
 
-        @cache
-        def shorter() -> str:
-            budget = max(1, int(self.measure(source.text) * KEEP))
-            plain = Shortening(self.question, self.measure)
-            return framed_part(source, plain._compressed((source,), budget)[0].parts[0])
-
         text, title = framed_whole(source), escaped(source.path)
-        cut = shorter if len(source.lines) >= _FEWEST_LINES else None
+        cut = FileShortener(source, self.question, self.measure) if len(source.lines) >= _FEWEST_LINES else None
         return Attachment(BlockKind.FILE, title, source.path, text, text, Place.KEPT, "it fits", shorter=cut)
 
     def _compressed(self, sources: tuple[SourceFile, ...], budget: int) -> tuple[Compression, tuple[str, ...]]:
@@ -221,6 +214,33 @@ class Shortening:
         )  # fmt: skip
 
 
+class FileShortener:
+    """Shortens one file as the user wishes: the same every time, by words alone.
+
+    Attributes:
+        question: what for.
+    """
+
+    def __init__(self, source: SourceFile, question: str, measure: CachedTokenCounter) -> None:
+        self.question = question
+        self._source, self._measure = source, measure
+        self._text: str | None = None
+
+    @classmethod
+    def of_attached(cls, attachment: Attachment, question: str, measure: CachedTokenCounter) -> "FileShortener":
+        """What shortens a file that was attached whole, from what stands in the prompt of it."""
+        text = frame.unframed(attachment.whole)
+        return cls(SourceFile(attachment.path, text, 0, 0), question, measure)
+
+    def __call__(self) -> str:
+        """The shortened text in its frame."""
+        if self._text is None:
+            budget = max(1, int(self._measure(self._source.text) * KEEP))
+            found, _ = Shortening(self.question, self._measure)._compressed((self._source,), budget)
+            self._text = framed_part(self._source, found.parts[0])
+        return self._text
+
+
 def framed_whole(source: SourceFile) -> str:
     """A file's frame with all of it in it."""
     return framed(source.path, source.text, frame.whole(len(source.lines)))
@@ -232,7 +252,7 @@ def framed_part(source: SourceFile, part: Part) -> str:
 
 
 def _kept_lines(part: Part) -> int:
-    """How many of the file's lines stand in the text."""
+    """How many of the file's lines are in the text."""
     lines: set[int] = set()
     for _, start, length in part.copies:
         first, last = part.document.lines(start, start + length)

@@ -242,6 +242,8 @@ def _listed(path: Path) -> _Folders:
     except (ValueError, RecursionError) as error:
         raise ValueError("is damaged") from error
     folders = table.get("folders") if isinstance(table, dict) else None
+    if isinstance(table, dict) and isinstance(version := table.get("version"), int) and version > _VERSION:
+        raise ValueError("was written by a newer laguna-tui")
     if isinstance(folders, list) and table.get("version") == _VERSION_WITHOUT_HASHES:
         folders = dict.fromkeys(map(str, folders))
     elif (

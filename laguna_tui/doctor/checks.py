@@ -25,7 +25,7 @@ from laguna_tui.base.settings import parse_settings
 from laguna_tui.base.units import GIB, memory
 from laguna_tui.doctor.findings import Finding, fail, ok, skip, warn
 from laguna_tui.doctor.gpus import check_graphics, detect_graphics
-from laguna_tui.doctor.host import Environment, Host, detect_environment
+from laguna_tui.doctor.host import Host, HostEnvironment, detect_environment
 from laguna_tui.doctor.llama_build import LlamaBuild, check_llama, probe_llama
 from laguna_tui.models.catalogue import check_catalogue
 from laguna_tui.repo.workspace import Workspace
@@ -52,18 +52,27 @@ LAGUNA_MEMORY = 23 * GIB
 """Laguna XS at four bits: 19 GiB of weights, its context, and the memory of other programs."""
 
 
-def check_machine(host: Host, build: LlamaBuild, environment: Environment) -> Iterator[Finding]:
+def check_machine(host: Host, build: LlamaBuild, environment: HostEnvironment) -> Iterator[Finding]:
     """System, processor and memory, one finding each."""
     yield _system(host, environment)
     yield _processor(host, build)
     yield _memory(host)
 
 
-def _system(host: Host, environment: Environment) -> Finding:
+_WINDOWS_DRIVE = re.compile(r"/mnt/[a-z](?:/|$)")
+"""Where WSL shows the drives of Windows."""
+
+
+def _system(host: Host, environment: HostEnvironment) -> Finding:
     inside = [words for words in environment.words() if words in ("WSL", "a container")]
     found = f"{host.system} on {host.processor}{', inside ' if inside else ''}{' in '.join(inside)}"
     if host.system not in ("Linux", "Darwin"):
         return warn("system", found, "laguna-tui is tested on Linux and macOS; on Windows use WSL")
+    if environment.old_wsl:
+        return warn("system", f"{found}, version 1", "in Windows: wsl --set-version DISTRIBUTION 2; it has the GPU")
+    if environment.wsl and host.folder is not None and _WINDOWS_DRIVE.match(str(host.folder)):
+        todo = "clone the project below your home folder in WSL: reading it is many times as fast there"
+        return warn("system", f"{found}; this folder is on a drive of Windows", todo)
     return ok("system", found)
 
 
@@ -226,7 +235,7 @@ _ASK = 'use single questions: laguna-tui ask "QUESTION"'
 _TMUX = "in ~/.tmux.conf: set -g default-terminal tmux-256color; set -as terminal-features ',*:RGB'"
 
 
-def check_terminal(host: Host, environment: Environment) -> Iterator[Finding]:
+def check_terminal(host: Host, environment: HostEnvironment) -> Iterator[Finding]:
     """Whether the TUI can be drawn, its colours and encoding, and what lies between it and the terminal."""
     kind = host.environment.get("TERM", "")
     if kind in ("", "dumb"):
@@ -250,7 +259,7 @@ def _size(host: Host, kind: str) -> Finding:
     return ok("terminal", found)
 
 
-def _colours(host: Host, kind: str, environment: Environment) -> Finding:
+def _colours(host: Host, kind: str, environment: HostEnvironment) -> Finding:
     variables = host.environment
     if variables.get("NO_COLOR"):
         return ok("colours", "off, because NO_COLOR is set", "to have them: unset NO_COLOR")
@@ -271,7 +280,7 @@ def _letters(host: Host) -> Finding:
     return warn("letters", f"{encoding}: lines and symbols are garbled", "set a UTF-8 locale: export LANG=C.UTF-8")
 
 
-def _between(environment: Environment) -> Finding:
+def _between(environment: HostEnvironment) -> Finding:
     names = [*(["SSH"] if environment.ssh else []), *([environment.multiplexer] if environment.multiplexer else [])]
     words = " and ".join(names)
     todo = "for copying through tmux: set -g set-clipboard on" if environment.multiplexer == "tmux" else ""

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from laguna_tui.base.units import memory
 from laguna_tui.doctor.findings import Finding, ok, skip, warn
-from laguna_tui.doctor.host import Environment, Host
+from laguna_tui.doctor.host import Host, HostEnvironment
 
 MIB = 1 << 20
 
@@ -213,7 +213,7 @@ LEAST_CUDA: Version = (11, 8)
 """The oldest CUDA with prebuilt wheels."""
 
 
-def check_graphics(graphics: Graphics, environment: Environment) -> Iterator[Finding]:
+def check_graphics(graphics: Graphics, environment: HostEnvironment) -> Iterator[Finding]:
     """One finding per card, one for NVIDIA's driver, one for ROCm or Vulkan."""
     if not graphics.cards:
         hint = "start the container with its GPUs: docker run --gpus all" if environment.container else ""
@@ -235,7 +235,7 @@ def _described(card: Card) -> str:
     return f"{card.name}, {memory(card.memory)}{free}"
 
 
-def _driver(graphics: Graphics, environment: Environment) -> Finding:
+def _driver(graphics: Graphics, environment: HostEnvironment) -> Finding:
     check = "NVIDIA driver"
     if graphics.trouble:
         known = f"driver {graphics.driver} is loaded, but " if graphics.driver else ""
@@ -249,7 +249,7 @@ def _driver(graphics: Graphics, environment: Environment) -> Finding:
     return ok(check, found)
 
 
-def _repair(graphics: Graphics, environment: Environment) -> str:
+def _repair(graphics: Graphics, environment: HostEnvironment) -> str:
     if environment.wsl:
         return "update NVIDIA's driver in Windows; do not install one inside WSL"
     if environment.container:

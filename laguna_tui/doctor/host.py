@@ -155,13 +155,22 @@ _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
-    """Where this process runs. multiplexer: its name, or empty."""
+class HostEnvironment:
+    """Where this process runs.
+
+    Attributes:
+        wsl: In the Windows Subsystem for Linux.
+        container: In a container.
+        ssh: In an SSH session.
+        multiplexer: Name of the terminal multiplexer, or empty.
+        old_wsl: In the first version of WSL, which translates system calls and has no graphics cards.
+    """
 
     wsl: bool = False
     container: bool = False
     ssh: bool = False
     multiplexer: str = ""
+    old_wsl: bool = False
 
     def words(self) -> list[str]:
         """The detected ones, as names for a report."""
@@ -169,12 +178,15 @@ class Environment:
         return [name for holds, name in detected if holds] + ([self.multiplexer] if self.multiplexer else [])
 
 
-def detect_environment(host: Host) -> Environment:
+def detect_environment(host: Host) -> HostEnvironment:
     """Detect it from environment variables and a few files that only exist there."""
     variables = host.environment
-    wsl = "microsoft" in (host.read("/proc/sys/kernel/osrelease") or "").lower()
+    kernel = host.read("/proc/sys/kernel/osrelease") or ""
+    wsl = "microsoft" in kernel.lower()
+    # The second version runs a kernel of its own: 5.15.167.4-microsoft-standard-WSL2; the first one says Microsoft.
+    old_wsl = wsl and "WSL2" not in kernel and "standard" not in kernel
     container = bool(variables.get("container")) or any(host.find(file) for file in _CONTAINER_FILES)
     ssh = bool(variables.get("SSH_CONNECTION") or variables.get("SSH_TTY"))
     names = (("tmux", "TMUX"), ("screen", "STY"), ("zellij", "ZELLIJ"))
     multiplexer = next((name for name, variable in names if variables.get(variable)), "")
-    return Environment(wsl, container, ssh, multiplexer)
+    return HostEnvironment(wsl, container, ssh, multiplexer, old_wsl)

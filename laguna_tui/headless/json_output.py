@@ -83,8 +83,9 @@ def _fields(event: AgentEvent) -> dict[str, object]:
             return {"call_id": call_id, **answer_object(answer), "by": by}
         case ChangeMade(call_id, change):
             return {"call_id": call_id, **change_object(change), "warning": change.warning}
-        case DraftRound(round_, stood, instead):
-            return {**_round(round_), "stood": stood, "rejected": round_.rejected, "instead": instead}
+        case DraftRound(round_, accepted_text, instead):
+            texts = {"accepted_text": accepted_text, "rejected": round_.rejected, "instead": instead}
+            return {**_round(round_), **texts}
         case _:
             return {each.name: getattr(event, each.name) for each in fields(event)}
 

@@ -158,7 +158,7 @@ class TerminalApprover:
 
     def _edited(self, request: PermissionRequest) -> PermissionAnswer | None:
         """Yes to the text as the user edits it; None where they left it as it is, or cannot edit it."""
-        from laguna_tui.headless.text_editor import EditorError, edit_text
+        from laguna_tui.headless.external_editor import EditorError, edit_text
 
         proposed = _editable(request)
         if proposed is None:

@@ -5,10 +5,8 @@ object: the first checkpoint of a large folder writes tens of thousands. Bytes a
 no text conversion. The file is locked while it is open, so that nothing in use is removed.
 """
 
-import fcntl
 import os
 import shutil
-import stat
 import struct
 import time
 import zlib
@@ -16,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+
+from laguna_tui.journal.locked_file import open_locked, open_locked_soon, open_private, reason
 
 OBJECTS = "objects.pack"
 STORE_LIMIT_BYTES = 2 * 1024 * 1024 * 1024
@@ -32,7 +32,6 @@ _RAW, _ZLIB = 0, 1
 _LEVEL = 1
 # Shorter contents are not worth compressing.
 _COMPRESSED_FROM = 128
-_LOCK_TRIES, _LOCK_PAUSE_S = 5, 0.02
 _SECONDS_A_DAY = 24 * 60 * 60
 
 
@@ -44,32 +43,43 @@ class StoreFullError(StoreError):
     """The store has reached its limit."""
 
 
+def name_of(data: bytes) -> str:
+    """Return the name that bytes get in every store: their hash, in hex."""
+    return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+
+
 class ObjectStore:
     """Contents of one session. One thread at a time."""
 
-    def __init__(self, folder: Path, limit: int = STORE_LIMIT_BYTES) -> None:
+    def __init__(self, folder: Path, limit: int = STORE_LIMIT_BYTES, *, read_only: bool = False) -> None:
         """Open a store, and create it if there is none.
 
         Args:
             folder: Its folder, created with mode 0700.
             limit: Largest size in bytes.
+            read_only: Read what is there, also while another process has it open; nothing is created or changed.
 
         Raises:
-            StoreError: It cannot be created, or another process has it open.
+            StoreError: It cannot be created or read, or another process has it open.
         """
         self.folder = folder
         self._limit = limit
         self._held = -1
         self._end = self._synced = 0
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._held = _locked_soon(folder / OBJECTS)
+            if read_only:
+                self._held = open_private(folder / OBJECTS, os.O_RDONLY)
+            else:
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._held = open_locked_soon(folder / OBJECTS, os.O_RDWR | os.O_CREAT)
             self._places = dict(self._scan())
+            if not read_only:
+                os.ftruncate(self._held, self._end)
         except BlockingIOError as error:
-            raise StoreError(f"undo is not available: another laguna-tui has {folder} open") from error
+            raise StoreError(f"another laguna-tui has {folder} open") from error
         except OSError as error:
             self.close()
-            raise StoreError(f"undo is not available: {folder} cannot be used ({_reason(error)})") from error
+            raise StoreError(f"{folder} cannot be used ({reason(error)})") from error
 
     @property
     def size(self) -> int:
@@ -90,8 +100,7 @@ class ObjectStore:
             StoreFullError: They do not fit.
             StoreError: The disk refuses; the store is as it was.
         """
-        digest = blake2b(data, digest_size=_DIGEST_BYTES).digest()
-        name = digest.hex()
+        name = name_of(data)
         if name in self._places:
             return name
         payload, compression = data, _RAW
@@ -100,8 +109,8 @@ class ObjectStore:
             if len(packed) < len(data):
                 payload, compression = packed, _ZLIB
         if limited and self._end + _HEADER.size + len(payload) > self._limit:
-            raise StoreFullError(f"the undo store has reached its limit of {self._limit:,} bytes")
-        self._append(_HEADER.pack(digest, compression, len(payload)), payload)
+            raise StoreFullError(f"the store {self.folder} has reached its limit of {self._limit:,} bytes")
+        self._append(_HEADER.pack(bytes.fromhex(name), compression, len(payload)), payload)
         self._places[name] = (self._end - len(payload), len(payload), compression)
         return name
 
@@ -117,7 +126,7 @@ class ObjectStore:
             data = zlib.decompress(payload) if compression == _ZLIB else payload
         except (KeyError, OSError, zlib.error) as error:
             raise StoreError(f"contents are missing in {self.folder / OBJECTS}") from error
-        if blake2b(data, digest_size=_DIGEST_BYTES).hexdigest() != name:
+        if name_of(data) != name:
             raise StoreError(f"contents are damaged in {self.folder / OBJECTS}")
         return data
 
@@ -155,7 +164,7 @@ class ObjectStore:
         self._end = end
 
     def _scan(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
-        """The names, and where each payload is; an unfinished record at the end is cut off."""
+        """The names, and where each payload is, up to an unfinished record at the end."""
         size = os.fstat(self._held).st_size
         at = 0
         while at + _HEADER.size <= size:
@@ -165,11 +174,10 @@ class ObjectStore:
                 break
             yield digest.hex(), (start, length, compression)
             at = start + length
-        os.ftruncate(self._held, at)
         self._end = self._synced = at
 
     def _refused(self, error: OSError) -> StoreError:
-        return StoreError(f"nothing can be stored in {self.folder} ({_reason(error)})")
+        return StoreError(f"nothing can be stored in {self.folder} ({reason(error)})")
 
 
 def remove_old_stores(
@@ -191,7 +199,7 @@ def remove_old_stores(
         total += size
         if used < oldest or total > limit:
             with suppress(OSError):
-                held = _locked(folder / OBJECTS)  # fails while it is in use
+                held = open_locked(folder / OBJECTS)  # fails while it is in use
                 try:
                     shutil.rmtree(folder, ignore_errors=True)
                 finally:
@@ -203,39 +211,6 @@ def _ended(parent: Path) -> Iterator[tuple[float, int, Path]]:
     with suppress(OSError):
         for folder in parent.iterdir():
             with suppress(OSError):
-                os.close(_locked(folder / OBJECTS))
+                os.close(open_locked(folder / OBJECTS))
                 files = [each.stat() for each in folder.iterdir()]
                 yield max(each.st_mtime for each in files), sum(each.st_size for each in files), folder
-
-
-def _locked_soon(path: Path) -> int:
-    """A descriptor of a store's file, created and locked; who looks for old stores holds each for a moment."""
-    for _ in range(_LOCK_TRIES):
-        with suppress(BlockingIOError):
-            return _locked(path, os.O_CREAT)
-        time.sleep(_LOCK_PAUSE_S)
-    return _locked(path, os.O_CREAT)
-
-
-def _locked(path: Path, flags: int = 0) -> int:
-    """A descriptor of a store's file, locked.
-
-    Raises:
-        OSError: It is missing, no file of this user, or locked by another process.
-    """
-    held = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, 0o600)
-    try:
-        if not stat.S_ISREG(os.fstat(held).st_mode):
-            raise OSError(f"{path.name} is not a regular file")
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # It may have been removed before it was locked.
-        if os.fstat(held).st_ino != path.lstat().st_ino:
-            raise OSError(f"{path.name} was replaced")
-    except BaseException:
-        os.close(held)
-        raise
-    return held
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.journal.changes import AUTHOR_UNKNOWN, Difference, difference, joined, listed_difference
 from laguna_tui.journal.file_diff import FileDiff, file_diffs
 from laguna_tui.journal.file_tree import FILE_LIMIT_BYTES, Entry, FileTree, Kind, StoppedError, TreeReader, same
 from laguna_tui.journal.object_store import STORE_LIMIT_BYTES, ObjectStore, StoreError
 from laguna_tui.journal.restore import Restorer, Step, is_begun
+from laguna_tui.journal.tree_changes import AUTHOR_UNKNOWN, Difference, difference, joined, listed_difference
 from laguna_tui.journal.undo_log import Turn, UndoKind, UndoLog
 from laguna_tui.journal.undo_plan import (
     CHANGED_SINCE,
@@ -36,7 +36,6 @@ from laguna_tui.repo.workspace import Workspace
 _TITLE_CHARS = 200
 _NO_CHECKPOINT = "nothing was changed, because it could not be undone"
 _NOT_NOTED = "what was changed cannot be written down, so undo will ask about each file"
-
 
 T = TypeVar("T")
 
@@ -88,6 +87,11 @@ class UndoHistory:
         self._crashed = self._is_open
         self._primed = not self._log.tree
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The number of the turn that was begun last, 0 before the first, and how many turns are not undone."""
+        return self._log.last_number, self._log.position
+
     def begin_turn(self, title: str) -> None:
         """A user's message begins a turn; turns that are undone are forgotten, and an open one ends.
 
@@ -101,10 +105,7 @@ class UndoHistory:
             self._recorded(lambda: self._log.record(event))
 
     def prepare(self, should_stop: Callable[[], bool] = lambda: False) -> None:
-        """Store the contents of all files ahead of the first command, so that it need not wait. Any thread.
-
-        Nothing is raised: what fails here fails again when it matters.
-        """
+        """Store the contents of all files ahead of the first command. Any thread; what fails here fails again then."""
         with self._lock, suppress(StoppedError, StoreError, OSError):
             self._prime()
             self._reader.whole(should_stop=should_stop)

@@ -12,10 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from laguna_tui.journal.changes import Change, Difference, joined
 from laguna_tui.journal.file_tree import Entry, FileTree, Kind
 from laguna_tui.journal.object_store import ObjectStore, StoreError
 from laguna_tui.journal.restore import Step
+from laguna_tui.journal.tree_changes import Change, Difference, joined
 
 LOG = "turns.jsonl"
 _VERSION = 1
@@ -268,21 +268,20 @@ class UndoLog:
         return json.loads(self._store.get(name))
 
 
-def unfinished_stores(parent: Path, root: Path) -> list[Path]:
+def unfinished_stores(parents: Iterable[Path], root: Path) -> list[Path]:
     """Stores of sessions about a folder that were killed in the middle of an undo, oldest first.
 
     Args:
-        parent: The folder of the stores.
+        parents: Folders with stores, or with folders of sessions that have one.
         root: The workspace.
     """
     found: list[tuple[float, Path]] = []
-    with suppress(OSError):
-        for store in parent.iterdir():
-            with suppress(OSError, ValueError, KeyError, TypeError):
-                lines = (store / LOG).read_bytes().splitlines()
-                first, last = json.loads(lines[0]), json.loads(lines[-1])
-                if first["root"] == str(root) and last["event"] == "apply":
-                    found.append(((store / LOG).stat().st_mtime, store))
+    for log in (each for parent in parents for pattern in (LOG, f"*/{LOG}") for each in parent.glob(f"*/{pattern}")):
+        with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+            lines = log.read_bytes().splitlines()
+            first, last = json.loads(lines[0]), json.loads(lines[-1])
+            if first["root"] == str(root) and last["event"] == "apply":
+                found.append((log.stat().st_mtime, log.parent))
     return [store for _, store in sorted(found)]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from laguna_tui.base.units import plural
-from laguna_tui.journal.changes import Change, is_stored
 from laguna_tui.journal.file_tree import Entry, Kind, same
+from laguna_tui.journal.tree_changes import Change, is_stored
 from laguna_tui.journal.undo_log import Turn, UndoKind
 
 CHANGED_SINCE = "it was changed since"

@@ -13,7 +13,7 @@ from laguna_engine.fit.known_models import XS_DRAFTER, known_model
 from laguna_engine.fit.memory import ALL, DrafterShape
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import FitCell, Plan
-from laguna_engine.fit.search import budgets
+from laguna_engine.fit.plan_search import budgets
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter_header import DrafterHeader

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from laguna_tui.repo.language_patterns import Kind
+from laguna_tui.repo.language_patterns import DefinitionKind
 from laguna_tui.repo.symbols import Span, Symbol, Unit
 
 # What lies outside of definitions, and text without any, is cut into pieces of about this many lines.
@@ -41,10 +41,10 @@ def _units_of_definitions(symbols: Sequence[Symbol]) -> Iterator[tuple[int, tupl
     chosen: list[int] = []
     reach = 0
     for index, symbol in enumerate(symbols):
-        if symbol.kind is Kind.VARIABLE or symbol.start < reach:
+        if symbol.kind is DefinitionKind.VARIABLE or symbol.start < reach:
             continue
         chosen.append(index)
-        if symbol.kind is Kind.FUNCTION:
+        if symbol.kind is DefinitionKind.FUNCTION:
             reach = symbol.stop
     for place, index in enumerate(chosen):
         symbol = symbols[index]

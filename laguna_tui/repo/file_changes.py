@@ -13,6 +13,7 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.text import sanitize_line
 from laguna_tui.repo.edit_files import EditError, encode, read_editable
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.relative_paths import escaped
@@ -244,7 +245,8 @@ def _check_new(workspace: Workspace, path: str, inside: str) -> None:
     if belongs_to_git(workspace.root, inside):
         raise EditError(f"{escaped(inside)} belongs to git itself; use another path")
     parts = inside.split("/")
-    if _CONTROL.search(inside):
+    # What the user is shown has to be the name, so nothing in it may be invisible.
+    if _CONTROL.search(inside) or sanitize_line(inside) != inside:
         raise EditError(f"{escaped(path)} has a character that no file name should have; use another path")
     if len(parts) > MAX_DEPTH or max(len(os.fsencode(part)) for part in parts) > _NAME_BYTES:
         raise EditError(f"{escaped(inside[:_NAME_BYTES])} is too long for a path; use a shorter one")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class Kind(Enum):
+class DefinitionKind(Enum):
     """What a name is defined as."""
 
     FUNCTION = "function"
@@ -28,7 +28,7 @@ class Language:
 
     name: str
     suffixes: tuple[str, ...]
-    forms: tuple[tuple[Kind, re.Pattern[str]], ...]
+    forms: tuple[tuple[DefinitionKind, re.Pattern[str]], ...]
     opaque: re.Pattern[str]
     skipped: re.Pattern[str]
     reserved: frozenset[str] = field(default=frozenset())
@@ -49,15 +49,15 @@ _BACKTICK = r"`(?:\\.|[^`\\])*(?:`|\\?\Z)"
 _CALL_WORDS = frozenset("if for while switch catch return else do with function super await new typeof case".split())
 
 
-def _forms(**patterns: str) -> tuple[tuple[Kind, re.Pattern[str]], ...]:
+def _forms(**patterns: str) -> tuple[tuple[DefinitionKind, re.Pattern[str]], ...]:
     """Patterns by kind name; a trailing number only keeps several of one kind apart."""
-    return tuple((Kind(key.rstrip("0123456789")), re.compile(text)) for key, text in patterns.items())
+    return tuple((DefinitionKind(key.rstrip("0123456789")), re.compile(text)) for key, text in patterns.items())
 
 
 def _language(
     name: str,
     suffixes: str,
-    forms: tuple[tuple[Kind, re.Pattern[str]], ...],
+    forms: tuple[tuple[DefinitionKind, re.Pattern[str]], ...],
     opaque: str,
     skipped: str,
     reserved: frozenset[str] = frozenset(),

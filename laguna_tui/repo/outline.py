@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from laguna_tui.repo.language_patterns import Kind, Language, language_of
+from laguna_tui.repo.language_patterns import DefinitionKind, Language, language_of
 
-# A definition's name stands near the start of its line; the rest of a minified line is not worth matching.
+# A definition's name is near the start of its line; the rest of a minified line is not worth matching.
 DEFINITION_COLUMNS = 400
 # A tab counts as this many columns, as in most editors' defaults.
 TAB_COLUMNS = 4
@@ -23,7 +23,7 @@ class Defined(NamedTuple):
     """What one line seems to define; `start` is the name's column, from 0."""
 
     name: str
-    kind: Kind
+    kind: DefinitionKind
     start: int
 
 
@@ -32,11 +32,11 @@ class Definition:
     """One defined name: lines `line`, that of the name, to `end`, both counted from 1 and included.
 
     Attributes:
-        prototype: whether only its head stands here, as in C's headers.
+        prototype: whether only its head is here, as in C's headers.
     """
 
     name: str
-    kind: Kind
+    kind: DefinitionKind
     line: int
     end: int
     prototype: bool = False
@@ -67,7 +67,7 @@ class Outline:
             if definition.line > reach:
                 reach = definition.end
                 outer.append(definition)
-        return [definition for definition in outer if definition.kind is not Kind.VARIABLE]
+        return [definition for definition in outer if definition.kind is not DefinitionKind.VARIABLE]
 
 
 def line_outline(path: str, lines: Sequence[str]) -> Outline:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from laguna_engine.native.child import Worker, serve
 from laguna_tui.base.errors import UserError
 from laguna_tui.repo.file_parsing import ParsedFile, ParseTask, parse_file
-from laguna_tui.repo.language_patterns import Kind
+from laguna_tui.repo.language_patterns import DefinitionKind
 from laguna_tui.repo.symbols import Symbol, Syntax, Unit
 
 # With fewer files, this process is faster than workers that have to start first.
@@ -40,7 +40,9 @@ _NICE = 5
 # This module, run as a program.
 _WORKER = "laguna_tui.repo.parse_pool"
 NO_WORKERS = "no process can be started to read the files with; free some memory, or allow more processes (ulimit -u)"
-_ANSWER_CLASSES = {(each.__module__, each.__name__): each for each in (Kind, ParsedFile, Symbol, Syntax, Unit)}
+_ANSWER_CLASSES = {
+    (each.__module__, each.__name__): each for each in (DefinitionKind, ParsedFile, Symbol, Syntax, Unit)
+}
 
 
 class ParseOutcome(NamedTuple):

@@ -41,7 +41,7 @@ _LEFT_OUT = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a definition stands: its text is `text[start:stop]`, and `blanks` stand before it on its line."""
+    """Where a definition is: its text is `text[start:stop]`, and `blanks` come before it on its line."""
 
     text: str
     start: int
@@ -113,6 +113,11 @@ def _chosen(inside: str, symbols: Sequence[Symbol], wanted: str) -> Symbol:
     fitting = whole if len(whole) == 1 else fitting
     if len(fitting) == 1:
         return fitting[0]
+    if len({(each.qualified, each.line) for each in fitting}) < len(fitting):
+        raise EditError(
+            f"{escaped(wanted)} is {len(fitting)} definitions in {escaped(inside)}, some of them in one line; call edit"
+            " with old and new text"
+        )
     if fitting:
         places = [f"{each.qualified}:{each.line}" for each in fitting[:_NAMED]]
         more = [f"{len(fitting) - _NAMED} more"] if len(fitting) > _NAMED else []
@@ -147,7 +152,7 @@ def _check_alone(inside: str, symbols: Sequence[Symbol], found: Symbol) -> None:
 
 
 def _place(text: str, symbol: Symbol) -> _Place:
-    """Where a definition stands, without the blanks around it."""
+    """Where a definition is, without the blanks around it."""
     whole = text[symbol.start : symbol.stop]
     start = symbol.start + len(whole) - len(whole.lstrip())
     begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
@@ -156,7 +161,7 @@ def _place(text: str, symbol: Symbol) -> _Place:
 
 
 def _fitted(inside: str, place: _Place, new: str) -> str:
-    """The new text as it stands in the file: indented, with the file's line breaks, and without a doubled sign."""
+    """The new text as it is in the file: indented, with the file's line breaks, and without a doubled sign."""
     old = with_line_feeds(place.text[place.start : place.stop])
     lines = with_line_feeds(new).strip("\n").rstrip().split("\n")
     lines = _in_style(lines, place.blanks + old)
@@ -170,7 +175,7 @@ def _fitted(inside: str, place: _Place, new: str) -> str:
 
 
 def _indented(lines: Sequence[str], blanks: str, old: str, kept: frozenset[int]) -> list[str]:
-    """The lines with the place's blanks before each but the first, which stands behind them already.
+    """The lines with the place's blanks before each but the first, which is behind them already.
 
     kept: lines, from 0, that begin inside of a string and stay as they are.
     """

@@ -16,7 +16,7 @@ _COLUMNS = "names.name, qualified, kind, path, line, end, start, stop, signature
 _JOINED = "names join symbols on symbols.name = names.id join files on files.id = symbols.file"
 
 
-class Definition(NamedTuple):
+class SymbolMatch(NamedTuple):
     """One definition: where it is, and how well its name matches (0 is best).
 
     `line` is that of the name; `start` and `stop` are characters of the decoded text, with leading comments.
@@ -34,7 +34,7 @@ class Definition(NamedTuple):
     distance: int
 
 
-def find_symbols(connection: sqlite3.Connection, wanted: str, limit: int = 20) -> list[Definition]:
+def find_symbols(connection: sqlite3.Connection, wanted: str, limit: int = 20) -> list[SymbolMatch]:
     """Return definitions with a matching name, best first; of a dotted name the last part is matched.
 
     Letters in the name's order match too: `strpars` matches `StreamParser`.
@@ -52,7 +52,7 @@ def find_symbols(connection: sqlite3.Connection, wanted: str, limit: int = 20) -
     return found[:limit]
 
 
-def definitions_of(connection: sqlite3.Connection, wanted: str) -> list[Definition]:
+def definitions_of(connection: sqlite3.Connection, wanted: str) -> list[SymbolMatch]:
     """Return every definition of exactly this name, by path and line; outer scopes of a dotted name may be left out."""
     scopes, last = _parted(wanted)
     whole = f".{scopes}.{last}" if scopes else f".{last}"
@@ -60,12 +60,12 @@ def definitions_of(connection: sqlite3.Connection, wanted: str) -> list[Definiti
     return sorted(found, key=lambda d: (d.path, d.line))
 
 
-def named(connection: sqlite3.Connection, names: Sequence[str]) -> list[Definition]:
+def named(connection: sqlite3.Connection, names: Sequence[str]) -> list[SymbolMatch]:
     """Return every definition of these names, by path and line."""
     return sorted(_defining(connection, names, {}), key=lambda d: (d.path, d.line))
 
 
-def members_of(connection: sqlite3.Connection, scope: str, limit: int = 20) -> list[Definition]:
+def members_of(connection: sqlite3.Connection, scope: str, limit: int = 20) -> list[SymbolMatch]:
     """Return the definitions directly inside a scope of this name, by path and line."""
     inside = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in scope.replace("::", "."))
     rows = connection.execute(
@@ -88,14 +88,14 @@ def _parted(wanted: str) -> tuple[str, str]:
     return scopes, last
 
 
-def _defining(connection: sqlite3.Connection, names: Sequence[str], distances: Mapping[str, int]) -> list[Definition]:
+def _defining(connection: sqlite3.Connection, names: Sequence[str], distances: Mapping[str, int]) -> list[SymbolMatch]:
     marks = ",".join("?" * len(names))
     rows = connection.execute(f"select {_COLUMNS} from {_JOINED} where names.name in ({marks})", names)
     return [_made(row, distances.get(row[0], _EXACT)) for row in rows]
 
 
-def _made(row: tuple[Any, ...], distance: int) -> Definition:
-    return Definition._make((*row[:3], os.fsdecode(row[3]), *row[4:], distance))
+def _made(row: tuple[Any, ...], distance: int) -> SymbolMatch:
+    return SymbolMatch._make((*row[:3], os.fsdecode(row[3]), *row[4:], distance))
 
 
 def _fitting(connection: sqlite3.Connection, wanted: str, enough: int) -> dict[str, int]:

@@ -2,14 +2,14 @@
 
 from typing import NamedTuple
 
-from laguna_tui.repo.language_patterns import Kind
+from laguna_tui.repo.language_patterns import DefinitionKind
 
 Span = tuple[int, int]
 """Start and stop in characters."""
 
 
 class Symbol(NamedTuple):
-    """One definition, with the decorators and comments that stand right before it.
+    """One definition, with the decorators and comments that come right before it.
 
     Attributes:
         qualified: the name after those of what it lies in, with "." between.
@@ -19,7 +19,7 @@ class Symbol(NamedTuple):
 
     name: str
     qualified: str
-    kind: Kind
+    kind: DefinitionKind
     start: int
     stop: int
     body: int

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from laguna_tui.repo.chunking import make_units
 from laguna_tui.repo.grammars import Grammar, grammar, language_name
-from laguna_tui.repo.language_patterns import Kind, language_of
+from laguna_tui.repo.language_patterns import DefinitionKind, language_of
 from laguna_tui.repo.outline import Outline, line_outline
 from laguna_tui.repo.symbols import Symbol, Syntax
 from laguna_tui.repo.syntax_tree import string_rows, tree_contents, tree_outline
@@ -91,7 +91,7 @@ def _outlined(path: str, text: str) -> tuple[Symbol, ...]:
             around.pop()
         start, stop = begins[found.line - 1], begins[found.end]
         body = begins[found.line] if found.end > found.line else stop
-        outer = [symbol.name for symbol in around if symbol.kind is not Kind.VARIABLE]
+        outer = [symbol.name for symbol in around if symbol.kind is not DefinitionKind.VARIABLE]
         qualified = ".".join((*outer, found.name))
         head = " ".join(lines[found.line - 1].split())[:SIGNATURE_CHARS]
         symbol = Symbol(found.name, qualified, found.kind, start, stop, body, found.line, found.end, head)

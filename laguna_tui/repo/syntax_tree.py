@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from laguna_tui.repo.grammars import Grammar
-from laguna_tui.repo.language_patterns import Kind
+from laguna_tui.repo.language_patterns import DefinitionKind
 from laguna_tui.repo.outline import Definition
 from laguna_tui.repo.symbols import Symbol
 
@@ -33,7 +33,7 @@ _DECORATED = frozenset({"decorated_definition"})
 _LEADERS = frozenset("comment line_comment block_comment attribute_item".split())
 # C and C++ declare a function in one place and define it in another.
 _PROTOTYPES = frozenset({"declaration", "field_declaration"})
-_KINDS = {"function": Kind.FUNCTION, "type": Kind.TYPE, "variable": Kind.VARIABLE}
+_KINDS = {"function": DefinitionKind.FUNCTION, "type": DefinitionKind.TYPE, "variable": DefinitionKind.VARIABLE}
 
 
 class _Found(NamedTuple):
@@ -43,7 +43,7 @@ class _Found(NamedTuple):
     core: Node
     row: int
     name: str
-    kind: Kind | None
+    kind: DefinitionKind | None
     owner: str
 
 
@@ -116,7 +116,7 @@ def _definitions(grammar: Grammar, source: bytes, root: Node) -> Iterator[_Found
 
 def _with_order(
     grammar: Grammar, source: bytes, root: Node
-) -> Iterator[tuple[int, tuple[Node, Node, Kind | None, str]]]:
+) -> Iterator[tuple[int, tuple[Node, Node, DefinitionKind | None, str]]]:
     """Captured definitions; functions before types before variables where one name node was captured twice."""
     for captured in grammar.matches(grammar.definitions, root):
         names = captured.get("name")
@@ -165,7 +165,7 @@ def _symbols(source: bytes, definitions: Sequence[_Found], offset: Callable[[int
             around.pop()
         outer = [name for _, name in around]
         qualified = ".".join((*outer, *filter(None, [found.owner]), found.name))
-        if found.kind is not Kind.VARIABLE:
+        if found.kind is not DefinitionKind.VARIABLE:
             around.append((found.node.end_byte, ".".join(filter(None, (found.owner, found.name)))))
         if found.kind is not None:
             symbols.append(_symbol(source, found, qualified, offset))
@@ -182,7 +182,7 @@ def _symbol(source: bytes, found: _Found, qualified: str, offset: Callable[[int]
     return Symbol(
         found.name,
         qualified,
-        found.kind or Kind.VARIABLE,
+        found.kind or DefinitionKind.VARIABLE,
         offset(first.start_byte),
         stop,
         offset(body.start_byte) if body else stop,
@@ -213,7 +213,7 @@ def _body(node: Node) -> Node | None:
 
 
 def _leading(node: Node) -> Node:
-    """The first of the comments and attributes that stand on the lines right before a definition."""
+    """The first of the comments and attributes that are on the lines right before a definition."""
     first = node
     for _ in range(_LEADING):
         before = first.prev_sibling

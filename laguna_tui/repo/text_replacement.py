@@ -1,4 +1,4 @@
-"""Where an old text stands in a file's text, and the text with a new one in its place. Strings in, strings out.
+"""Where an old text is in a file's text, and the text with a new one in its place. Strings in, strings out.
 
 A line break is "\n" in what is looked for and whatever the file has in what is found; what is put in its place gets
 the line break of the line that it begins on. Every character around it stays as it is.
@@ -131,7 +131,7 @@ def _line_break(text: str, offset: int) -> str:
 
 
 def _indentation(text: str, offset: int) -> str:
-    """The blanks in front of a place, if nothing else stands there on its line."""
+    """The blanks in front of a place, if nothing else is there on its line."""
     begin = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     blanks = text[begin:offset]
     return blanks if not blanks.strip(" \t") else ""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_engine.native.seccomp import AF_INET, AF_INET6, AF_NETLINK, system_call_filter
-from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.protected import ProtectedFiles
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.sandbox.stubs import stub_content
 
 MAX_PROCESSES = 1024

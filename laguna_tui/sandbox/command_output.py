@@ -1,7 +1,7 @@
 r"""What a command writes: whole on disk, and as the text of which a model reads the head and the tail.
 
 A terminal obeys some of what programs write, and a model reads it badly. So in the text escape sequences are gone, a
-progress bar is what stands in its line at the end, and bytes that are no text are one `�`. Whatever a command writes,
+progress bar is what is left in its line at the end, and bytes that are no text are one `�`. Whatever a command writes,
 and however much, the memory it takes is bounded.
 """
 
@@ -44,7 +44,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]+")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _BINARY_SHARE = 0.1
-"""An output with more characters that are none is not text."""
+"""An output is not text if more of the characters that a terminal would be left with are none."""
 
 
 class CommandText:
@@ -117,7 +117,7 @@ class CommandOutput:
         self._folder = folder
         self._file: int | None = None
         self.path: Path | None = None
-        self.size = self.dropped = self._odd = 0
+        self.size = self.dropped = self._shown = self._odd = 0
         self._refused = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._line = ""
@@ -141,7 +141,7 @@ class CommandOutput:
     @property
     def is_text(self) -> bool:
         """Whether what came is text, and not a program's or an image's bytes."""
-        return self._odd <= self.size * _BINARY_SHARE
+        return self._odd <= self._shown * _BINARY_SHARE
 
     def close(self, *, keep: bool) -> Path | None:
         """End the file; its path, None where nothing is kept or the disk refused."""
@@ -189,6 +189,7 @@ class CommandOutput:
         """Lines as a model reads them."""
         if any(mark in text for mark in ("\r", "\b", EMPTIED)):
             text = "\n".join(_last_state(line).rstrip("\r") for line in text.split("\n")).replace(EMPTIED, "")
+        self._shown += len(text)
         self._odd += sum(map(len, _CONTROL.findall(text)))
         return _CONTROL.sub(_REPLACEMENT, text)
 
@@ -208,7 +209,7 @@ def finished(line: str) -> int:
 
 
 def _last_state(line: str) -> str:
-    r"""What stands in a terminal's line at the end, with the last "\r", behind which a newline may come."""
+    r"""What is left in a terminal's line at the end, with the last "\r", behind which a newline may come."""
     if "\r" in line:
         written = line.rstrip("\r")
         line = written.rsplit("\r", 1)[-1] + line[len(written) :][:1]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from laguna_engine.native.landlock import SIGNALS_ABI, Confinement, confined_command
 from laguna_engine.native.seccomp import AF_INET, AF_INET6
-from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.protected import ProtectedFiles
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
 MAX_PROCESSES = 1024
 
 GAPS = (
-    "files with secrets in the workspace can be read",
+    "files in the workspace that hold secrets can be read, and so can those that your rules keep from models",
     "git's configuration and hooks, and files that assistants and editors execute, can be changed in the workspace",
     "the command lines of your other processes can be read, and their priority lowered",
     "the machine's network interfaces and connections can be listed",

@@ -14,9 +14,9 @@ from typing import Self
 
 from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, PrivateFiles, bubblewrap_command, filter_descriptor
 from laguna_tui.sandbox.landlock import landlock_command
-from laguna_tui.sandbox.policy import SandboxPolicy, hidden_paths, scrubbed
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
-from laguna_tui.sandbox.protected import ProtectedFiles, hidden_secrets, protected_files, protected_paths
+from laguna_tui.sandbox.protected import ProtectedFiles, hidden_secrets, protected_files, protected_paths, ruled_paths
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy, hidden_paths, scrubbed
 from laguna_tui.sandbox.seatbelt import seatbelt_command, seatbelt_profile
 from laguna_tui.sandbox.stubs import Stubs
 
@@ -123,9 +123,14 @@ def prepare(
             prepared._undo.append(stubs.remove)
             stubs.hold()
         roots = tuple(dict.fromkeys((policy.root, *(Path(os.path.realpath(path)) for path in policy.writable))))
-        files, hidden = protected_files(roots), hidden_paths(policy)
-        if status.kind is not SandboxKind.LANDLOCK:
-            # Landlock cannot refuse a file in a folder that it allows.
+        # Landlock cannot refuse a file in a folder that it allows.
+        holds = status.kind is not SandboxKind.LANDLOCK
+        unwritable, unreadable = (
+            ruled_paths(policy.root, globs) if holds else () for globs in (policy.unwritable, policy.unreadable)
+        )
+        files = protected_files(roots, (path for path in unwritable if path.is_relative_to(policy.root)), unreadable)
+        hidden = (*hidden_paths(policy), *unreadable)
+        if holds:
             secrets = hidden_secrets(files, policy.root, policy.shows)
             hidden, prepared.secrets = tuple(dict.fromkeys((*hidden, *secrets))), len(secrets)
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()

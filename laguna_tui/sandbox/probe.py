@@ -54,6 +54,8 @@ _HOLDS = "no network, no credentials, and writes only to this folder and a priva
 _BELOW = (
     "new files in subfolders that assistants or editors would execute are reported, not refused",
     "what another program replaces while the command runs is no longer held in it",
+    "behind the first 50,000 files and folders, 1,000 files with secrets and 200 that others execute in subfolders,"
+    " further ones are neither hidden nor held",
 )
 _FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin")
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"

@@ -5,16 +5,18 @@ be named: at the top, and in git's folders. What a command creates further down 
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
 from laguna_engine.files import read_small_file
+from laguna_tui.base.path_globs import PathGlob
 from laguna_tui.base.paths import too_wide_because
 from laguna_tui.repo import git
 from laguna_tui.repo.protected_paths import folded, is_git_name, protected_names
@@ -24,8 +26,13 @@ MAX_ENTRIES = 50_000
 """Entries of folders that the walk looks at: 0.1 s."""
 MAX_BELOW = 200
 """Protected files below the top that are held: each is a mount, and their cost grows with their square."""
-MAX_SECRETS = 200
-"""Files with secrets that are hidden, nearest first, for the same reason."""
+MAX_SECRETS = 1_000
+"""Files with secrets that are hidden, nearest first, for the same reason: so many take a second."""
+_ASKED_AT_ONCE = 1_000
+"""Paths that git is asked about at a time: a command line has an end."""
+MAX_RULED = 200
+"""Files and folders that the user's rules keep from commands, for the same reason."""
+_TOO_MANY = "a rule for a path keeps more than {most} files from commands; name their folder, as in read(data/**)"
 _SKIPPED = frozenset("node_modules .venv venv __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache".split())
 """Folders of other people's code, which nobody opens in an editor, and of caches."""
 _POINTER_BYTES = 16 * 1024
@@ -63,13 +70,17 @@ class ProtectedFiles:
     secrets: list[Path] = field(default_factory=list)
 
 
-def protected_files(roots: Iterable[Path]) -> ProtectedFiles:
+def protected_files(
+    roots: Iterable[Path], unwritable: Iterable[Path] = (), unreadable: Iterable[Path] = ()
+) -> ProtectedFiles:
     """Return what a command that may write to `roots` cannot change.
 
     Args:
         roots: Folders without links in their path.
+        unwritable: More that exists and is not to be changed.
+        unreadable: What is hidden, and has to stay where it is.
     """
-    files = ProtectedFiles()
+    files = ProtectedFiles(held=set(unwritable))
     tops = tuple(dict.fromkeys(roots))
     for top in tops:
         _hold_the_top(files, top)
@@ -80,7 +91,7 @@ def protected_files(roots: Iterable[Path]) -> ProtectedFiles:
             below += path.parent != top
             if below <= MAX_BELOW:
                 _hold(files, path, tops)
-    for path in (*files.held, *files.absent):
+    for path in (*files.held, *files.absent, *unreadable):
         files.anchored |= {place for place in path.parents if any(_inside(place, top) for top in (*tops, *files.git))}
     # A folder mounted again below a read-only one would be writable.
     read_only = {*files.held, *files.absent}
@@ -102,6 +113,37 @@ def protected_paths(top: Path, secrets: list[Path] | None = None) -> dict[Path, 
     return {path: (status.st_dev, status.st_ino) for path, status in _walk(top, secrets)}
 
 
+def ruled_paths(top: Path, globs: Sequence[str]) -> tuple[Path, ...]:
+    """Return the files and folders below a folder that match a glob, without links; of a folder not what is in it.
+
+    Args:
+        top: The folder, without links in its path.
+        globs: As those of `SandboxPolicy`.
+
+    Raises:
+        OSError: There are too many of them.
+    """
+    if not globs:
+        return ()
+    wanted = [PathGlob("/".join(map(_folded, (glob if "/" in glob else f"**/{glob}").split("/")))) for glob in globs]
+    pending = deque([(top, [glob.start for glob in wanted])])
+    left, found = MAX_ENTRIES, list[Path]()
+    while pending and left > 0:
+        folder, before = pending.popleft()
+        entries = [entry for entry in _entries(folder) if not is_git_name(entry.name)]
+        left -= len(entries)
+        for entry in entries:
+            name = _folded(entry.name)
+            states = [glob.after(state, name) for glob, state in zip(wanted, before, strict=True)]
+            if any(glob.is_match(state) for glob, state in zip(wanted, states, strict=True)):
+                found.append(Path(os.path.realpath(entry.path)))
+            elif any(states) and name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
+                pending.append((Path(entry.path), states))
+        if len(found) > MAX_RULED:
+            raise OSError(errno.E2BIG, _TOO_MANY.format(most=MAX_RULED))
+    return tuple(dict.fromkeys(path for path in found if path.exists()))
+
+
 def hidden_secrets(files: ProtectedFiles, top: Path, shows: Callable[[str], bool]) -> tuple[Path, ...]:
     """Return what of a workspace's secrets a command must not read, without links.
 
@@ -115,9 +157,15 @@ def hidden_secrets(files: ProtectedFiles, top: Path, shows: Callable[[str], bool
     inside = {str(path.relative_to(top)): path for path in files.secrets if path.is_relative_to(top)}
     if not inside:
         return ()
-    known = git.unchanged_files(top, [name for name, path in inside.items() if not path.is_dir()])
-    hidden = (path for name, path in inside.items() if name not in known and not shows(name))
-    return tuple(dict.fromkeys(real for path in hidden if (real := Path(os.path.realpath(path))).exists()))
+    names, hidden = list(inside), list[Path]()
+    for at in range(0, len(names), _ASKED_AT_ONCE):
+        asked = names[at : at + _ASKED_AT_ONCE]
+        known = git.unchanged_files(top, [name for name in asked if not inside[name].is_dir()])
+        hidden += [inside[name] for name in asked if name not in known and not shows(name)]
+        if len(hidden) >= MAX_SECRETS:
+            break
+    real = dict.fromkeys(Path(os.path.realpath(path)) for path in hidden[:MAX_SECRETS])
+    return tuple(path for path in real if path.exists())
 
 
 def _walk(top: Path, secrets: list[Path] | None = None) -> Iterator[tuple[Path, os.stat_result]]:
@@ -131,7 +179,7 @@ def _walk(top: Path, secrets: list[Path] | None = None) -> Iterator[tuple[Path, 
             yield from _existing(entry for entry in entries if entry.name in ("HEAD", *_RUN_BY_GIT))
         for entry in entries:
             name = _folded(entry.name)
-            secret = secrets is not None and len(secrets) < MAX_SECRETS and _holds_secrets(entry, entry.path[cut:])
+            secret = secrets is not None and _holds_secrets(entry, entry.path[cut:])
             if secret and secrets is not None:
                 secrets.append(Path(entry.path))
             if _is_protected(own, name):

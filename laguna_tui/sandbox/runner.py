@@ -19,9 +19,9 @@ from laguna_tui.base.paths import APP
 from laguna_tui.sandbox.background import BackgroundCommand, BackgroundJob
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Prepared, prepare
-from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult, Execution, LiveText, RunningCommand
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
 OUTPUT_CHARS = 11_000
 """Most characters of an output that a result has: a tool's answer has 12,000, and there is something to add."""
@@ -49,12 +49,14 @@ class CommandRunner:
         results: Path | None = None,
         probe: Callable[[], SandboxStatus] = probe_sandbox,
         shows: Callable[[str], bool] = lambda path: False,
+        kept: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ()),
     ) -> None:
         """Run nothing yet.
 
         Args:
             workspace: the folder that the sandbox lets a command write to.
             shows: whether a command may read a file of the workspace that holds secrets, by its relative path.
+            kept: globs of what commands must not read in the workspace, and of what they must not change.
             results: where long outputs are kept; None means the cache folder.
             probe: finds out which sandbox works here.
         """
@@ -62,6 +64,7 @@ class CommandRunner:
         self._results = results or platformdirs.user_cache_path(APP) / "results"
         self._probe = probe
         self._shows = shows
+        self._kept_from = kept
         self._lock = threading.RLock()
         self._kept: list[Path] = []
         self._jobs: dict[int, BackgroundJob] = {}
@@ -219,7 +222,15 @@ class CommandRunner:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
         shows = (lambda path: True) if secrets else self._shows
-        policy = SandboxPolicy(self._workspace, network=network, tmp=self._tmp, shows=shows)
+        unreadable, unwritable = self._kept_from()
+        policy = SandboxPolicy(
+            self._workspace,
+            network=network,
+            tmp=self._tmp,
+            shows=shows,
+            unreadable=unreadable,
+            unwritable=unwritable,
+        )
         # It reads no file of the user's when it is started like this.
         prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
         prepared.env.update(_VARIABLES)

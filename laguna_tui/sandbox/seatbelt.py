@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from laguna_tui.repo.protected_paths import protected_names
-from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.protected import ProtectedFiles
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
 PROGRAM = "/usr/bin/sandbox-exec"
 """By its full path: the PATH may lead into the user's folder."""

@@ -37,7 +37,7 @@ class Stubs:
             records: Folder of the records, by default in the app's state.
         """
         self._folder = records or records_folder()
-        self._record = self._folder / f"{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]}.stubs"
+        self._record = _record_of(workspace, self._folder)
         self._lock: int | None = None
 
     def hold(self) -> None:
@@ -100,6 +100,26 @@ class Stubs:
 def records_folder() -> Path:
     """Return the folder of all workspaces' records."""
     return state_dir() / "sandbox"
+
+
+def is_place(path: Path, workspace: Path, records: Path | None = None) -> bool:
+    """Whether an empty folder is only there for a command, so that no file is created, even if that was killed since.
+
+    Args:
+        path: The path in question, without links in it.
+        workspace: The folder of the command, likewise.
+        records: Folder of the records, by default in the app's state.
+    """
+    try:
+        status = path.lstat()
+        noted = dict(_recorded(_record_of(workspace, records or records_folder())))
+        return path in noted and noted[path] in (None, [status.st_dev, status.st_ino]) and not any(path.iterdir())
+    except OSError:
+        return False
+
+
+def _record_of(workspace: Path, folder: Path) -> Path:
+    return folder / f"{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]}.stubs"
 
 
 def remove_leftovers(records: Path | None = None) -> None:

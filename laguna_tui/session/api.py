@@ -1,11 +1,9 @@
-"""What every front end depends on: the protocols of a chat session, one for each controller, and their values.
+"""What every front end depends on: the protocols of a chat session, one for each controller.
 
 No engine and no Textual in here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,59 +13,13 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.permission_request import Approver
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
+from laguna_tui.session.values import CommandFinished, ModelChoice, RewindCost, SessionInfo, SessionSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from laguna_tui.journal.file_diff import FileDiff
     from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
     from laguna_tui.sandbox.background import BackgroundCommand
     from laguna_tui.session.commits import CommitDraft
-
-
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
-    """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.
-
-    `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
-    `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why strict speculation
-    cannot be had in this session, and what to do; empty where it can.
-    """
-
-    context_size: int
-    details: str = ""
-    warnings: tuple[str, ...] = ()
-    mode: Speculation | None = None
-    drafter: str = ""
-    plan: tuple[str, ...] = ()
-    no_strict: str = ""
-
-
-class Here(Enum):
-    """What is on this machine of a model. READY can be opened at once."""
-
-    READY = "here"
-    PARTIAL = "partly here"
-    MISSING = "not here"
-    NOWHERE = "no download"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
-    """A model that could answer. All texts are raw.
-
-    name: what `switch` takes. size: bytes of its files, None if nobody knows. have: those that are here.
-    fits: whether it runs on this machine, in a few words; runs: the same as a plain answer, None for nobody knows.
-    """
-
-    name: str
-    title: str
-    here: Here
-    fits: str = ""
-    runs: bool | None = None
-    size: int | None = None
-    have: int = 0
-    current: bool = False
 
 
 class Chat(Protocol):
@@ -113,10 +65,8 @@ class Chat(Protocol):
         ...
 
     def prefetch(self, message: str) -> None:
-        """Compute what is certain of a message that is being typed, so that its answer begins sooner.
-
-        Returns when that is done, or soon after `cancel`. What is sent afterwards is answered the same.
-        """
+        """Compute what is certain of a message that is being typed, so that its answer begins sooner. Returns when that
+        is done, or soon after `cancel`. What is sent afterwards is answered the same."""
         ...
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
@@ -233,7 +183,11 @@ class History(Protocol):
         """What applying a plan would change, conflicts included."""
         ...
 
-    def apply(self, plan: "UndoPlan", overwrite: "Collection[str]" = ()) -> "UndoResult":
+    def cost(self, plan: "UndoPlan") -> RewindCost | None:
+        """What the conversation costs where a plan would put it; None where that is not known."""
+        ...
+
+    def apply(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
         """Put files and conversation where a plan wants them. The session's thread only, while no turn runs.
 
         Args:
@@ -263,23 +217,6 @@ class Commits(Protocol):
     def commit(self, message: str, draft: "CommitDraft") -> str:
         """Commit, with the repository's hooks in the sandbox; a sentence about it."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class CommandFinished:
-    """The last event of a command of the user's.
-
-    Attributes:
-        exit_code: as a shell says it.
-        seconds: how long it ran.
-        sentence: how it ended, for the user.
-        told: whether the model reads the command and its output with the next message.
-    """
-
-    exit_code: int
-    seconds: float
-    sentence: str
-    told: bool
 
 
 class Commands(Protocol):
@@ -338,6 +275,64 @@ class Folder(Protocol):
         ...
 
 
+class Sessions(Protocol):
+    """The sessions that are kept on disk. Any thread, but for `resume`; UserError where something cannot be done.
+
+    Where a session is wanted, its `id` is given, a beginning of that, or its title.
+    """
+
+    @property
+    def current(self) -> SessionSummary | None:
+        """The one that is open; None before its first message is kept."""
+        ...
+
+    @property
+    def open_id(self) -> str:
+        """ID of the one that is open; empty for none. Takes no time, where `current` reads the disk."""
+        ...
+
+    @property
+    def failing(self) -> str:
+        """Why nothing is being kept now, a sentence; empty while all is well. Takes no time."""
+        ...
+
+    def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
+        """Those about this folder, or all, the newest first. Takes at most 200 ms, as `search` does."""
+        ...
+
+    def search(self, words: str, *, everywhere: bool = False) -> Sequence[SessionSummary]:
+        """Those with these words in their titles or contents, the best first."""
+        ...
+
+    def rename(self, session: str, title: str) -> None:
+        """Give a session a title."""
+        ...
+
+    def delete(self, sessions: Collection[str]) -> int:
+        """Delete sessions for good, but for the open one; how many bytes are free now."""
+        ...
+
+    def export(self, session: str, form: str) -> str:
+        """A session as text, without secrets. form: "markdown", "html" or "json"."""
+        ...
+
+    def fork(self, session: str = "", title: str = "") -> SessionSummary:
+        """Copy a session, empty for the open one, to go on with the copy."""
+        ...
+
+    def resume(self, session: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        """Go on with a session in the place of the open one, which is kept. The session's thread, while no turn runs.
+
+        Returns:
+            What is open now, with `resumed`.
+
+        Raises:
+            OtherFolderError: it is about another folder, where the app has to be started.
+            EngineError, UserError: it cannot be resumed; everything is as it was.
+        """
+        ...
+
+
 class ChatSession(Protocol):
     """One conversation with one model about one folder: each controller of a front end is given its part of it."""
 
@@ -354,8 +349,8 @@ class ChatSession(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Free everything. Idempotent."""
+    def close(self, reason: str = "") -> None:
+        """Free everything. Idempotent. reason: why it ends otherwise than by the user's wish ("SIGTERM")."""
         ...
 
     @property
@@ -391,6 +386,11 @@ class ChatSession(Protocol):
     @property
     def commands(self) -> Commands:
         """What is run."""
+        ...
+
+    @property
+    def sessions(self) -> Sessions:
+        """What is kept."""
         ...
 
     @property

@@ -10,7 +10,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.units import plural
 from laguna_tui.context.blocks import Attachment, BlockKind, Place
 from laguna_tui.context.frame import headed, one_line
-from laguna_tui.session.api import CommandFinished
+from laguna_tui.session.values import CommandFinished
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.background import BackgroundCommand
@@ -38,7 +38,11 @@ class LocalCommands:
     """A `Commands`."""
 
     def __init__(
-        self, folder: Path, tell: Callable[[Attachment], str], shows: Callable[[str], bool] = lambda path: False
+        self,
+        folder: Path,
+        tell: Callable[[Attachment], str],
+        shows: Callable[[str], bool] = lambda path: False,
+        kept: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ()),
     ) -> None:
         """Run nothing yet.
 
@@ -46,10 +50,11 @@ class LocalCommands:
             folder: where commands run.
             tell: brings a piece along with the next message; returns why not, empty where it does.
             shows: whether the model's commands may read a file of the folder that holds secrets, by its path.
+            kept: globs of what the model's commands must not read in the folder, and of what they must not change.
         """
         self._folder = folder
         self._tell = tell
-        self._shows = shows
+        self._shows, self._kept = shows, kept
         self._lock = threading.Lock()
         self._runner: CommandRunner | None = None
         self._cancelled = threading.Event()
@@ -61,7 +66,7 @@ class LocalCommands:
             if self._runner is None:
                 from laguna_tui.sandbox.runner import CommandRunner
 
-                self._runner = CommandRunner(self._folder, shows=self._shows)
+                self._runner = CommandRunner(self._folder, shows=self._shows, kept=self._kept)
             return self._runner
 
     def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:

@@ -28,7 +28,7 @@ class CommitDraft:
     """What would be committed. Texts are raw.
 
     Attributes:
-        message: what the model suggests; empty where it has no room for one.
+        message: what the model suggests; empty where it has no room for one or writes none.
         files: paths that are committed.
         stages_all: whether everything is committed, because nothing is staged.
         sandbox: what holds the repository's hooks.

@@ -33,6 +33,7 @@ class EngineSlot:
         selection: the model that is open, or is opened next.
         mode: how the session decodes; `Speculation.OFF` needs no engine of its own.
         opened_as: how the newest engine was opened, be it lost; None while there is none.
+        before_close: is given each engine that is closed, but for lost ones.
     """
 
     def __init__(self, selection: ModelSelection, mode: Speculation, state: Path | None, adopt: Adopt) -> None:
@@ -45,6 +46,7 @@ class EngineSlot:
         self.selection = selection
         self.mode = mode
         self.opened_as: OpenedAs | None = None
+        self.before_close: Callable[[Engine], None] = lambda engine: None
         self._state = state
         self._adopt = adopt
         self._engine: Engine | None = None
@@ -121,6 +123,8 @@ class EngineSlot:
         from laguna_tui.session.opening import close_engine
 
         if self._engine is not None and self.opened_as is not None:
+            if not self._lost:
+                self.before_close(self._engine)
             close_engine(self._engine, self.opened_as.options, None if self._lost else self._state)
             self._lost = True
 

@@ -1,17 +1,18 @@
 """The session's turns and the way back, with a store on disk that is opened when it is first needed."""
 
-import secrets
 import shutil
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.agent.turn_history import TurnHistory
-from laguna_tui.base.paths import APP
+from laguna_tui.base.paths import APP, SESSIONS
+from laguna_tui.session.kv_cache import KvCache
+from laguna_tui.session.recorder import Recorder
+from laguna_tui.session.values import RewindCost
 
 if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from laguna_tui.repo.source_writer import TemporaryFiles
 
 STORES = "undo"
-"""The folder in the state folder with a store for each session."""
+"""The folder with a session's store; in the state folder, the stores of sessions that were not kept."""
 
 
 class LocalHistory:
@@ -31,23 +32,29 @@ class LocalHistory:
         turns: the turns of the session.
     """
 
-    def __init__(self, folder: Path, state: Path | None, agent: "Callable[[], Agent]") -> None:
+    def __init__(
+        self, folder: Path, state: Path | None, agent: "Callable[[], Agent]", recorder: Recorder, cache: KvCache
+    ) -> None:
         """Open nothing yet.
 
         Args:
             folder: the folder that is asked about.
-            state: the user's state folder; None keeps the store in a temporary folder.
+            state: the user's state folder; None for none.
             agent: the session's agent; raises UserError before there is one.
+            recorder: keeps the session; the store of one that is not kept is in a temporary folder.
+            cache: the KV cache, which follows.
         """
-        self.turns = TurnHistory(self._open)
-        self._folder, self._state, self._agent = folder, state, agent
+        self.turns = TurnHistory(self._open, recorder)
+        self._folder, self._state, self._agent, self._recorder, self._cache = folder, state, agent, recorder, cache
         self._store: Path | None = None
         self._killed: UndoHistory | None = None
         self._closed = threading.Event()
         self._preparing: threading.Thread | None = None
 
     def prepare(self) -> None:
-        """Store what is in the folder, in the background, so that the first command need not wait."""
+        """Store what is in the folder, in the background, so that the first command need not wait; once a session."""
+        if self._preparing is not None:
+            return
         self._closed.clear()
         self._preparing = threading.Thread(
             target=self.turns.prepare, args=(self._closed.is_set,), name="laguna-undo", daemon=True
@@ -79,8 +86,10 @@ class LocalHistory:
 
         if self._state is None:
             return None
+        if self._recorder.writer is not None and (plan := self.turns.unfinished()) is not None:
+            return plan
         root = Workspace(self._folder).root
-        for store in unfinished_stores(self._state / STORES, root):
+        for store in unfinished_stores((self._state / STORES, self._state / SESSIONS), root):
             # One that another session has open is that session's to finish.
             with suppress(StoreError):
                 self._close_killed()
@@ -96,6 +105,10 @@ class LocalHistory:
             return self._killed.preview(plan)
         return self.turns.preview(plan)
 
+    def cost(self, plan: "UndoPlan") -> RewindCost | None:
+        """What the conversation costs where a plan would put it; None where that is not known."""
+        return self._cache.cost(self.turns.said_at(plan.position))
+
     def apply(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
         """Put files and conversation where a plan wants them; not while a turn runs."""
         if plan.resumes and self._killed is not None:
@@ -103,21 +116,29 @@ class LocalHistory:
                 return self._killed.apply(plan, overwrite)
             finally:
                 self._close_killed()
-        return self._agent().apply_undo(plan, overwrite)
+        result = self._agent().apply_undo(plan, overwrite)
+        self._cache.restore()
+        return result
 
     def diff(self, *, turn: bool = False) -> "Sequence[FileDiff]":
         """What the turns changed, or only the last one."""
         return self.turns.diff(0 if turn else None)
 
-    def close(self) -> None:
-        """Close the store and remove it, because nobody can go back any longer. Idempotent."""
+    def begin_again(self) -> None:
+        """Forget the turns: those that come are another session's. What is in its folder stays."""
         self._closed.set()
-        if self._preparing is not None:
-            self._preparing.join()
+        preparing, self._preparing = self._preparing, None
+        if preparing is not None:
+            preparing.join()
         self.turns.close()
+        store, self._store = self._store, None
+        if store is not None:
+            shutil.rmtree(store, ignore_errors=True)
+
+    def close(self) -> None:
+        """Close the store, and remove one that nobody can go back to any longer. Idempotent."""
+        self.begin_again()
         self._close_killed()
-        if self._store is not None:
-            shutil.rmtree(self._store, ignore_errors=True)
 
     def _close_killed(self) -> None:
         killed, self._killed = self._killed, None
@@ -128,12 +149,13 @@ class LocalHistory:
         from laguna_tui.journal.object_store import remove_old_stores
         from laguna_tui.journal.undo import UndoHistory
 
-        if self._state is None:
-            store = Path(tempfile.mkdtemp(prefix=f"{APP}-{STORES}-"))
+        writer = self._recorder.writer
+        if writer is not None:
+            store = writer.journal.folder / STORES
         else:
-            store = self._state / STORES / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
-            remove_old_stores(store.parent)
-        self._store = store
+            store = self._store = Path(tempfile.mkdtemp(prefix=f"{APP}-{STORES}-"))
+        if self._state is not None:
+            remove_old_stores(self._state / STORES)
         return UndoHistory(self._folder, store, unfinished=self._unfinished())
 
     def _unfinished(self) -> "TemporaryFiles | None":

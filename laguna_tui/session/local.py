@@ -4,7 +4,7 @@ llama.cpp is loaded only when the session is opened, so that a screen can be the
 """
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
-from laguna_tui.base.permission_request import Approver
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.commands import LocalCommands
@@ -23,16 +21,17 @@ from laguna_tui.session.commits import LocalCommits
 from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.local_models import LocalModels
+from laguna_tui.session.local_permissions import LocalPermissions
+from laguna_tui.session.local_sessions import LocalSessions, SessionAccess
 from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.replay_check import check_replay
 from laguna_tui.session.session_parts import SessionParts
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
-    from laguna_tui.agent.permission_gate import PermissionGate
     from laguna_tui.agent.prompt_preview import PromptPreview
     from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
-    from laguna_tui.session.api import SessionInfo
+    from laguna_tui.session.values import SessionInfo
 
 T = TypeVar("T")
 
@@ -60,6 +59,7 @@ class LocalSession:
         wait_s: float,
         holds_more: str,
         permissions: "LocalPermissions",
+        cache: Path | None,
         *,
         undoable: bool,
     ) -> None:
@@ -69,11 +69,18 @@ class LocalSession:
         self._wait_s, self._undoable = wait_s, undoable
         self.chat = LocalChat(self)
         self.prompt = LocalPromptView(self)
-        self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info)
         self.permissions = permissions
-        self.commands = LocalCommands(folder, self.tell, permissions.shows)
+        self.commands = LocalCommands(folder, self.tell, permissions.shows, permissions.kept_from_commands)
         self.folder = LocalFolder(self, folder, holds_more)
-        self.history = LocalHistory(folder, state, lambda: self.opened().agent)
+        self.sessions = LocalSessions(
+            folder,
+            state if undoable else None,
+            cache,
+            SessionAccess(self.slot, permissions, lambda: self.parts, lambda: self.history, self.open, self.info),
+        )
+        recorder = self.sessions.recorder
+        self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info, self.sessions.note_model)
+        self.history = LocalHistory(folder, state, lambda: self.opened().agent, recorder, self.sessions.cache)
         self.commits = LocalCommits(folder, lambda: self.opened().agent, self.commands.runner)
 
     @classmethod
@@ -89,6 +96,9 @@ class LocalSession:
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
         undoable: bool = True,
+        cache: Path | None = None,
+        resume: str = "",
+        given: Collection[str] = (),
     ) -> "LocalSession":
         """Find out what would be opened, without opening it.
 
@@ -99,13 +109,21 @@ class LocalSession:
             rules: the user's file of rules about what the model may do; None for none.
             allow: rules for this session only, as given on the command line.
             deny: likewise.
-            undoable: whether checkpoints are taken, which somebody can go back to.
+            undoable: whether the session is kept in the state folder, and checkpoints are taken: somebody can go back.
+            cache: the user's cache folder, for the KV caches of kept sessions; None keeps none.
+            resume: the session to go on with, once it is opened; empty begins another one.
+            given: which settings the user chose for this time, so that they come before those of the session.
 
         Raises:
-            UserError: the settings name no model, or no drafter, that is there.
+            UserError: the settings name no model, or no drafter, that is there; or the session cannot be resumed.
         """
         permissions = LocalPermissions(settings, folder, rules, allow, deny)
-        return cls(select_model(settings), folder, state, wait_s, holds_more, permissions, undoable=undoable)
+        selection = select_model(settings)
+        session = cls(selection, folder, state, wait_s, holds_more, permissions, cache, undoable=undoable)
+        session.sessions.given = given
+        if resume:
+            session.sessions.choose(resume)
+        return session
 
     @property
     def title(self) -> str:
@@ -123,7 +141,7 @@ class LocalSession:
         self.permissions.opened()
         try:
             self.slot.open(progress)
-            return self.info()
+            return replace(self.info(), resumed=self.sessions.go_on())
         except BaseException:
             self.close()
             raise
@@ -147,8 +165,11 @@ class LocalSession:
             raise UserError(NO_MODEL)
         return self.parts
 
-    def close(self) -> None:
-        """Free everything. Idempotent."""
+    def close(self, reason: str = "") -> None:
+        """Free everything. Idempotent.
+
+        reason: why it ends otherwise than by the user's wish; empty if it does not.
+        """
         parts, self.parts = self.parts, None
         if parts is not None:
             # What is gathered or scored for a message is waited for below.
@@ -158,12 +179,21 @@ class LocalSession:
         if parts is not None:
             parts.close()
         self.history.close()
+        self.sessions.close(reason)
 
     def tell(self, piece: "Attachment") -> str:
         """Bring a piece along with the next message; why not, empty where it is."""
         if self.parts is None:
             return NOT_TOLD
-        return "" if self.parts.agent.tell(piece) else NO_READER
+        if not self.parts.agent.tell(piece):
+            return NO_READER
+        self.sessions.recorder.look_at_told()
+        return ""
+
+    def prepare_undo(self, parts: SessionParts) -> None:
+        """Have the folder's contents stored before the first command is run, if there can be one."""
+        if self._undoable and parts.toolbox.runs_commands and not self.folder.withheld:
+            self.history.prepare()
 
     def _adopt(self, engine: "Engine", selection: ModelSelection) -> None:
         """Use an engine of the session's own model; the first one begins the conversation."""
@@ -178,8 +208,7 @@ class LocalSession:
             engine, selection, changes, gate, folder.path, self.state, self._wait_s, self.commands.runner, history
         )
         parts.context.codebase.withheld = folder.withheld
-        if self._undoable and parts.toolbox.runs_commands and not folder.withheld:
-            self.history.prepare()
+        self.sessions.watch(parts.agent, changes, parts.toolbox.todo)
         # Other threads see it from here on.
         self.parts = parts
 
@@ -198,8 +227,10 @@ class LocalChat:
         session.slot.healthy()
         parts = session.opened()
         parts.context.start_for(message)
+        session.sessions.begin()
+        session.prepare_undo(parts)
         with session.slot.watched():
-            yield from parts.agent.run(message)
+            yield from session.sessions.recorder.turn(message, parts.agent.run(message))
 
     def cancel(self) -> None:
         """Stop what runs now, soon. Any thread, at any time."""
@@ -209,15 +240,22 @@ class LocalChat:
     def steer(self, message: str) -> bool:
         """Say something while the model works; whether it is accepted. Any thread."""
         parts = self._session.parts
-        return parts is not None and parts.agent.steer(message)
+        accepted = parts is not None and parts.agent.steer(message)
+        if accepted:
+            self._session.sessions.recorder.put_text("steered", message=message)
+        return accepted
 
     def left(self) -> Sequence[str]:
         """What was steered with and did not go in; each is given once."""
         parts = self._session.parts
-        return () if parts is None else parts.agent.left()
+        left = () if parts is None else parts.agent.left()
+        if left:
+            self._session.sessions.recorder.put({"event": "left"})
+        return left
 
     def new_chat(self) -> None:
-        """Forget the conversation."""
+        """Begin another chat; one that is kept is another session."""
+        self._session.sessions.begin_another()
         self._session.opened().agent.new_chat()
 
     def compact(self, guidance: str = "") -> Generator[AgentEvent, None, None]:
@@ -225,7 +263,7 @@ class LocalChat:
         session = self._session
         session.slot.healthy()
         with session.slot.watched():
-            yield from session.opened().agent.compact(guidance)
+            yield from session.sessions.recorder.kept(session.opened().agent.compact(guidance))
 
     def prefetch(self, message: str) -> None:
         """Compute what is certain of a message that is being typed; returns when it is done or was cancelled."""
@@ -281,6 +319,7 @@ class LocalPromptView:
     def change(self, places: "Mapping[int, Place]") -> None:
         """Put these blocks into these places, from the next message on."""
         self._session.opened().agent.conversation.change(places)
+        self._session.sessions.recorder.look()
 
     def _look(self, question: "Callable[[PromptPreview], T]", unknown: T) -> T:
         """The answer, or `unknown` while there is no engine that knows it."""
@@ -290,76 +329,6 @@ class LocalPromptView:
             if parts is not None and self._session.slot.engine is not None:
                 return question(parts.agent.prompt_preview())
         return unknown
-
-
-class LocalPermissions:
-    """The `PermissionSettings`, also before the session is open.
-
-    Attributes:
-        gate: what lets calls through; None before the session is opened.
-    """
-
-    def __init__(
-        self, settings: Settings, folder: Path, rules: Path | None, allow: Sequence[str], deny: Sequence[str]
-    ) -> None:
-        self.gate: PermissionGate | None = None
-        self._folder, self._rules, self._allow, self._deny = folder, rules, allow, deny
-        self._mode = Mode(settings.mode)
-        self._approver: Approver | None = None
-
-    @property
-    def mode(self) -> Mode:
-        """What is done unasked. May be set from any thread; UserError while a file of rules is broken."""
-        return self._mode
-
-    @mode.setter
-    def mode(self, mode: Mode) -> None:
-        if self.gate is not None:
-            self.gate.permissions.mode = mode
-        self._mode = mode
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the user should know about the files of rules, as sentences."""
-        return () if self.gate is None else self.gate.permissions.notes
-
-    def shows(self, path: str) -> bool:
-        """Whether a rule of the user's lets the model see a file of the folder that holds secrets."""
-        return not self.opened().permissions.readable(path)
-
-    def use_approver(self, approver: Approver) -> None:
-        """Whom to ask; before that, nobody can be asked."""
-        self._approver = approver
-        if self.gate is not None:
-            self.gate.approver = approver
-
-    def opened(self) -> "PermissionGate":
-        """What lets calls through; the files of rules are read the first time.
-
-        Raises:
-            UserError: a rule is none, or a file of rules is broken.
-        """
-        if self.gate is None:
-            from laguna_tui.agent.permission_gate import PermissionGate
-            from laguna_tui.agent.permissions.policy import Permissions
-
-            permissions = Permissions(
-                self._folder.resolve(),
-                mode=self._mode,
-                rules_path=self._rules,
-                allow=self._allow,
-                deny=self._deny,
-                sandboxed=_sandboxed,
-            )
-            self.gate = PermissionGate(permissions, self._approver)
-        return self.gate
-
-
-def _sandboxed() -> bool:
-    """Whether a sandbox holds commands on this machine."""
-    from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
-
-    return probe_sandbox().kind is not SandboxKind.NONE
 
 
 class LocalFolder:

@@ -11,7 +11,7 @@ from laguna_tui.session.engine_slot import EngineSlot, Progress
 from laguna_tui.session.session_parts import SessionParts
 
 if TYPE_CHECKING:
-    from laguna_tui.session.api import ModelChoice, SessionInfo
+    from laguna_tui.session.values import ModelChoice, SessionInfo
 
 
 class LocalModels:
@@ -23,6 +23,7 @@ class LocalModels:
         parts: Callable[[], SessionParts | None],
         begin: Callable[[Progress], "SessionInfo"],
         info: Callable[[], "SessionInfo"],
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         """Change what is in the slot, and tell the parts.
 
@@ -30,8 +31,9 @@ class LocalModels:
             parts: what is around the engine; None while the session is not open.
             begin: opens the session with what the slot's selection says.
             info: what a front end shows of the open session.
+            changed: called when another model answers, or the same one otherwise.
         """
-        self._slot, self._parts, self._begin, self._info = slot, parts, begin, info
+        self._slot, self._parts, self._begin, self._info, self._changed = slot, parts, begin, info, changed
 
     def choices(self) -> "tuple[ModelChoice, ...]":
         """The catalogue's models and the file that is open now. Any thread; opens nothing."""
@@ -53,6 +55,7 @@ class LocalModels:
             return self._begin(progress)
         slot.healthy()
         slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode), progress)
+        self._changed()
         return self._info()
 
     def speculate(self, mode: Speculation, progress: Progress) -> "SessionInfo":
@@ -73,4 +76,5 @@ class LocalModels:
             slot.reopen(mode, progress)
         slot.mode = mode
         parts.agent.use_drafting(replace(parts.agent.drafting, enabled=mode is not Speculation.OFF))
+        self._changed()
         return self._info()

@@ -16,7 +16,7 @@ from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelEntry, ModelKind
 from laguna_tui.models.fit import model_to_fit, plan_in_words
 from laguna_tui.models.store import ModelState, Store
-from laguna_tui.session.api import Here, ModelChoice
+from laguna_tui.session.values import Here, ModelChoice
 
 _HERE = {
     ModelState.BUNDLED: Here.READY,

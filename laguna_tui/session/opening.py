@@ -23,10 +23,10 @@ from laguna_engine.native.verdicts import verdicts
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection
-from laguna_tui.session.api import SessionInfo
 from laguna_tui.session.draft_statistics import load_draft_statistics, save_draft_statistics
 from laguna_tui.session.model_options import NOTES, VERDICTS, describe_model, economy_file, engine_options
 from laguna_tui.session.opening_report import OpenedAs, OpeningReport, strict_lines, summary
+from laguna_tui.session.values import SessionInfo
 
 T = TypeVar("T")
 

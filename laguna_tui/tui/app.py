@@ -4,50 +4,56 @@ The screen shows at once; the model loads in the background, and messages sent m
 """
 
 import asyncio
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from textual import on
 
+from laguna_tui.base.app_report import AppReport
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.api import ChatSession
+from laguna_tui.tui.app_actions import AppActions
 from laguna_tui.tui.approvals.approval_controller import ApprovalController
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.approvals.mode_controller import ModeController
-from laguna_tui.tui.base_app import BaseApp
 from laguna_tui.tui.chat_controller import ChatController
-from laguna_tui.tui.commands import argument, find, is_slash
-from laguna_tui.tui.context.block_table import Changes
-from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.history.commit_controller import CommitController
 from laguna_tui.tui.history.history_controller import HistoryController
-from laguna_tui.tui.jobs_screen import JobsController, JobsScreen
+from laguna_tui.tui.jobs_screen import JobsController
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.model_controller import ModelController
-from laguna_tui.tui.models.plan_screen import PlanScreen
 from laguna_tui.tui.notification import Notifier
 from laguna_tui.tui.process_setup import on_ending_signals
+from laguna_tui.tui.prompt.draft import Draft
 from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.sessions.sessions_controller import SessionsController
 from laguna_tui.tui.shell_controller import ShellController
+from laguna_tui.tui.slash_commands import argument, find, is_slash
 from laguna_tui.tui.speed.speed_controller import SpeedController
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from laguna_tui.tui.tui_settings import TuiSettings
 
 # Seconds in which a second Ctrl+C quits.
 TWICE_S = 1.5
-INIT = """Write an AGENTS.md for this folder, for coding agents that work in it. Look around first: the README, the \
-build and test configuration, the layout of the code, and an AGENTS.md or CONTRIBUTING file that is there already. Say \
-in at most 60 lines how to build, test and check the project, how the code is laid out, and which conventions a \
-newcomer would get wrong. State only what you have seen. If there is an AGENTS.md, improve it, do not replace it."""
+# Exit codes above it are those of signals.
+_SIGNALLED = 128
+_PARENT_GONE = "its parent process was killed"
 
 
-class LagunaApp(BaseApp):
-    """The TUI. `return_code` is 128 + n after signal n."""
+class LagunaApp(AppActions):
+    """The TUI.
+
+    Attributes:
+        return_code: 128 + n after signal n.
+        ended_by: why it ended otherwise than by the user's wish: a signal, a failure of the screen; else empty.
+    """
 
     def __init__(
         self,
@@ -55,8 +61,20 @@ class LagunaApp(BaseApp):
         settings: TuiSettings,
         model_setup: ModelSetup | None = None,
         question: str = "",
+        report: AppReport | None = None,
+        *,
+        resume: str | None = None,
     ) -> None:
-        """question: sent once the model is ready; mostly empty."""
+        """Create an app that has opened nothing.
+
+        Args:
+            session: what answers.
+            settings: of the TUI.
+            model_setup: what the setup screen finds out and does; None shows none.
+            question: sent once the model is ready; mostly empty.
+            report: what the parent process reads; None without one.
+            resume: the kept session to go on with, empty to let the user choose one first; None for a new one.
+        """
         super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
         self._session = session
         controller = self._controller = SessionController(session)
@@ -92,9 +110,20 @@ class LagunaApp(BaseApp):
             self, session.models, controller, model_setup, settings.marker,
             prompt=prompt, hint_bar=hint_bar, resume=self._resume,
         )  # fmt: skip
-        self.history_controller = HistoryController(
-            self, session, controller, writer, prompt=prompt, transcript=transcript, resume=self._resume
+        self.sessions = SessionsController(
+            self,
+            session,
+            controller,
+            writer,
+            report,
+            resume=self._resume,
+            leave=partial(self._leave, 0),
+            prune=settings.prune_sessions,
         )
+        self.history_controller = HistoryController(
+            self, session, controller, writer,
+            prompt=prompt, transcript=transcript, resume=self._resume, fork=self.sessions.fork,
+        )  # fmt: skip
         self.commit_controller = CommitController(
             self, session.commits, controller, writer, transcript=transcript, resume=self._resume
         )
@@ -104,11 +133,6 @@ class LagunaApp(BaseApp):
             writer,
             title=session.title,
             folder=session.folder.path,
-            settings=settings,
-            transcript=transcript,
-            prompt=prompt,
-            hint_bar=hint_bar,
-            status_bar=self.status_bar,
             speed=self.speed_controller,
             permissions=session.permissions,
             approvals=self.approvals,
@@ -118,10 +142,13 @@ class LagunaApp(BaseApp):
             typing=self.prompt_controller,
             history=self.history_controller,
             commits=self.commit_controller,
+            sessions=self.sessions,
         )
         self.shell_controller = ShellController(self, session.commands, writer, prompt=prompt, transcript=transcript)
         self._interrupted_at = -TWICE_S
-        self._question = question
+        self._question, self._wanted, self._report = question, resume, report
+        self._draft = Draft(self, settings.state_dir, session.folder.path)
+        self.ended_by = ""
 
     @property
     def state(self) -> SessionState:
@@ -134,8 +161,9 @@ class LagunaApp(BaseApp):
         asyncio.get_running_loop().set_exception_handler(
             lambda _, context: self.failed_behind(context.get("exception"))
         )
-        self.chat_controller.open()
+        self.chat_controller.open(self._wanted)
         self.model_controller.begin()
+        self._restore_draft()
         if self._question.strip():
             self.prompt.past.add(self._question)
             self.chat_controller.send(self._question)
@@ -144,6 +172,7 @@ class LagunaApp(BaseApp):
 
     @on(PromptInput.Changed)
     def _typed(self) -> None:
+        self._draft.changed(self.prompt.text)
         self.prompt_controller.changed()
         self.prompt_controller.moved()
 
@@ -153,6 +182,7 @@ class LagunaApp(BaseApp):
 
     @on(PromptInput.Sent)
     def _sent(self, event: PromptInput.Sent) -> None:
+        self._draft.sent()
         if event.text.startswith("!"):
             self.shell_controller.run(event.text)
         elif is_slash(event.text):
@@ -188,25 +218,6 @@ class LagunaApp(BaseApp):
         if idle:
             self.history_controller.escape()
 
-    def action_queue(self, message: str = "") -> None:
-        """Send a message when the answer is done."""
-        if message:
-            self.chat_controller.send(message, later=True)
-        else:
-            notify(self, "Write the message behind it: /queue TEXT", "warning")
-
-    def action_shell(self, command: str = "") -> None:
-        """Leave the screen to a shell, or to a command that needs a terminal."""
-        self.shell_controller.hand_over(command, self._session.folder.path)
-
-    def action_init(self) -> None:
-        """Have the model write an AGENTS.md for the folder."""
-        self.chat_controller.send(INIT, later=True)
-
-    def action_new_chat(self) -> None:
-        """Forget the conversation."""
-        self.chat_controller.new_chat()
-
     def action_interrupt(self) -> None:
         """Ctrl+C: copy the selection, else clear the input, else stop; pressed twice, quit."""
         selected = self.screen.get_selected_text()
@@ -240,133 +251,13 @@ class LagunaApp(BaseApp):
         else:
             self.approvals.choose(event.key)
 
-    def action_mode(self, wanted: str = "") -> None:
-        """Show or change the mode."""
-        self.modes.use(wanted)
-        self._resume()
-
-    @on(PromptInput.NextMode)
-    def action_next_mode(self) -> None:
-        """Change to the next mode."""
-        self.modes.use_next()
-        self._resume()
-
-    def action_jobs(self) -> None:
-        """Show the background commands."""
-        self.push_screen(JobsScreen(self._session.commands))
-
     def _show_jobs(self, running: int) -> None:
         self.status_bar.status = replace(self.status_bar.status, jobs=running)
 
     def _send(self, message: str) -> None:
         self.chat_controller.send(message)
 
-    # -- history
-
-    def action_undo(self) -> None:
-        """Undo the last turn: its files, and what was said."""
-        self.history_controller.undo()
-
-    def action_redo(self) -> None:
-        """Redo the turn that was undone last."""
-        self.history_controller.redo()
-
-    def action_rewind(self) -> None:
-        """Show the turns to go back to."""
-        self.history_controller.rewind()
-
-    def action_diff(self, wanted: str = "") -> None:
-        """Show what the session changed, or its last turn."""
-        self.history_controller.diff(wanted)
-
-    def action_commit(self) -> None:
-        """Commit, with a message that the model drafts."""
-        self.commit_controller.begin()
-
-    # -- models
-
-    def action_model(self, wanted: str = "") -> None:
-        """Change the model; without a name, show the picker."""
-        if wanted:
-            self.model_controller.change(wanted)
-        else:
-            self.model_controller.choose()
-
-    def action_setup(self) -> None:
-        """Show the setup screen, or switch to the downloaded model."""
-        self.model_controller.set_up()
-
-    def action_fit(self, wanted: str = "") -> None:
-        """Show the fit screen of a model; without a name, of the recommended one."""
-        self.model_controller.show_fit(wanted)
-
-    # -- the context
-
-    def action_context(self) -> None:
-        """Show the context screen."""
-        self.push_screen(ContextScreen(self._session.prompt, self.prompt_controller.context_size), self._arrange)
-
-    def _arrange(self, changes: Changes | None) -> None:
-        if not changes:
-            return
-        if not self._controller.free:
-            notify(self, "The context changes when the answer is done.")
-        self._controller.arrange(changes)
-        self._resume()
-
-    def action_compact(self, guidance: str = "") -> None:
-        """Make room in the context now."""
-        self.chat_controller.compact(guidance)
-
-    def action_trust(self) -> None:
-        """Let the folder's AGENTS.md instruct the model, from the next chat on."""
-        self.chat_controller.say(self._session.folder.trust)
-
-    def action_check(self, command: str = "") -> None:
-        """Choose the command that checks the project, or show it."""
-        self.chat_controller.say(lambda: self._session.folder.use_check(command))
-
-    def action_index(self) -> None:
-        """Index the folder's code, even if it is the home folder."""
-        self.chat_controller.say(self._session.folder.index)
-
-    def action_plan(self) -> None:
-        """Show how the model was opened, and why."""
-        self.push_screen(PlanScreen(self.chat_controller.plan))
-
-    # -- speculation
-
-    def action_speed(self) -> None:
-        """Show or hide the speed panel."""
-        self.speed_controller.toggle_panel()
-
-    def action_tint(self) -> None:
-        """Turn the tint of the answer on or off."""
-        self.speed_controller.toggle_tint()
-
-    def action_drafts(self) -> None:
-        """Show the last rounds with the rejected drafts."""
-        self.speed_controller.show_drafts()
-
-    def action_prove(self) -> None:
-        """Generate the last answer again without speculation and compare."""
-        self.chat_controller.check_replay()
-
-    def action_speculation(self) -> None:
-        """Turn speculation off or on, from the next answer on."""
-        self.speed_controller.toggle_drafting()
-        self._resume()
-
-    def action_strict(self) -> None:
-        """Switch between strict and fast speculation."""
-        self.speed_controller.toggle_strict()
-        self._resume()
-
     # -- polling
-
-    def _resume(self) -> None:
-        """Resume polling and update the screen."""
-        self.chat_controller.resume()
 
     def _watch(self) -> None:
         """Resume polling."""
@@ -380,6 +271,9 @@ class LagunaApp(BaseApp):
 
     def _leave(self, code: int) -> None:
         """Stop all work and exit with this code; Textual restores the terminal."""
+        if code > _SIGNALLED:
+            gone = self._report is not None and self._report.parent_is_gone
+            self.ended_by = _PARENT_GONE if gone else signal.Signals(code - _SIGNALLED).name
         self._keep_draft()
         self._stop_work()
         self.exit(return_code=code)
@@ -391,10 +285,27 @@ class LagunaApp(BaseApp):
         self.model_controller.leave()
 
     def _keep_draft(self) -> None:
-        """Add unsent text to the history."""
+        """Add unsent text to the history, and keep what is in the input for the next start."""
         waiting = (*self._controller.returned, *self._controller.steered, *self._controller.queued)
         for text in (*waiting, self.prompt.text):
             self.prompt.past.add(text)
+        self._draft.keep_now(self.prompt.text)
+        self._draft.close()
+
+    def _restore_draft(self) -> None:
+        """Put what an earlier app was left with into the input."""
+        *older, newest = self._draft.take_lost() or [""]
+        for text in older:
+            self.prompt.past.add(text)
+        if newest:
+            self.prompt.put(newest)
+            self._draft.keep_now(newest)
+            notify(self, "What you had typed and not sent is back in the input.")
 
     def when_failed(self) -> Sequence[Callable[[], None]]:
-        return (self._keep_draft, self.writer.settle, self._stop_work)
+        return (self._note_failure, self._keep_draft, self.writer.settle, self._stop_work)
+
+    def _note_failure(self) -> None:
+        self.ended_by = "the screen failed"
+        if self._report is not None:
+            self._report.failed()

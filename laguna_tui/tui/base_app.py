@@ -16,17 +16,14 @@ from laguna_tui.base.units import plural
 from laguna_tui.context.blocks import Completion
 from laguna_tui.tui import themes
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
-from laguna_tui.tui.commands import COMMANDS, Command, is_slash, matching
-from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.crash import CrashSafeApp
 from laguna_tui.tui.event_sanitizer import safe_path
-from laguna_tui.tui.help_screen import HelpScreen, KeyRow, command_rows, key_rows
 from laguna_tui.tui.hint_bar import HintBar
-from laguna_tui.tui.jobs_screen import JobsScreen
 from laguna_tui.tui.modal import Palette, notify
-from laguna_tui.tui.prompt.history import History, HistorySearch
+from laguna_tui.tui.prompt.input_history import HistorySearch, InputHistory
 from laguna_tui.tui.prompt.mention_list import MentionList
 from laguna_tui.tui.prompt.prompt_input import PromptInput
+from laguna_tui.tui.slash_commands import COMMANDS, Command, is_slash, matching
 from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
 from laguna_tui.tui.transcript import selection
@@ -74,6 +71,7 @@ class BaseApp(CrashSafeApp):
         Binding("f7", "model", "Choose the model that answers", priority=True),
         Binding("f8", "setup", "Set up: a model for this machine", priority=True),
         Binding("f9", "context", "The context: its blocks and their costs", priority=True),
+        Binding("ctrl+s", "sessions", "Earlier sessions: go on, search, copy, delete", priority=True),
         Binding("ctrl+r", "search_history", "Search the input history"),
         Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
         Binding("ctrl+down", "block(1)", "To the block below", priority=True),
@@ -89,7 +87,7 @@ class BaseApp(CrashSafeApp):
         self.speed_panel = SpeedPanel(id="speed")
         self.approval_panel = ApprovalPanel(id="approval")
         self.hint_bar = HintBar(id="hint_bar")
-        self.prompt = PromptInput(History(settings.state_dir), placeholder=placeholder, id="prompt")
+        self.prompt = PromptInput(InputHistory(settings.state_dir), placeholder=placeholder, id="prompt")
         self.status_bar = StatusBar(id="status")
 
     def compose(self) -> ComposeResult:
@@ -243,23 +241,6 @@ class BaseApp(CrashSafeApp):
             notify(self, f"Wrote {safe_path(path)}")
 
     # -- screens
-
-    @staticmethod
-    def help_sections() -> dict[str, list[KeyRow]]:
-        """The sections of the help screen and of the README's table of keys."""
-        return {
-            "Everywhere": key_rows(BaseApp.BINDINGS),
-            "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING), *SHELL_KEYS],
-            "In the transcript": key_rows(Transcript.BINDINGS),
-            "When you are asked": key_rows(ApprovalPanel.BINDINGS),
-            "In the context": key_rows(ContextScreen.BINDINGS),
-            "In the background commands": key_rows(JobsScreen.BINDINGS),
-            "Commands": command_rows(),
-        }
-
-    def action_help(self) -> None:
-        """Show the keys."""
-        self.push_screen(HelpScreen(self.help_sections()))
 
     def action_search_history(self) -> None:
         """Find an earlier input."""

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from textual.app import App
 from textual.timer import Timer
 
 from laguna_engine.events import LoadProgress
@@ -24,12 +23,13 @@ from laguna_tui.base.events import (
     TurnFinished,
 )
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.session.api import PermissionSettings, SessionInfo
+from laguna_tui.session.api import PermissionSettings
+from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.approvals.approval_controller import ApprovalController
 from laguna_tui.tui.approvals.mode_controller import ModeController
+from laguna_tui.tui.base_app import BaseApp
 from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.event_sanitizer import EventSanitizer, is_event, safe_path, safe_progress, safe_replay
-from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.history.commit_controller import CommitController
 from laguna_tui.tui.history.history_controller import HistoryController
 from laguna_tui.tui.jobs_screen import JobsController
@@ -37,7 +37,6 @@ from laguna_tui.tui.modal import notify
 from laguna_tui.tui.notification import Notifier
 from laguna_tui.tui.process_setup import GcTuner
 from laguna_tui.tui.prompt.prompt_controller import PromptController
-from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import (
     NO_MODEL,
@@ -48,16 +47,16 @@ from laguna_tui.tui.session_messages import (
     SessionFailed,
     SessionIdle,
     SessionOpened,
+    SessionResumed,
     SessionState,
     error_sentence,
 )
+from laguna_tui.tui.sessions.sessions_controller import SessionsController
 from laguna_tui.tui.speed.speed_controller import MODE_SENTENCES, SpeedController
 from laguna_tui.tui.speed.speed_stats import MODE_NAMES
-from laguna_tui.tui.status_bar import SessionStatus, StatusBar
+from laguna_tui.tui.status_bar import SessionStatus
 from laguna_tui.tui.transcript.entries import WelcomeEntry
-from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
-from laguna_tui.tui.tui_settings import TuiSettings
 
 # Fast enough to look continuous, slow enough to leave the processor to the model.
 DRAWS_PER_SECOND = 20
@@ -76,17 +75,12 @@ class ChatController:
 
     def __init__(
         self,
-        app: App[None],
+        app: BaseApp,
         controller: SessionController,
         writer: TranscriptWriter,
         *,
         title: str,
         folder: Path,
-        settings: TuiSettings,
-        transcript: Transcript,
-        prompt: PromptInput,
-        hint_bar: HintBar,
-        status_bar: StatusBar,
         speed: SpeedController,
         permissions: PermissionSettings,
         approvals: ApprovalController,
@@ -96,15 +90,17 @@ class ChatController:
         typing: PromptController,
         history: HistoryController,
         commits: CommitController,
+        sessions: SessionsController,
     ) -> None:
         self._app, self._controller, self._writer = app, controller, writer
-        self._transcript, self._prompt, self._hint_bar, self._status_bar = transcript, prompt, hint_bar, status_bar
+        self._transcript, self._prompt = app.transcript, app.prompt
+        self._hint_bar, self._status_bar = app.hint_bar, app.status_bar
         self._speed, self._typing = speed, typing
         self._permissions, self._approvals, self._modes = permissions, approvals, modes
         self._jobs, self._notifier = jobs, notifier
-        self._history, self._commits = history, commits
+        self._history, self._commits, self._sessions = history, commits, sessions
         self._model, self._folder = sanitize_line(title), safe_path(folder)
-        self._is_first_notice = partial(settings.is_first_notice, "check", folder)
+        self._is_first_notice = partial(app.settings.is_first_notice, "check", folder)
         self._sanitizer = EventSanitizer()
         self._gc = GcTuner()
         self._welcome = WelcomeEntry(self._model, self._folder)
@@ -114,13 +110,16 @@ class ChatController:
         self._poller: Timer | None = None
         self.plan: tuple[str, ...] = ()
 
-    def open(self) -> None:
-        """Show the first entry and load the model."""
+    def open(self, resume: str | None = None) -> None:
+        """Show the first entry, and load the model or go on with a session; empty: let the user choose one first."""
         self._status_bar.status = SessionStatus(model=self._model, folder=self._folder)
         self._poller = self._app.set_interval(1 / DRAWS_PER_SECOND, self._poll)
         self._transcript.document.append(self._welcome)
         self._transcript.update_rows()
-        self._controller.open()
+        if resume is None:
+            self._controller.open()
+        else:
+            self._sessions.begin(resume)
 
     # -- to the session
 
@@ -273,20 +272,31 @@ class ChatController:
         self._typing.handle(item)
         self._react(item)
         self._history.handle(item)
+        self._sessions.handle(item)
         self._commits.handle(item)
 
     def _react(self, item: object) -> None:
         """Handle a change of the session's state."""
         match item:
-            case SessionOpened(info):
+            case SessionOpened(info, used):
                 self._welcome.set_details(sanitize_line(info.details))
                 self._opened(info)
+                self._status_bar.status = replace(self._status_bar.status, used=used)
                 self._gc.collect_and_freeze()
             case ModeChanged(info):
                 self._opened(info)
                 notify(self._app, MODE_SENTENCES[info.mode] if info.mode else "The mode was changed.")
             case ModelChanged(info, title):
                 self._changed(info, title)
+                how = f" with {self.plan[0]}" if self.plan else ""
+                words = f"{self._model} answers from here on{how}. It reads the conversation with your next message."
+                self._writer.add_notice(words)
+                self._gc.collect_and_freeze()
+            case SessionResumed(info, title, used):
+                self._writer.clear()
+                self._changed(info, title)
+                self._transcript.document.append(self._welcome)
+                self._status_bar.status = replace(self._status_bar.status, used=used)
                 self._gc.collect_and_freeze()
             case SessionFailed(sentence):
                 self._status_bar.status = replace(self._status_bar.status, replay=None, load=None)
@@ -325,15 +335,12 @@ class ChatController:
             self._app.screen.reload()
 
     def _changed(self, info: SessionInfo, title: str) -> None:
-        """Show that the model was changed."""
+        """Show which model answers now."""
         self._model = sanitize_line(title)
         self._welcome = WelcomeEntry(self._model, self._folder)
         self._welcome.set_details(sanitize_line(info.details))
         self._status_bar.status = replace(self._status_bar.status, model=self._model, used=0, rate=None)
         self._opened(info)
-        how = f" with {self.plan[0]}" if self.plan else ""
-        words = f"{self._model} answers from here on{how}. It reads the conversation with your next message."
-        self._writer.add_notice(words)
 
     def _opened(self, info: SessionInfo) -> None:
         """Apply the properties of the opened model."""

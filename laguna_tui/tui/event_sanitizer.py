@@ -1,6 +1,6 @@
 """The event sanitizer: the one place where texts from the model, files and tools are sanitised for the screen."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard, get_args
@@ -10,6 +10,7 @@ from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
+    Asked,
     Attached,
     CallRejected,
     ChangeMade,
@@ -61,6 +62,13 @@ class EventSanitizer:
         if isinstance(event, ToolProgress):
             return replace(event, text=self._outputs.setdefault(event.call_id, OutputSanitizer()).sanitize(event.text))
         return safe_event(event)
+
+
+def safe_turns(events: Iterable[Asked | AgentEvent]) -> Iterator[Asked | AgentEvent]:
+    """Turns that are shown again, sanitised."""
+    sanitizer = EventSanitizer()
+    for event in events:
+        yield replace(event, message=sanitize(event.message)) if isinstance(event, Asked) else sanitizer.safe(event)
 
 
 class OutputSanitizer:
@@ -121,9 +129,9 @@ def _safe_state(event: TodoChanged | Compacted | DraftRound) -> TodoChanged | Co
             return TodoChanged(tuple(replace(item, text=sanitize_line(item.text)) for item in items))
         case Compacted():
             return replace(event, summary=sanitize(event.summary))
-        case DraftRound(spun, stood, instead):
+        case DraftRound(spun, accepted, instead):
             safe = replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
-            return DraftRound(safe, sanitize(stood), sanitize(instead))
+            return DraftRound(safe, sanitize(accepted), sanitize(instead))
 
 
 def _safe_problem(event: CallRejected | DrafterFailed) -> CallRejected | DrafterFailed:

@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from laguna_tui.tui.commands import COMMANDS
 from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.slash_commands import COMMANDS
 from laguna_tui.tui.text_lines import MIN_WIDTH, break_words, cells
 
 _NAMES = {

@@ -12,9 +12,18 @@ from queue import SimpleQueue
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
-from laguna_tui.base.events import ReasoningDelta, ReplayProgress, Steered, TextDelta, ToolProgress
+from laguna_tui.base.events import (
+    ReasoningDelta,
+    ReplayProgress,
+    Steered,
+    TextDelta,
+    ToolProgress,
+    TurnFinished,
+    TurnStarted,
+)
 from laguna_tui.context.blocks import Place
 from laguna_tui.session.api import Chat, ChatSession
+from laguna_tui.session.values import OtherFolderError
 from laguna_tui.tui.event_queue import EventQueue
 from laguna_tui.tui.session_messages import (
     ChatCleared,
@@ -23,9 +32,11 @@ from laguna_tui.tui.session_messages import (
     ModeChanging,
     ModelChanged,
     PrefetchEnded,
+    SessionElsewhere,
     SessionFailed,
     SessionIdle,
     SessionOpened,
+    SessionResumed,
     SessionState,
     error_sentence,
 )
@@ -101,6 +112,8 @@ class SessionController:
         queued: messages that wait for the session.
         steered: messages that wait to go into the turn that runs.
         returned: messages of a turn that was stopped before they went in.
+        asked: the message that was sent last.
+        on_turn: called on the session's thread when a turn has started or finished.
     """
 
     def __init__(self, session: ChatSession) -> None:
@@ -108,6 +121,8 @@ class SessionController:
         self.queued: list[str] = []
         self.steered: list[str] = []
         self.returned: list[str] = []
+        self.asked = ""
+        self.on_turn: Callable[[TurnStarted | TurnFinished], None] = lambda event: None
         self._session = session
         self._events = EventQueue()
         self._thread = SessionThread()
@@ -138,16 +153,24 @@ class SessionController:
     def _change_pending(self) -> bool:
         return self._next_mode is not None or self._next_model is not None or bool(self._places)
 
-    def open(self) -> None:
-        """Start to load the model."""
-        self._thread.submit(self._open)
+    def open(self, find: Callable[[], str] | None = None) -> None:
+        """Start to load the model, or to go on with a session and its model; see `resume`."""
+        self._submit(lambda: self._resume(find, first=True) if find is not None else self._open())
+
+    def resume(self, find: Callable[[], str]) -> bool:
+        """Go on with the session that `find` names, on the session's thread. Returns whether it was started."""
+        if self.state not in (SessionState.READY, SessionState.FAILED) or self._clearing:
+            return False
+        first, self.state = self.state is SessionState.FAILED, SessionState.LOADING
+        self._submit(lambda: self._resume(find, first=first))
+        return True
 
     def send(self, message: str) -> bool:
         """Send a message, or queue it. Returns whether it was sent."""
         if self.state is not SessionState.READY or self._clearing:
             self.queued.append(message)
             return False
-        self.state = SessionState.BUSY
+        self.state, self.asked = SessionState.BUSY, message
         self._submit(lambda: self._iterate(lambda: self._session.chat.ask(message)))
         return True
 
@@ -296,7 +319,8 @@ class SessionController:
                 return not self._clearing
             case TextDelta() | ReasoningDelta() | ToolProgress():
                 return not self._clearing and self.state is not SessionState.STOPPING
-        return not self._clearing or isinstance(item, SessionOpened | ModeChanged | ModelChanged | SessionFailed)
+        kept = SessionOpened | SessionResumed | ModeChanged | ModelChanged | SessionFailed
+        return not self._clearing or isinstance(item, kept)
 
     def _end_steering(self) -> None:
         """What did not go into the turn is sent next, or returned if the turn was stopped."""
@@ -306,7 +330,8 @@ class SessionController:
 
     def _open(self) -> None:
         try:
-            self._events.put(SessionOpened(self._session.open(self._events.put)))
+            info = self._session.open(self._events.put)
+            self._events.put(SessionOpened(info, self._used() if info.resumed is not None else 0))
         except Exception as error:
             self._events.put(SessionFailed(error_sentence(error), loading=True))
 
@@ -315,6 +340,8 @@ class SessionController:
 
         def iterate() -> None:
             for event in events():
+                if isinstance(event, TurnStarted | TurnFinished):
+                    self.on_turn(event)
                 self._events.put(event)
 
         self._guard(iterate, SessionIdle())
@@ -335,9 +362,26 @@ class SessionController:
                 return
         self._events.put(SessionIdle())
 
+    def _resume(self, find: Callable[[], str], *, first: bool) -> None:
+        """first: as in `_change`."""
+        try:
+            self._events.put(LoadProgress("session", 0.0))
+            info = self._session.sessions.resume(find(), self._events.put)
+            self._events.put(SessionResumed(info, self._session.title, self._used()))
+        except OtherFolderError as error:
+            self._events.put(SessionElsewhere(error.session, error.folder, error_sentence(error)))
+        except Exception as error:
+            self._events.put(SessionFailed(error_sentence(error), loading=first))
+            if first:
+                return
+        self._events.put(SessionIdle())
+
+    def _used(self) -> int:
+        return sum(block.tokens for block in self._session.prompt.blocks())
+
     def _arrange(self, places: Mapping[int, Place]) -> None:
         self._session.prompt.change(places)
-        self._events.put(ContextChanged(sum(block.tokens for block in self._session.prompt.blocks())))
+        self._events.put(ContextChanged(self._used()))
 
     def _run_prefetch(self, prefetch: Prefetch) -> None:
         prefetch.run()

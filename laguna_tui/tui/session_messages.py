@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
-from laguna_tui.session.api import SessionInfo
 from laguna_tui.session.commits import CommitDraft
+from laguna_tui.session.values import SessionInfo
 
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
@@ -31,9 +32,10 @@ class SessionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """The model is loaded."""
+    """The model is loaded. `used`: tokens of the conversation that it goes on with."""
 
     info: SessionInfo
+    used: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,24 @@ class ModelChanged:
 
     info: SessionInfo
     title: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionResumed:
+    """Another session is open now, with the model of this title; `used`: tokens of its conversation."""
+
+    info: SessionInfo
+    title: str
+    used: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionElsewhere:
+    """A session is about another folder, where the app has to be started with it; `sentence` says how, sanitised."""
+
+    session: str
+    folder: Path
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ from laguna_tui.tui.text_lines import cells, crop
 MAX_BAR = 20
 MIN_BAR = 6
 ASKING = "$accent"
+# Fewer cells of a title say nothing.
+LEAST_TITLE = 12
+_BEFORE_TITLE = "   "
 
 
 _DOING: dict[type, str] = {
@@ -60,6 +63,7 @@ class SessionStatus:
         asking: whether something waits for the user's answer.
         permissions: what is done without asking.
         jobs: number of commands that run in the background.
+        title: title of the session, sanitised; empty while none is kept.
     """
 
     state: SessionState = SessionState.LOADING
@@ -77,6 +81,7 @@ class SessionStatus:
     asking: bool = False
     permissions: Mode = Mode.ASK
     jobs: int = 0
+    title: str = ""
 
     def updated(self, event: object) -> "SessionStatus":
         """The status after an event."""
@@ -111,16 +116,17 @@ def status_parts(status: SessionStatus, width: int) -> list[StyledText]:
     # While busy, the speed is more important than the long form of the context.
     speeds = (True, False) if status.state is SessionState.BUSY else (False,)
     for speed in speeds:
-        for right in _rights(status):
+        for right, least in _rights(status):
             used = width_of(right)
             left = _left(status, room - used - 2, must_say_speed=speed)
-            if left:
+            if left and width_of(left) + least + used + 2 <= room:
+                left = _titled(left, status.title, room - used)
                 return [(" ", MUTED), *left, (" " * (room - used - width_of(left)), MUTED), *right, (" ", MUTED)]
     return [(crop(f" {_word(status)}", width), MUTED)]
 
 
-def _rights(status: SessionStatus) -> list[list[StyledText]]:
-    """Variants of the right side, the most detailed first."""
+def _rights(status: SessionStatus) -> list[tuple[list[StyledText], int]]:
+    """Variants of the right side, the most detailed first, each with the least cells for a title beside it."""
     between: StyledText = ("  ·  ", "$foreground 35%")
     dot: StyledText = (" · ", "$foreground 35%")
     mode: list[StyledText] = [(status.mode, MUTED)] if status.mode else []
@@ -138,8 +144,22 @@ def _rights(status: SessionStatus) -> list[list[StyledText]]:
     model: list[StyledText] = [(status.model, MUTED)]
     folder: list[StyledText] = [(status.folder, MUTED)]
     joined = [*model, *([between, *long] if long else [])]
-    rich = [] if _progress(status) is not None else [[*folder, between, *joined]]
-    return [*rich, joined, long, *plainer[:1], short, *plainer[1:], notable, []]
+    whole = [] if _progress(status) is not None else [[*folder, between, *joined]]
+    titled: list[tuple[list[StyledText], int]] = []
+    if status.title and status.state is SessionState.READY:
+        # The title says more than the folder, and its beginning more than how many tokens there are.
+        cells_of_it = len(_BEFORE_TITLE) + cells(status.title)
+        least = min(cells_of_it, len(_BEFORE_TITLE) + LEAST_TITLE)
+        titled = [(each, cells_of_it) for each in whole]
+        titled += [(joined, least), ([*model, between, *short] if short else model, least)]
+        whole = []
+    return [*titled, *((each, 0) for each in (*whole, joined, long, *plainer[:1], short, *plainer[1:], notable, []))]
+
+
+def _titled(left: list[StyledText], title: str, room: int) -> list[StyledText]:
+    """The left side and, where cells are left over, the session's title."""
+    spare = room - width_of(left) - len(_BEFORE_TITLE) - 2
+    return [*left, (_BEFORE_TITLE + crop(title, spare), MUTED)] if title and spare >= LEAST_TITLE else left
 
 
 def _joined(groups: list[list[StyledText]], between: StyledText) -> list[StyledText]:

@@ -1,6 +1,7 @@
 """Settings of the TUI. Imports no Textual."""
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +19,15 @@ class TuiSettings:
         theme: name of a Textual theme, or "auto".
         marker: file that exists once the setup screen was shown; None never shows it unasked.
         notify: whether the terminal notifies the user of an answer or a question while it is not looked at.
+        prune_sessions: deletes old sessions where the user's settings say so, and returns sentences about it; any
+            thread. None never deletes any.
     """
 
     state_dir: Path | None = None
     theme: str = AUTO_THEME
     marker: Path | None = None
     notify: bool = True
+    prune_sessions: Callable[[], Sequence[str]] | None = None
 
     def is_first_notice(self, name: str, folder: Path) -> bool:
         """Note that a notice is shown in a folder; whether it is the first of its name there. May wait for a disk."""

@@ -27,6 +27,8 @@ def test_a_task_ends_as_it_should(task: Task, tmp_path: Path, capsys: pytest.Cap
     code, outcome = run_by_ask(task, folder, tmp_path / "model", lambda: capsys.readouterr().out)
     task.verdict(outcome)
     assert outcome.end == task.end
+    # Only where trouble is meant does the model write a call that cannot be run.
+    assert task not in work.TASKS or "call_rejected" not in outcome.notices
     answered = ExitCode.DENIED if task.denied else ExitCode.ANSWERED
     assert code == (answered if task.end == "answered" else ExitCode.UNFINISHED)
 

@@ -72,7 +72,7 @@ def _separator_is_there(outcome: Outcome) -> None:
 
 
 def _rename_calc(seen):
-    seen = yield call("search", query="calc")
+    seen = yield call("search", pattern="calc")
     seen = yield say(
         *(
             call("edit", path=path, old="calc", new="area_of", all=True)
@@ -106,7 +106,7 @@ def _farewell_is_there(outcome: Outcome) -> None:
 
 
 def _delete_the_old_queue(seen):
-    seen = yield call("search", query="OldQueue")
+    seen = yield call("search", pattern="OldQueue")
     seen = yield call("delete", path="src/OldQueue.java")
     seen = yield CHECK
     yield "Nothing used it." if passed(seen) else "It fails."

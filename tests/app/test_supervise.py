@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui import supervise
+from laguna_tui.base import process_end
 from tests.tui.job import Job
 from tests.tui.signal_matrix import TARGETS
 
@@ -27,14 +28,14 @@ def start(body: str, before: str = "", around: Sequence[str] = ()) -> Job:
         from laguna_tui import supervise
         from laguna_tui.base.terminal import terminal
         {before}
-        def app():
+        def app(start, report):
             terminal.take()
             tty.setraw(0); terminal.remember_own()
             sys.stderr.write("{screen}on\\n"); sys.stderr.flush()
             {body}
             return 0
         sys.exit(supervise.run_supervised(app))
-    """).format(body=body, before=before, screen=ENTER_FULL_SCREEN)
+    """).format(body=body.replace("\n", "\n    "), before=before, screen=ENTER_FULL_SCREEN)
     job = Job(*around, sys.executable, "-c", program)
     job.wait_for(b"on")
     return job
@@ -69,7 +70,7 @@ def test_a_crash_gives_the_terminal_back_and_says_what_to_do(number, advice):
 
 
 def test_memory_is_blamed_when_the_kernel_has_killed_for_it():
-    with start("os.kill(os.getpid(), signal.SIGKILL)", "supervise._oom_kills = iter([3, 4]).__next__") as job:
+    with start("os.kill(os.getpid(), signal.SIGKILL)", "supervise.oom_kills = iter([3, 4]).__next__") as job:
         assert job.expect("ended") == 128 + signal.SIGKILL
         job.wait_for(b"ran out of memory; start it with a smaller --context")
 
@@ -89,14 +90,14 @@ def test_memory_is_blamed_when_the_kernel_has_killed_for_it():
     ],
 )
 def test_kills_for_want_of_memory_are_counted_where_the_kernel_says_them(files, monkeypatch):
-    monkeypatch.setattr(supervise, "_lines", lambda path: files.get(path, []))
-    assert supervise._oom_kills() == 7
+    monkeypatch.setattr(process_end, "_lines", lambda path: files.get(path, []))
+    assert process_end.oom_kills() == 7
 
 
 def test_a_system_without_such_files_has_killed_nothing(monkeypatch):
-    monkeypatch.setattr(supervise, "_lines", lambda path: [])
-    assert supervise._oom_kills() == 0
-    assert supervise._memory_pressure() == 0.0
+    monkeypatch.setattr(process_end, "_lines", lambda path: [])
+    assert process_end.oom_kills() == 0
+    assert not process_end.memory_is_short()
 
 
 @pytest.mark.parametrize(
@@ -235,7 +236,7 @@ def test_a_job_that_is_started_in_the_background_waits_for_the_foreground(tmp_pa
     ran = tmp_path / "ran"
     program = (
         f"import sys, pathlib; from laguna_tui.supervise import run_supervised;"
-        f" sys.exit(run_supervised(lambda: pathlib.Path({str(ran)!r}).write_text('x')))"
+        f" sys.exit(run_supervised(lambda *_: pathlib.Path({str(ran)!r}).write_text('x')))"
     )
     with Job(sys.executable, "-c", program, background=True) as job:
         assert job.expect("stopped") == signal.SIGTTOU
@@ -243,3 +244,148 @@ def test_a_job_that_is_started_in_the_background_waits_for_the_foreground(tmp_pa
         job.go_on()
         assert job.expect("ended") == 1
         assert Path(ran).exists()
+
+
+# -- going on with the session
+
+QUESTION = "Enter goes on with “fix the discount”, q leaves.".encode()
+KEPT = "report.keeps('20261123-101500-ab12', 'fix the discount')"
+STARTS = "if start.session: print('resumed', start.session, start.crashed); return 7"
+
+
+def crashed(*body: str, before: str = "") -> Job:
+    """A program that crashes in a session that is kept."""
+    job = start("\n".join((*body, KEPT, "os.kill(os.getpid(), signal.SIGSEGV)")), before)
+    job.wait_for(QUESTION)
+    return job
+
+
+def answered(job: Job, key: bytes) -> None:
+    """Press a key when the question listens."""
+    job.forget()
+    time.sleep(supervise._DEAF_S + 0.1)
+    job.type(key)
+
+
+@pytest.mark.parametrize("key", [b"\r", b"r"])
+def test_one_key_starts_the_app_again_with_its_session(key):
+    with crashed(STARTS) as job:
+        assert job.left_behind in ([], ["settings"])
+        answered(job, key)
+        job.wait_for(b"resumed 20261123-101500-ab12 True")
+        assert job.expect("ended") == 7
+        assert_gone(job)
+
+
+@pytest.mark.parametrize("key", [b"q", b"\x1b", b"\x04", b"\x03"])
+def test_another_key_leaves_and_says_how_to_go_on_later(key):
+    with crashed(STARTS) as job:
+        answered(job, key)
+        assert job.expect("ended") == 128 + signal.SIGSEGV
+        assert_gone(job)
+        assert b"laguna-tui --resume 20261123-101500-ab12" in job.written
+
+
+def test_keys_without_a_meaning_and_what_the_mouse_reports_answer_nothing():
+    with crashed(STARTS) as job:
+        answered(job, b"x\x1b[<35;10;10M")
+        time.sleep(0.2)
+        assert job.processes()
+        job.type(b"q")
+        assert job.expect("ended") == 128 + signal.SIGSEGV
+
+
+def test_what_is_typed_when_it_crashes_answers_nothing_and_does_not_reach_the_shell():
+    with crashed(STARTS) as job:
+        job.type(b"rm -rf *\r")
+        time.sleep(supervise._DEAF_S + 0.1)
+        assert b"resumed" not in job.written
+        job.type(b"q")
+        assert job.expect("ended") == 128 + signal.SIGSEGV
+        waiting = fcntl.ioctl(job.inside, termios.FIONREAD, struct.pack("i", 0))
+        assert struct.unpack("i", waiting) == (0,)
+
+
+def test_a_crash_loop_stops_after_two():
+    with crashed() as job:
+        answered(job, b"\r")
+        assert job.expect("ended") == 128 + signal.SIGSEGV
+        assert_gone(job)
+        assert b"it ended twice" in job.written
+        assert b"laguna-tui --resume 20261123-101500-ab12" in job.written
+
+
+def test_a_complete_answer_in_between_is_no_crash_loop():
+    with crashed("report.turn_ended()") as job:
+        for _ in range(2):
+            answered(job, b"\r")
+            job.wait_for(QUESTION)
+        answered(job, b"q")
+        assert job.expect("ended") == 128 + signal.SIGSEGV
+
+
+def test_a_crash_before_the_resumed_app_can_say_anything_counts_too():
+    with crashed("if start.session: os.kill(os.getpid(), signal.SIGABRT)") as job:
+        answered(job, b"\r")
+        assert job.expect("ended") == 128 + signal.SIGABRT
+        assert b"it ended twice" in job.written
+
+
+def test_nothing_is_asked_without_a_session_or_when_it_was_asked_to_end():
+    with start("os.kill(os.getpid(), signal.SIGSEGV)") as job:
+        assert job.expect("ended") == 128 + signal.SIGSEGV
+    with start(f"{KEPT}; print('kept'); time.sleep(60)") as job:
+        job.wait_for(b"kept")
+        os.kill(job.pid, signal.SIGTERM)
+        assert job.expect("ended") == 128 + signal.SIGTERM
+
+
+def test_a_failure_that_the_app_has_caught_is_asked_about_too():
+    with start(f"{STARTS}\n{KEPT}; report.failed(); return 1") as job:
+        job.wait_for(QUESTION)
+        answered(job, b"\r")
+        assert job.expect("ended") == 7
+
+
+def test_the_question_can_be_stopped_and_is_asked_again():
+    with crashed(STARTS) as job:
+        os.kill(job.pid, signal.SIGTSTP)
+        job.expect("stopped")
+        job.read_what_is_there()
+        assert job.left_behind == []
+        job.forget()
+        job.go_on()
+        job.wait_for(QUESTION)
+        answered(job, b"\r")
+        assert job.expect("ended") == 7
+
+
+@pytest.mark.parametrize("name", ["TERM", "HUP", "QUIT", "USR1", "SEGV"])
+def test_a_signal_ends_the_question(name):
+    number = signal.Signals[f"SIG{name}"]
+    with crashed(STARTS) as job:
+        os.kill(job.pid, number)
+        assert job.expect("ended") == 128 + number
+        assert_gone(job)
+
+
+def test_a_terminal_that_goes_away_ends_the_question():
+    with crashed(STARTS) as job:
+        job.hang_up()
+        job.until(lambda: not job.processes(), "the end")
+
+
+def test_a_hostile_title_is_no_command_to_the_terminal():
+    body = "report.keeps('1', '\\\\x1b]52;c;aGFoYQ==\\\\x07\\\\x9b2J'); os.kill(os.getpid(), signal.SIGSEGV)"
+    with start(body) as job:
+        job.wait_for(b"q leaves")
+        assert b"\x1b]52" not in job.written
+        assert "\x9b".encode() not in job.written
+
+
+def test_the_app_can_be_started_again_in_another_folder():
+    again = "if start.folder: print('in', start.folder, start.session, start.crashed); return 5"
+    with start(f"{again}\nreport.start_next('42', '/elsewhere'); return 0") as job:
+        job.wait_for(b"in /elsewhere 42 False")
+        assert job.expect("ended") == 5
+        assert_gone(job)

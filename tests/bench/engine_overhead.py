@@ -21,6 +21,7 @@ from llama_cpp import llama_cpp as native
 
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished
+from laguna_engine.ggml import extra_buffers
 from tests.engine import tiny
 
 PROMPT_TOKENS, NEW_TOKENS, UBATCH, N_CTX = 512, 128, 256, 1024
@@ -60,6 +61,8 @@ class Bare:
         native.llama_backend_init()
         model_params = native.llama_model_default_params()
         model_params.n_gpu_layers = 0
+        # As the engine: where an order of weights does not work, none is used.
+        model_params.use_extra_bufts = not extra_buffers.faults()
         self.model = native.llama_model_load_from_file(os.fsencode(path), model_params)
         params = native.llama_context_default_params()
         params.n_ctx, params.n_batch, params.n_ubatch = N_CTX, UBATCH, UBATCH

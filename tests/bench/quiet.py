@@ -11,12 +11,13 @@ class QuietSession:
     """The part of a `ChatSession` that says nothing; the session plays all its parts itself."""
 
     title, path, mode = "bench", Path("/"), Mode.ASK
+    current, open_id, failing = None, "", ""
 
     @property
     def chat(self) -> Self:
         return self
 
-    prompt = models = permissions = commands = folder = history = commits = chat
+    prompt = models = permissions = commands = folder = history = commits = sessions = chat
 
     def use_approver(self, approver: Approver) -> None: ...
 
@@ -38,4 +39,4 @@ class QuietSession:
 
     def new_chat(self) -> None: ...
 
-    def close(self) -> None: ...
+    def close(self, reason: str = "") -> None: ...

@@ -18,7 +18,7 @@ from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Event, Finished, Prefill, Stats, Token
 from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.compose import SWITCH_INTERVAL_S
-from laguna_tui.session.api import SessionInfo
+from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.tui_settings import TuiSettings

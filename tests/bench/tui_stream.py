@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
-from laguna_tui.session.api import SessionInfo
+from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.bench.quiet import QuietSession

@@ -1,19 +1,16 @@
-"""Makes tiny DFlash drafters of every kind with random weights, and a straightforward float64 reference of them.
-
-The reference has no rings, graphs or caches: it computes the whole history at once. Its source is the forward
-pass as the drafters' serving code has it, not this project's.
-"""
+"""Makes tiny DFlash drafters of every kind with random weights, and their drafts in float64."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laguna_engine.gguf.drafter_header import DrafterHeader
+from laguna_engine.gguf.header import Header
+from laguna_engine.selfcheck.reference import Array, ExpectedDraft, expected_draft
 from tests.engine import tiny
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -225,108 +222,28 @@ def weights_of(*files: tiny.GgufFile) -> dict[str, Array]:
     return found
 
 
-@dataclass(frozen=True)
-class Expected:
-    """A draft, one row per proposed token.
-
-    Attributes:
-        logits: over the drafter's own vocabulary.
-        tokens: in the target's vocabulary.
-    """
-
-    logits: Array
-    tokens: list[int]
-    confidence: list[float]
+def header_of(variant: Variant) -> DrafterHeader:
+    """What the file of `make` says, without reading one."""
+    return DrafterHeader(
+        file=cast(Header, None), n_embd=variant.n_embd, n_layer=variant.n_layer,
+        heads=(variant.heads,) * variant.n_layer, kv_heads=(variant.kv_heads,) * variant.n_layer,
+        head_size=variant.head, n_vocab=variant.n_vocab, epsilon=EPSILON, rope_base=variant.rope_base,
+        rope_dims=variant.head, block=variant.block, taps=variant.taps, mask_id=tiny.MASK, window=variant.window,
+        sliding=variant.slides, causal=(variant.causal,) * variant.n_layer, from_anchor=not variant.first_row,
+        context_norm=variant.context_norm,
+    )  # fmt: skip
 
 
 def reference(
     variant: Variant, weights: dict[str, Array], features: Array, last: int, rows: int, context: int | None = None
-) -> Expected:
-    """Draft after the positions whose `features` [length, taps * n_embd] are given; `last` is the token that follows.
-
-    rows: of the block. context: how many positions full layers look back, None for all.
-    """
-    length = len(features)
-    fused = features.reshape(length, len(variant.taps), variant.n_embd)
-    if variant.tap_norm:
-        fused = _normed(fused, weights["enc.aux_norm.weight"])
-    flat = fused.reshape(length, len(variant.taps) * variant.n_embd)
-    fused = _normed(flat @ weights["fc.weight"].T, weights["enc.output_norm.weight"])
-    x = weights["token_embd.weight"][[last] + [tiny.MASK] * (rows - 1)]
-    for layer in range(variant.n_layer):
-        x = _layer(variant, weights, f"blk.{layer}.", x, fused, variant.slides[layer], context)
-    hidden = _normed(x, weights["output_norm.weight"])[variant.first_row :]
-    return _proposed(variant, weights, hidden, last)
-
-
-def _layer(
-    variant: Variant, weights: dict[str, Array], prefix: str, x: Array, fused: Array, slides: bool, context: int | None
-) -> Array:
-    length, rows = len(fused), len(x)
-    inside = _normed(x, weights[prefix + "attn_norm.weight"])
-    before = _normed(fused, weights[prefix + "attn_norm.weight"]) if variant.context_norm else fused
-    committed, new = np.arange(length), np.arange(length, length + rows)
-    everything = np.concatenate([committed, new])
-
-    def heads(name: str, source: Array, positions: NDArray[np.int64], count: int) -> Array:
-        split = (source @ weights[f"{prefix}attn_{name}.weight"].T).reshape(len(source), count, variant.head)
-        return _rotated(_normed(split, weights[f"{prefix}attn_{name}_norm.weight"]), positions, variant.rope_base)
-
-    queries = heads("q", inside, new, variant.heads)
-    keys = np.concatenate([heads("k", before, committed, variant.kv_heads), heads("k", inside, new, variant.kv_heads)])
-    values = np.concatenate([before, inside]) @ weights[prefix + "attn_v.weight"].T
-    values = values.reshape(len(values), variant.kv_heads, variant.head)
-    seen = np.ones((rows, length + rows), bool)
-    if slides:
-        seen &= new[:, None] - everything[None, :] < variant.window
-    elif context is not None:
-        seen &= everything[None, :] >= length - context
-    if variant.causal:
-        seen &= everything[None, :] <= new[:, None]
-    group = variant.heads // variant.kv_heads
-    scores = np.einsum("qhd,khd->hqk", queries, np.repeat(keys, group, 1)) / np.sqrt(variant.head)
-    scores = np.where(seen, scores, -np.inf)
-    shares = np.exp(scores - scores.max(-1, keepdims=True))
-    shares /= shares.sum(-1, keepdims=True)
-    found = np.einsum("hqk,khd->qhd", shares, np.repeat(values, group, 1))
-    if variant.gate:
-        found *= np.log1p(np.exp(inside @ weights[prefix + "attn_gate.weight"].T))[:, :, None]
-    x = x + found.reshape(rows, -1) @ weights[prefix + "attn_output.weight"].T
-    inside = _normed(x, weights[prefix + "ffn_norm.weight"])
-    gate = inside @ weights[prefix + "ffn_gate.weight"].T
-    up = inside @ weights[prefix + "ffn_up.weight"].T
-    return x + (gate / (1 + np.exp(-gate)) * up) @ weights[prefix + "ffn_down.weight"].T
-
-
-def _proposed(variant: Variant, weights: dict[str, Array], hidden: Array, last: int) -> Expected:
-    head = weights["output.weight"] if "output.weight" in weights else weights["token_embd.weight"]
-    logits = hidden @ head.T
-    table = weights["d2t"].astype(int) if variant.reduced else np.arange(len(head))
-    tokens: list[int] = []
-    confidence: list[float] = []
-    for place, state in enumerate(hidden):
-        if variant.rank:
-            embedded = weights["markov_w1.weight"][tokens[-1] if tokens else last]
-            logits[place] += weights["markov_w2.weight"] @ embedded
-            if variant.confidence:
-                seen = np.concatenate([state, embedded]) if variant.confidence == "both" else state
-                score = float(weights["conf_proj.weight"][0] @ seen + weights["conf_proj.bias"][0])
-                confidence.append(1 / (1 + np.exp(-score)))
-        tokens.append(int(table[logits[place].argmax()]))
-    return Expected(logits, tokens, confidence)
-
-
-def _normed(x: Array, weights: Array) -> Array:
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPSILON) * weights
-
-
-def _rotated(x: Array, positions: NDArray[np.int64], base: float) -> Array:
-    """RoPE of x [n, heads, head], NEOX style: pairs element i of a head's two halves."""
-    half = x.shape[-1] // 2
-    angles = positions[:, None] * base ** (-np.arange(half) / half)
-    cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
-    left, right = x[..., :half], x[..., half:]
-    return np.concatenate([left * cos - right * sin, left * sin + right * cos], -1)
+) -> ExpectedDraft:
+    """The draft in float64 (`laguna_engine.selfcheck.reference`), of weights as `make` names them or canonical ones."""
+    norms = weights.get("enc.aux_norm.weight", ())
+    # A target's weights may be among them, and a target may have gates where its drafter has none.
+    own = {name: array for name, array in weights.items() if variant.gate or not name.endswith("attn_gate.weight")}
+    named = {**own, **{f"enc.aux_norm.{tap}.weight": row for tap, row in enumerate(norms)}}
+    targets = weights["d2t"].astype(np.int32) if variant.reduced else None
+    return expected_draft(header_of(variant), named, targets, features, last, rows, context)
 
 
 def features(variant: Variant, count: int, seed: int = 3) -> NDArray[np.float32]:

@@ -16,8 +16,8 @@ from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import drafter_header as gguf_drafter
 from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter_header import TargetFacts
-from laguna_engine.gguf.header import Header
 from laguna_engine.native.library import lib
+from laguna_engine.selfcheck.reference import Float64Weights
 from tests.engine import drafters, tiny
 from tests.engine.drafters import Variant
 
@@ -50,12 +50,9 @@ class Fed:
         """All logits of the draft `tokens`, [rows, drafted vocabulary]; read as candidates, whatever the head."""
         dflash = self.dflash
         dflash.follow(last, length)
-        before, dflash._top_k = dflash._top_k, dflash._weights.head.shape[1]
-        proposals = dflash._block(count).run(last, length)
-        dflash._top_k = before
-        assert proposals.best is not None and proposals.logits is not None
-        found = np.empty_like(proposals.logits)
-        np.put_along_axis(found, proposals.best.astype(np.int64), proposals.logits, 1)
+        ids, logits = dflash.ranked(count, 1 << 30)
+        found = np.empty_like(logits)
+        np.put_along_axis(found, ids.astype(np.int64), logits, 1)
         return found
 
 
@@ -118,19 +115,9 @@ def quantized(file: tiny.GgufFile, kind: Type) -> tiny.GgufFile:
 
 def unpacked(path: Path) -> dict[str, drafters.Array]:
     """A drafter's weights, dequantized."""
-    return numbers(gguf_drafter.read(path).file)
+    return dict(Float64Weights(gguf_drafter.read(path).file))
 
 
 def unpacked_matrices(path: Path) -> dict[str, drafters.Array]:
     """A target's or a scorer's weights, dequantized."""
-    return numbers(header.check(path))
-
-
-def numbers(file: Header) -> dict[str, drafters.Array]:
-    """Every tensor of a file in float64."""
-    tables = {info.name: HostEmbedding(file, info.name) for info in file.tensors if len(info.shape) == 2}
-    found = {name: table.rows(range(table.count)).astype(np.float64) for name, table in tables.items()}
-    for info in file.tensors:
-        if info.name not in found:
-            found[info.name] = np.fromfile(file.path, np.float32, info.shape[0], offset=info.offset).astype(np.float64)
-    return found
+    return dict(Float64Weights(header.check(path)))

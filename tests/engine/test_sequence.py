@@ -10,7 +10,8 @@ import pytest
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
-from laguna_engine.sequence import Reuse, TokenSequence
+from laguna_engine.prefix_reuse import Reuse
+from laguna_engine.sequence import TokenSequence
 from tests.engine import tiny
 from tests.engine.runs import NEAR_TIE
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from laguna_engine.ggml import extra_buffers
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import Batch, ContextHandle
 from tests.engine import tiny
@@ -88,6 +89,7 @@ def _opened(path: Path | None, other: Any, half: bool, n_ctx: int) -> Iterator[A
         return
     settings = lib.llama_model_default_params()
     settings.n_gpu_layers = 0
+    settings.use_extra_bufts = not extra_buffers.faults()
     model = lib.llama_model_load_from_file(str(path).encode(), settings)
     assert model
     options = lib.llama_context_default_params()

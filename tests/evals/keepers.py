@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 
 from laguna_engine.llama.model import Model
 from laguna_tui.repo.identifiers import words
-from laguna_tui.repo.language_patterns import Kind
+from laguna_tui.repo.language_patterns import DefinitionKind
 from laguna_tui.repo.syntax import analyse
 from tests.evals.corpora import HERE
 
@@ -72,7 +72,7 @@ def pieces(path: str, text: str) -> tuple[Piece, ...]:
     made = []
     for unit in syntax.units:
         symbol = None if unit.symbol is None else syntax.symbols[unit.symbol]
-        head = (symbol.start, symbol.body) if symbol and symbol.kind is not Kind.VARIABLE else None
+        head = (symbol.start, symbol.body) if symbol and symbol.kind is not DefinitionKind.VARIABLE else None
         made.append(Piece(path, unit.spans, head, "".join(text[a:b] for a, b in unit.spans)))
     return tuple(made)
 

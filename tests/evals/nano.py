@@ -87,7 +87,7 @@ def row(speaker: Speaker, kind: str, sampling: Sampling) -> str:
     found = tally.summary().drafters[DFlash.source]
     per_round, rounds = speaker.committed / len(speaker.rounds), len(speaker.rounds)
     speaker.rounds, speaker.committed = [], 0
-    shares = [stood / max(1, reached) for stood, reached in zip(found.stood, found.reached, strict=True)]
+    shares = [accepted / max(1, reached) for accepted, reached in zip(found.accepted_at, found.reached, strict=True)]
     return f"| {kind}, {how} | {rounds} | {per_round:.2f} | " + " | ".join(f"{share:.0%}" for share in shares) + " |"
 
 

@@ -29,7 +29,8 @@ from laguna_engine.llama.taps import Taps
 from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import BufferTypeHandle, GgmlContextHandle, GraphHandle
-from laguna_engine.sequence import Reuse, TokenSequence
+from laguna_engine.prefix_reuse import Reuse
+from laguna_engine.sequence import TokenSequence
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
 from tests.engine import tiny

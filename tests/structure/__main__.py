@@ -28,6 +28,7 @@ def main() -> None:
         (f"modules under {THIN_LINES} lines with one importer", structure.thin),
         (f"modules over {LONG_LINES} lines", structure.long),
         ("loose modules", structure.loose),
+        ("names that several modules of a package have", structure.namesakes),
         ("modules outside a contract", structure.uncontracted),
         ("circles of imports", structure.cycles),
         (f"engine files entered by round {trips.STEADY_ROUND}", token),

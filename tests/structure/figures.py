@@ -6,6 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"laguna_engine": ROOT / "engine/laguna_engine", "laguna_tui": ROOT / "laguna_tui"}
@@ -17,12 +18,18 @@ LONG_LINES = 400
 
 TOP = {
     "laguna_engine": {
-        *("engine", "loader", "worker", "stream", "generation", "detokenizer", "parity", "sequence", "checkpoints"),
-        *("config", "events", "errors", "child", "files"),
+        *("engine", "loader", "worker", "stream", "generation", "detokenizer", "parity", "sequence"),
+        *("prefix_reuse", "checkpoints", "config", "events", "errors", "files"),
     },
     "laguna_tui": {"__main__", "supervise", "compose"},
 }
 """The modules that may stand at a package's top; all others belong into a folder."""
+
+COUNTERPARTS = {"laguna_tui.cli", "laguna_tui.agent.tools.nano", "laguna_tui.agent.tools.full"}
+"""Folders whose modules are called like what they stand for: a command's subject, or the same tool of other models."""
+
+BASE = "base"
+"""What everything in a folder builds on is called so everywhere."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +92,24 @@ class Structure:
         return [n for n, m in self.modules.items() if n.count(".") == 1 and n.split(".")[1] not in TOP[m.package]]
 
     @property
+    def namesakes(self) -> list[str]:
+        """Modules of one package with the same name and different subjects."""
+        groups: dict[tuple[str, str], list[str]] = {}
+        for name, module in self.modules.items():
+            folder, _, last = name.rpartition(".")
+            if folder not in COUNTERPARTS and last != BASE:
+                groups.setdefault((module.package, last), []).append(name)
+        return [" ".join(names) for names in groups.values() if len(names) > 1]
+
+    def layers(self, package: str) -> list[str]:
+        """The modules and folders at a package's top that its import contract names, from the top down."""
+        mine = [each for each in _contracts() if package in each.get("containers", [])]
+        return [name.strip() for each in mine for layer in each["layers"] for name in layer.split("|")]
+
+    @property
     def uncontracted(self) -> list[str]:
         """Modules that no layer of an import contract names."""
-        contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-        layers = [layer for each in contracts if each["type"] == "layers" for layer in each["layers"]]
-        named = {name.strip(" ()") for layer in layers for name in layer.replace(":", "|").split("|")}
-        containers = [c for each in contracts if each["type"] == "layers" for c in each.get("containers", [])]
-        named |= {f"{container}.{name}" for container in containers for name in named}
+        named = {f"{package}.{name}" for package in PACKAGES for name in self.layers(package)}
         return [n for n in self.modules if ".".join(n.split(".")[:2]) not in named]
 
     @property
@@ -113,6 +131,13 @@ class Structure:
                 others = {".".join(name.split(".")[:cut]) for name in module.imports if name.startswith(inside)}
                 graph.setdefault(own, set()).update(others - {own})
         return graph
+
+
+def _contracts() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    return [each for each in found if each["type"] == "layers"]
 
 
 def _dotted(package: str, path: Path, top: Path) -> str:

@@ -28,6 +28,9 @@ PROMPT = [40 + (7 * index) % 400 for index in range(96)]
 DRAFTED = 3
 """Tokens drafted every round: how many pay would depend on the clock."""
 
+MESSAGE_THREADS = {"MainThread", "laguna-session", "laguna-query"}
+"""The screen's, the one that blocks on the session, and the one that asks what sending would cost."""
+
 MESSAGE = "where is total_price defined?"
 CODE = "def total_price(items):\n    return sum(items)\n"
 POLL_S = 0.05
@@ -56,6 +59,17 @@ class Trace:
         finally:
             sys.setprofile(None)
             threading.setprofile(None)
+
+
+class MessageTrace(Trace):
+    """The files that the threads enter which a message passes through; what others do meanwhile is not on its way."""
+
+    def __init__(self) -> None:
+        super().__init__("laguna_tui")
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        if self.on and threading.current_thread().name in MESSAGE_THREADS:
+            super().__call__(frame, event, argument)
 
 
 class RoundTrace(Trace):
@@ -89,7 +103,7 @@ def token(folder: Path) -> list[str]:
 async def message(folder: Path) -> list[str]:
     """The app's files that a typed message enters until its first token is asked for: the first one of a chat."""
     (folder / "shop.py").write_text(CODE)
-    trace = Trace("laguna_tui")
+    trace = MessageTrace()
     asked = threading.Event()
     generate = Engine.generate
 
@@ -104,9 +118,6 @@ async def message(folder: Path) -> list[str]:
             app = LagunaApp(LocalSession.prepare(Settings(), folder), TuiSettings(theme="laguna-dark"))
             async with app.run_test(size=(80, 24)) as pilot:
                 while app.state is not SessionState.READY:
-                    await pilot.pause(POLL_S)
-                # What runs in the background meanwhile is not on the message's way.
-                while any(thread.name == "laguna-undo" for thread in threading.enumerate()):
                     await pilot.pause(POLL_S)
                 trace.on = True
                 await pilot.press(*MESSAGE, "enter")

@@ -120,6 +120,7 @@ class Job:
         self.screen = Screen()
         self.written = b""
         self._lines = b""
+        self._hung_up = False
         self.pid = self.expect("started") if shell else self.shell.pid
 
     def wait_for(self, text: bytes) -> None:
@@ -139,8 +140,11 @@ class Job:
             assert time.monotonic() < deadline, f"waited for {what}"
             self._read(0.02)
 
-    def _read(self, seconds: float) -> None:
-        for ready in select.select([self._terminal, self._reports], [], [], seconds)[0]:
+    def _read(self, seconds: float) -> bool:
+        """Read once what comes within these seconds; whether anything did."""
+        watched = [self._reports] if self._hung_up else [self._terminal, self._reports]
+        found = select.select(watched, [], [], seconds)[0]
+        for ready in found:
             try:
                 data = os.read(ready, 65536)
             except OSError as error:
@@ -151,10 +155,13 @@ class Job:
             else:
                 self.written += data
                 os.write(self._terminal, self.screen.feed(data))
+        return bool(found)
 
     def read_what_is_there(self) -> None:
-        self._read(0.0)
-        self._read(0.05)
+        """All of it: a terminal gives a few KB at a time. One without the other end is always ready, and empty."""
+        before = -1
+        while self._read(0.05) and len(self.written) != before:
+            before = len(self.written)
 
     def forget(self) -> None:
         self.written = b""
@@ -163,6 +170,12 @@ class Job:
         """Type once the app reads keys: before that, the terminal itself would take Ctrl-Q, which resumes output."""
         self.until(lambda: not termios.tcgetattr(self._terminal)[3] & termios.ICANON, "an app that reads keys")
         os.write(self._terminal, keys)
+
+    def hang_up(self) -> None:
+        """Close the terminal, as its window does."""
+        self._hung_up = True
+        os.close(self._terminal)
+        os.close(self.inside)
 
     def go_on(self) -> None:
         """As the shell's `fg`."""
@@ -197,7 +210,8 @@ class Job:
             _kill(process)
         _kill(self.shell.pid)
         self.shell.wait()
-        for descriptor in (self._terminal, self.inside, self._orders, self._reports):
+        terminal = () if self._hung_up else (self._terminal, self.inside)
+        for descriptor in (*terminal, self._orders, self._reports):
             os.close(descriptor)
 
     def __enter__(self) -> "Job":

@@ -6,7 +6,7 @@ Not a model. Every message is answered with the events of a script; `delay` seco
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
@@ -25,6 +25,7 @@ from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import (
     AgentEvent,
+    Asked,
     DraftRound,
     PermissionAnswered,
     PermissionAsked,
@@ -51,10 +52,11 @@ from laguna_tui.base.permission_request import (
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.sandbox.background import BackgroundCommand
-from laguna_tui.session.api import ModelChoice, SessionInfo
 from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.commits import LocalCommits
 from laguna_tui.session.history import LocalHistory
+from laguna_tui.session.recorder import Recorder
+from laguna_tui.session.values import ModelChoice, OtherFolderError, Resumed, SessionInfo, SessionSummary
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 
@@ -98,6 +100,7 @@ class ScriptedSession:
         change_costs: Callable[[Mapping[int, Place]], Cost | None] = lambda places: None,
         change_error: Exception | None = None,
         prefetch_gate: threading.Event | None = None,
+        sessions: "ScriptedSessions | None" = None,
     ) -> None:
         self.made, self.gate = Changes(), PermissionGate(Permissions(Path(os.path.realpath(folder))))
         self.answers: list[PermissionAnswer] = []
@@ -128,6 +131,8 @@ class ScriptedSession:
         self.prefetched: list[str] = []
         self.prefetched_whole: list[str] = []
         self.commands = ScriptedCommands(folder)
+        self.sessions = sessions or ScriptedSessions()
+        self.end_reason = ""
         self.compaction: Sequence[Step] = ()
         self.guidance: list[str] = []
         self.info = SessionInfo(context_size, details, warnings, mode, drafter, plan)
@@ -153,6 +158,7 @@ class ScriptedSession:
     def ask(self, message: str) -> Iterator[AgentEvent]:
         self.cancelled.clear()
         self.asked.append(message)
+        self.sessions.keep(message, self.path)
         return self._play(self._scripts[min(len(self.asked), len(self._scripts)) - 1])
 
     def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
@@ -223,6 +229,7 @@ class ScriptedSession:
 
     def new_chat(self) -> None:
         self.chats += 1
+        self.sessions.opened = ""
 
     def trust(self) -> str:
         if isinstance(self.trusted, Exception):
@@ -304,7 +311,7 @@ class ScriptedSession:
 
     @property
     def history(self) -> LocalHistory:
-        return LocalHistory(self.path, None, self._no_agent)
+        return LocalHistory(self.path, None, self._no_agent, Recorder(None, list, None), None)
 
     @property
     def commits(self) -> LocalCommits:
@@ -313,9 +320,87 @@ class ScriptedSession:
     def _no_agent(self) -> NoReturn:
         raise UserError("There is no agent.")
 
-    def close(self) -> None:
+    def close(self, reason: str = "") -> None:
         self.commands.close()
-        self.closed = True
+        self.closed, self.end_reason = True, reason
+
+
+class ScriptedSessions:
+    """Kept sessions that a test gives; nothing is on disk.
+
+    `gate` waits in a resume; `events` are the turns that each goes on with.
+    """
+
+    def __init__(self, *listed: SessionSummary, keeps: bool = False) -> None:
+        """keeps: whether a message begins a session."""
+        self.listed = list(listed)
+        self.keeps = keeps
+        self.opened = ""
+        self.failing = ""
+        self.events: dict[str, Sequence[Asked | AgentEvent]] = {}
+        self.contents: dict[str, str] = {}
+        self.notices: tuple[str, ...] = ()
+        self.left_out = self.restored = 0
+        self.resumed: list[str] = []
+        self.resume_error: Exception | None = None
+        self.gate: threading.Event | None = None
+
+    def keep(self, message: str, folder: Path) -> None:
+        if self.keeps and not self.opened:
+            self.opened = f"kept-{len(self.listed)}"
+            self.listed.insert(0, SessionSummary(self.opened, message, folder, "Scripted", 0.0, 0.0, 1, 1000, True))
+
+    @property
+    def current(self) -> SessionSummary | None:
+        return next((session for session in self.listed if session.id == self.opened), None)
+
+    @property
+    def open_id(self) -> str:
+        return self.opened
+
+    def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
+        return [session for session in self.listed if everywhere or session.here]
+
+    def search(self, words: str, *, everywhere: bool = False) -> Sequence[SessionSummary]:
+        return [
+            replace(session, snippet=self.contents[session.id])
+            for session in self.list(everywhere=everywhere)
+            if words.casefold() in self.contents.get(session.id, "").casefold()
+        ]
+
+    def rename(self, session: str, title: str) -> None:
+        self.listed = [replace(each, title=title) if each.id == session else each for each in self.listed]
+
+    def delete(self, sessions: Collection[str]) -> int:
+        gone = [each for each in self.listed if each.id in sessions]
+        self.listed = [each for each in self.listed if each.id not in sessions]
+        return sum(each.size for each in gone)
+
+    def export(self, session: str, form: str) -> str:
+        return f"# {next(each.title for each in self.listed if each.id == session)} as {form}\n"
+
+    def fork(self, session: str = "", title: str = "") -> SessionSummary:
+        of = next(each for each in self.listed if each.id == (session or self.opened))
+        copy = replace(of, id=f"{of.id}-copy", title=title or of.title, locked=False)
+        self.listed.insert(0, copy)
+        self.events[copy.id] = self.events.get(of.id, ())
+        return copy
+
+    def resume(self, session: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        progress(LoadProgress("session", 0.5))
+        if self.gate is not None:
+            self.gate.wait(20)
+        if self.resume_error is not None:
+            raise self.resume_error
+        found = next((each for each in self.listed if session in (each.id, each.title)), None)
+        if found is None:
+            raise UserError(f"There is no session “{session}”. To see them: /resume")
+        if not found.here:
+            raise OtherFolderError(found.folder, found.id)
+        self.opened = found.id
+        self.resumed.append(found.id)
+        events = tuple(self.events.get(found.id, ()))
+        return SessionInfo(8192, resumed=Resumed(found, events, self.left_out, self.notices, self.restored, 0.2))
 
 
 class ScriptedCommands(LocalCommands):

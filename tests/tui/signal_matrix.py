@@ -19,6 +19,7 @@ from pathlib import Path
 
 from laguna_tui.base.paths import APP
 from laguna_tui.compose import SETUP_SEEN
+from laguna_tui.supervise import _DEAF_S
 from tests.tui.job import ROOT, Job
 from tests.tui.supervised import STATES
 
@@ -31,6 +32,7 @@ TARGETS: dict[str, Callable[[Job, int], None]] = {
 REAL_STATES = {"loading": b"loading", "idle": b"ready", "answering": b"reading"}
 FRAME_BYTES = 2000
 """A whole screen takes more, a clock or a cursor less."""
+ENDING = ("INT", "TERM", "HUP", "QUIT")
 LIVES_ON = ("TSTP", "CONT", "PIPE")
 QUIT_KEY = b"\x11"
 
@@ -62,7 +64,7 @@ def cases(
 def start(state: str, folder: str) -> Job:
     """The app on the scripted session, in this state."""
     job = Job(sys.executable, "-m", "tests.tui.supervised", state, folder)
-    if state in ("answering", "asking"):
+    if state in ("answering", "asking", "kept"):
         job.wait_for(STATES["idle"])
         job.type(b"go\r")
     job.wait_for(STATES[state])
@@ -97,6 +99,8 @@ def check(case: Case, job: Job) -> list[str]:
         expected = -signal.SIGKILL
     else:
         expected = 128 + case.number
+        if case.state == "kept" and case.signal not in ENDING:
+            _leave_the_question(job)
     code = job.expect("ended")
     job.wait_until_none_is_left()
     if code != expected:
@@ -104,6 +108,13 @@ def check(case: Case, job: Job) -> list[str]:
     if b"Traceback" in job.written:
         wrong.append("a traceback")
     return wrong + [f"left: {what}" for what in job.left_behind]
+
+
+def _leave_the_question(job: Job) -> None:
+    """It asks whether to go on."""
+    job.wait_for(b"q leaves")
+    time.sleep(_DEAF_S + 0.1)
+    job.type(b"q")
 
 
 def _check_stop(job: Job) -> list[str]:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 
-from laguna_tui.session.api import Here, ModelChoice
+from laguna_tui.session.values import Here, ModelChoice
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.contexts import BLOCKS, TEXTS

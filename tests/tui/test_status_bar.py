@@ -127,3 +127,24 @@ def test_numbers_read_well() -> None:
     assert units.share(1, 0) == "–"
     assert formatting.progress_bar(0.5, 10) == "━━━━━─────"
     assert formatting.progress_bar(7.0, 4) == "━━━━"
+
+
+TITLED = SessionStatus(
+    SessionState.READY, "Laguna Nano", "~/src/shop", 917, 4096, rate=679.0, mode="fast", title="where is total defined?"
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (
+            120,
+            " ● ready 679 tok/s where is total defined? ~/src/shop · Laguna Nano · ask · fast · 917 / 4,096 (22 %) ",
+        ),
+        (100, " ● ready  679 tok/s   where is total defined?       Laguna Nano  ·  ask · fast · 917 / 4,096 (22 %) "),
+        (80, " ● ready  679 tok/s   where is total define…      Laguna Nano  ·  ask · fast · 22 % "),
+        (40, " ● ready       fast · 917 / 4,096 (22 %) "),
+    ],
+)  # fmt: skip
+def test_the_title_of_the_session_gives_way_last_to_what_matters_less(width: int, shown: str) -> None:
+    assert text(TITLED, width).split() == shown.split()

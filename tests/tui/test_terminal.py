@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RESTORING = ("?1049l", "?25h", "?7h", "?1000l", "?1003l", "?1006l", "?2004l", "?1004l")
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Terminal:
@@ -61,6 +61,10 @@ class Terminal:
                 self._read(0.05)
             except pexpect.EOF:
                 break
+        else:
+            # Nobody would read any more, and who waits for an app that waits for a reader waits for ever.
+            self.child.terminate(force=True)
+            raise AssertionError(f"it did not end within {PATIENCE_S} s: {self.written[-2000:]!r}")
         self.child.wait()
         return self.child.exitstatus if self.child.exitstatus is not None else -self.child.signalstatus
 

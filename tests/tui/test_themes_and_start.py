@@ -14,7 +14,7 @@ from laguna_tui.tui.history.rewind_screen import RewindScreen
 from laguna_tui.tui.jobs_screen import JobsScreen
 from laguna_tui.tui.transcript.transcript_view import TONES
 from laguna_tui.tui.tui_settings import TuiSettings
-from tests.tui.history.test_history_pictures import POINTS
+from tests.tui.history.test_history_pictures import PLAN, POINTS
 from tests.tui.pilot import ask, running, screen, until
 from tests.tui.scripted import ScriptedSession
 from tests.tui.story import STORY
@@ -26,7 +26,7 @@ VISIBLE = 1.5
 # WCAG's least for large text; the tints are looked at now and then, and the plain text is one key away.
 TINTED = 3.0
 DECORATION = {"rule", "quote-bar"}
-HEAVY = ("llama_cpp", "numpy", "laguna_engine.engine", "laguna_engine.native", "jinja2", "huggingface_hub")
+HEAVY = ("llama_cpp", "numpy", "sqlite3", "laguna_engine.engine", "laguna_engine.native", "jinja2", "huggingface_hub")
 
 
 def contrast(one: Color, other: Color) -> float:
@@ -63,7 +63,10 @@ async def test_tinted_text_can_be_read(theme: str) -> None:
                 assert seen >= TINTED, f"{tone} {tint} in {theme}: {seen:.1f}"
 
 
-LISTS = {"rewind": lambda: RewindScreen(lambda: POINTS), "jobs": lambda: JobsScreen(jobs_session().commands)}
+LISTS = {
+    "rewind": lambda: RewindScreen(lambda: POINTS, lambda number: (PLAN, None)),
+    "jobs": lambda: JobsScreen(jobs_session().commands),
+}
 
 
 @pytest.mark.parametrize("theme", [themes.DARK.name, themes.LIGHT.name])
@@ -111,7 +114,8 @@ async def test_no_color_means_none(monkeypatch) -> None:
 
 
 def test_the_screen_imports_no_engine_and_no_model_library() -> None:
-    code = f"import sys, laguna_tui.tui.app; print([name for name in {HEAVY!r} if name in sys.modules])"
+    imports = "import sys, laguna_tui.tui.app, laguna_tui.compose"
+    code = f"{imports}; print([name for name in {HEAVY!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
 

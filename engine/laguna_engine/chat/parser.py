@@ -21,7 +21,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from laguna_engine.chat.arguments import BadArguments, parse_arguments, quoted
+from laguna_engine.chat.call_arguments import BadArguments, parse_arguments, quoted
 from laguna_engine.chat.encoding import StreamUnescaper
 from laguna_engine.chat.messages import (
     CallArgument,

@@ -164,6 +164,11 @@ class Drafter(Protocol):
         """What it knows of `length` cached positions, for a checkpoint; None unless that is all that matters."""
         return None
 
+    def restored(self, length: int, remembered: "DrafterSnapshot | None") -> None:
+        """The KV cache was filled with `length` positions from outside, without features of them, after `truncate(0)`
+        and `extend`. remembered: what this drafter once remembered of them, None if that was not kept."""
+        return
+
     def close(self) -> None:
         """Free what it holds; harmless when repeated. Also called when it is switched off."""
         return

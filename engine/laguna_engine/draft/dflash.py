@@ -158,8 +158,8 @@ class DFlash:
         return dflash_kv.take_snapshot(self._memory, self.drafter.sliding, length, self._adapters_context)
 
     def recall(self, state: DrafterSnapshot) -> bool:
-        """Hold what it remembered once; False, and nothing changes, if it was made with another adapter."""
-        if state.adapter != self._adapters_context:
+        """Hold what it remembered once; False, and nothing changes, if it was made with another adapter or drafter."""
+        if state.adapter != self._adapters_context or not dflash_kv.fits(self._memory, self.drafter.sliding, state):
             return False
         dflash_kv.restore_snapshot(self._memory, self.drafter.sliding, state)
         return True
@@ -245,6 +245,17 @@ class DFlash:
         first = self._length + 1
         return Draft([self._chosen(*pair, position) for position, pair in enumerate(pairs, first)], confidence)
 
+    def ranked(self, length: int, top_k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Of a draft of `length` tokens, the likeliest of the drafter's vocabulary and their logits, for checks.
+
+        Both [rows, k], unordered; fewer than `top_k` from a smaller vocabulary. GraphError if the device cannot sort.
+        """
+        count = min(length, self._longest)
+        block = self._block(count, min(top_k, self._weights.head.shape[1]))
+        found = block.run(self._last, self._length)
+        assert found.best is not None and found.logits is not None, "a block with candidates reads them"
+        return found.best[:count], found.logits[:count]
+
     def close(self) -> None:
         """Free everything it owns; harmless when repeated."""
         self._graphs.close()
@@ -326,6 +337,10 @@ class DFlashDrafter(Drafter):
     def remember(self, length: int) -> DrafterSnapshot | None:
         """Keys and values of the positions that it looks back at."""
         return self._buffer.remember()
+
+    def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:
+        """Hold what was remembered."""
+        self._buffer.restored(length, remembered)
 
     def offer(self) -> Offer | None:
         """A whole block."""

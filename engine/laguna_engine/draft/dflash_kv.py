@@ -189,6 +189,17 @@ def restore_snapshot(memory: KvMemory, sliding: Sequence[bool], state: DrafterSn
         ring.place(np.arange(start, state.length, dtype=np.int32))
 
 
+def fits(memory: KvMemory, sliding: Sequence[bool], state: DrafterSnapshot) -> bool:
+    """Whether `state`, which may come from a file, has the form of a snapshot of this memory."""
+    tensors = list(_tensors(memory, sliding))
+    return len(tensors) == len(state.pieces) and all(
+        piece.dtype == tensor.type.numpy
+        and piece.shape[1:] == (tensor.shape[0],)
+        and len(piece) <= min(state.length, memory.rings[kind].capacity)
+        for (kind, tensor), piece in zip(tensors, state.pieces, strict=True)
+    )
+
+
 def _first(ring: Ring, length: int) -> int:
     """From where on to remember: a checkpoint also serves one position less, so one more if there is one."""
     return max(0, length - ring.reach - ring.covers(length - 1))
@@ -320,6 +331,13 @@ class FeatureBuffer:
         if self._taken > length:
             self._reader.truncate(length)
             self._taken = length
+
+    def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:
+        """The sequence was given `length` positions of which no features lie in any rows."""
+        self._rows_from = length
+        self._taken = 0
+        if remembered is not None and self._reader.recall(remembered):
+            self._taken = remembered.length
 
     def flush(self) -> None:
         """Have the reader take in all there is."""

@@ -20,8 +20,10 @@ HEAD_NODES, HEAD_NODES_A_ROW = 128, 24
 class Proposals:
     """One entry a drafted token, in the drafter's own token ids.
 
-    tokens: the likeliest. confidence: chance that each stands if those before it do. best, logits: the candidates in no
-    order, [tokens, top_k].
+    Attributes:
+        tokens: the likeliest.
+        confidence: the chance that each is accepted if those before it are.
+        best, logits: the candidates in no order, [tokens, top_k].
     """
 
     tokens: NDArray[np.int32]

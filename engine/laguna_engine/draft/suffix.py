@@ -151,7 +151,7 @@ class _Part:
 
 SHORTEST = 2
 """Shortest match that is worth an offer. One token alone recurs nearly always and says little: on code the first token
-drafted after it was right in 33 of 100 cases and half a token stood, after two it was 53 and a whole one."""
+drafted after it was right in 33 of 100 cases and half a token was accepted, after two it was 53 and a whole one."""
 
 LIMIT = 65_536
 """Tokens copied from, the newest ones: 36 MB, and twice that while the oldest are being forgotten."""
@@ -345,7 +345,7 @@ class FileDrafter(Drafter):
         return self._found
 
     def _match(self) -> tuple[int, int]:
-        """The longest end of the transcript that stands in a file; only its last `MAX_MATCH` tokens can matter."""
+        """The longest end of the transcript that is in a file; only its last `MAX_MATCH` tokens can matter."""
         length = len(self._transcript)
         if length - self._matched >= MAX_MATCH:
             self._matched = length - MAX_MATCH

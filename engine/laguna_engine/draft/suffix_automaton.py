@@ -104,7 +104,7 @@ class SuffixAutomaton:
         return self._capped(following[state][token], length + 1)
 
     def find(self, tokens: Sequence[int]) -> tuple[int, int]:
-        """The longest end of `tokens` that stands in the text and is followed by something: its state and length."""
+        """The longest end of `tokens` that is in the text and is followed by something: its state and length."""
         state, length = ROOT, 0
         for token in tokens:
             state, length = self.step(state, length, token)

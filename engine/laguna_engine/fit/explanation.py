@@ -7,7 +7,7 @@ from laguna_engine.config import KvType
 from laguna_engine.fit.constraints import KV_TYPES, Constraints
 from laguna_engine.fit.devices import GIB
 from laguna_engine.fit.memory import ALL, HOST, Load, kv_per_token
-from laguna_engine.fit.search import SMALL, PlanCandidate, SearchSpace, shortfall
+from laguna_engine.fit.plan_search import SMALL, PlanCandidate, SearchSpace, shortfall
 
 _GPU_THREADS = 4
 """With every layer on a GPU the CPU only looks up embeddings."""

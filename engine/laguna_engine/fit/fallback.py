@@ -17,7 +17,7 @@ from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import cache_name, tokens
 from laguna_engine.fit.plan import DoesNotFit, Plan, solve
-from laguna_engine.fit.search import RAM_RESERVE, reserve
+from laguna_engine.fit.plan_search import RAM_RESERVE, reserve
 
 _CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
 """Share of the failed plan's memory that each step saves; few steps, because each loads the model."""

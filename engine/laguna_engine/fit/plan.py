@@ -15,7 +15,7 @@ from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import Reason, threads_for
 from laguna_engine.fit.memory import ALL, HOST, DrafterShape, Load, MemoryUse
 from laguna_engine.fit.model_shape import ModelShape
-from laguna_engine.fit.search import PlanCandidate, SearchSpace, budgets, candidates, shortfall
+from laguna_engine.fit.plan_search import PlanCandidate, SearchSpace, budgets, candidates, shortfall
 from laguna_engine.gguf.drafter_header import DrafterHeader
 from laguna_engine.gguf.header import Header
 

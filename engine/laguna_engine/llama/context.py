@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from laguna_engine.config import KvType
 from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
-from laguna_engine.llama import window_state
+from laguna_engine.llama import sequence_state, window_state
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs, physical_cores
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import CANDIDATE, LOGITS, Readout, SamplerChain
+from laguna_engine.llama.sequence_state import Rows
 from laguna_engine.llama.taps import BestRowSampler, CandidateRowSampler, Taps, row_sampler
 from laguna_engine.llama.window_state import WindowState
 from laguna_engine.native.abort import AbortFlag
@@ -40,6 +41,7 @@ class Context:
         n_ctx: actual tokens of context; llama.cpp rounds up to a multiple of 256.
         n_batch: actual most tokens of one `decode`.
         n_ubatch: actual tokens of a micro-batch.
+        swa_full: whether the sliding-window layers keep all positions.
     """
 
     def __init__(self, model: Model, options: ContextOptions, taps: Taps | CallbackTaps | None = None) -> None:
@@ -57,6 +59,7 @@ class Context:
         self.n_ctx: int = lib.llama_n_ctx(self._handle)
         self.n_batch: int = lib.llama_n_batch(self._handle)
         self.n_ubatch: int = lib.llama_n_ubatch(self._handle)
+        self.swa_full = options.swa_full
         self._n_vocab = model.vocab.size
         self._all_ids = numpy.arange(self._n_vocab, dtype=numpy.int32)
         self._all_candidates = numpy.zeros(self._n_vocab, CANDIDATE)
@@ -194,9 +197,18 @@ class Context:
         finally:
             self._rows = range(0)
 
-    def clear(self) -> None:
-        """Empty the cache."""
-        lib.llama_memory_clear(self._live_memory(), True)
+    def read_rows(self, start: int, stop: int) -> tuple[Rows, int]:
+        """Keys and values of positions `start` to `stop` in the full-attention layers: see `sequence_state`."""
+        return sequence_state.read_rows(self._handle, self._live_memory(), start, stop)
+
+    def write_rows(self, rows: Rows, caches: int) -> bool:
+        """Add keys and values to the full-attention layers; whether that succeeded. See `sequence_state`."""
+        self._rows = range(0)
+        return sequence_state.write_rows(self._handle, self._live_memory(), rows, caches)
+
+    def clear(self, *, wipe: bool = True) -> None:
+        """Empty the cache. wipe: also zero its memory, which what was left half written there must be."""
+        lib.llama_memory_clear(self._live_memory(), wipe)
         self._rows = range(0)
 
     def positions(self) -> tuple[int, int]:

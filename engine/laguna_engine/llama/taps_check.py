@@ -5,7 +5,7 @@ and wrong features would only show as drafts that are never accepted.
 """
 
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,21 +39,49 @@ def gives_numbers(context: Context, vocabulary: int) -> bool:
     return finite
 
 
+@dataclass(frozen=True, slots=True)
+class TapsAgreement:
+    """Taps of the graph hook beside those of the eval callback.
+
+    Attributes:
+        error: normalised mean square error of the hidden states; 0 without any tapped layer.
+        same: rows whose best token is the same.
+        rows: rows compared.
+    """
+
+    error: float
+    same: int
+    rows: int
+
+    @property
+    def right(self) -> bool:
+        """Whether they agree; the two best tokens of a row may be equal up to rounding."""
+        return self.error < _TOLERANCE and self.same >= 0.75 * self.rows
+
+
+def compare_taps(model: Model, options: ContextOptions, context: Context, taps: Taps) -> TapsAgreement:
+    """Compare `taps`, those of `context`, with the eval callback's. `context` must be empty and is left empty.
+
+    Raises:
+        EngineError: one of them could not be computed.
+    """
+    with closing(SamplerChain([Greedy()], model.vocab.size)) as chain:
+        found, best = _tapped(context, taps, chain, model.vocab.size)
+        context.clear()
+        shape = TargetShape(model.n_embd, model.n_layer)
+        twin_taps = CallbackTaps(taps.layers, shape, _TOKENS, _TOKENS)
+        small = replace(options, n_ctx=_SMALL, n_batch=_TOKENS, n_ubatch=_TOKENS)
+        with closing(Context(model, small, twin_taps)) as twin:
+            expected, wanted = _tapped(twin, twin_taps, chain, model.vocab.size)
+    return TapsAgreement(_error(found, expected), int((best == wanted).sum()), _TOKENS)
+
+
 def hook_is_right(model: Model, options: ContextOptions, context: Context, taps: Taps) -> bool:
     """Whether `taps`, those of `context`, agree with the eval callback's. `context` must be empty and is left empty."""
     try:
-        with closing(SamplerChain([Greedy()], model.vocab.size)) as chain:
-            found, best = _tapped(context, taps, chain, model.vocab.size)
-            context.clear()
-            shape = TargetShape(model.n_embd, model.n_layer)
-            twin_taps = CallbackTaps(taps.layers, shape, _TOKENS, _TOKENS)
-            small = replace(options, n_ctx=_SMALL, n_batch=_TOKENS, n_ubatch=_TOKENS)
-            with closing(Context(model, small, twin_taps)) as twin:
-                expected, wanted = _tapped(twin, twin_taps, chain, model.vocab.size)
+        return compare_taps(model, options, context, taps).right
     except EngineError:
         return False
-    # The two best tokens may be equal up to rounding.
-    return bool(_error(found, expected) < _TOLERANCE and (best == wanted).mean() >= 0.75)
 
 
 def _tapped(

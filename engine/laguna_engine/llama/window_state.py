@@ -34,6 +34,16 @@ class WindowState:
     nbytes: int
     total: int
 
+    @classmethod
+    def of(cls, words: NDArray[np.uint64], nbytes: int) -> "WindowState":
+        """From memory that holds a state of `nbytes`, padded with zeros."""
+        return cls(words, nbytes, _total(words))
+
+    @property
+    def data(self) -> NDArray[np.uint8]:
+        """The bytes of the state, uint8 [nbytes]."""
+        return self.words.view(np.uint8)[: self.nbytes]
+
     @property
     def whole(self) -> bool:
         """Whether the checksum matches."""

@@ -29,7 +29,8 @@ class CommandTree:
         status: descriptor to wait on; call `read_status` when it is readable.
         pid: of the command, None before it has started.
         code: exit code once it has ended, negative for a signal.
-        left: how many processes the command had left running when it ended; 0 where that cannot be known.
+        left: how many processes the command had left running when it ended; 0 where that cannot be known, and
+            sometimes under bubblewrap, which ends them itself.
         problem: `errno` if it cannot be run.
         gone: whether all of it is over.
     """

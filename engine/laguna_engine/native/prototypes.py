@@ -210,6 +210,7 @@ _CONTEXT: dict[str, Prototype] = {
     "llama_get_memory": (MemoryHandle, (ContextHandle,)),
     "llama_memory_clear": (None, (MemoryHandle, c_bool)),
     "llama_memory_seq_rm": (c_bool, (MemoryHandle, c_int32, c_int32, c_int32)),
+    "llama_memory_seq_cp": (None, (MemoryHandle, c_int32, c_int32, c_int32, c_int32)),
     "llama_memory_seq_pos_min": (c_int32, (MemoryHandle, c_int32)),
     "llama_memory_seq_pos_max": (c_int32, (MemoryHandle, c_int32)),
     "llama_state_seq_get_size_ext": (c_size_t, (ContextHandle, c_int32, c_uint32)),

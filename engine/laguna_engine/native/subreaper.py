@@ -37,7 +37,7 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 """`<linux/prctl.h>`."""
 
 _LAUNCHER = "bwrap"
-"""Asked to end, it would kill what it runs at once; it ends by itself when that has ended."""
+"""Asked to end, it would kill what it runs at once; it ends by itself when that has ended, but a little later."""
 
 
 class _Command:
@@ -58,7 +58,8 @@ class _Command:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self.pid:
                     self.ended = True
-                    _report(ENDED, os.waitstatus_to_exitcode(ended[1]), len(_descendants()))
+                    left = sum(name != _LAUNCHER for name in _descendants().values())
+                    _report(ENDED, os.waitstatus_to_exitcode(ended[1]), left)
         except ChildProcessError:
             return False
         return True

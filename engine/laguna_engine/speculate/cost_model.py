@@ -152,7 +152,13 @@ def interpolated(points: Mapping[int, float]) -> list[float]:
 
 
 class Acceptance:
-    """How often drafted tokens stand: `chances[position]`, given that those before it do, and `committed[length]`."""
+    """How often drafted tokens are accepted, from measured rounds.
+
+    Attributes:
+        chances: by position, given that the tokens before it are accepted.
+        committed: by length of a draft, the tokens that its round is expected to commit.
+        samples: rounds counted.
+    """
 
     __slots__ = (
         "_deepest",
@@ -179,11 +185,11 @@ class Acceptance:
         self._settle()
 
     def add(self, asked: int, accepted: int, doubted: float | None = None) -> None:
-        """Of a draft that was to have `asked` tokens, the first `accepted` stood.
+        """Of a draft that was to have `asked` tokens, the first `accepted` were accepted.
 
         A draft that stopped short counts as wrong where it stopped: what was asked for was paid for. doubted: the
-        drafter's confidence in the first token that was left out unverified for its doubts. If all before it stood, it
-        counts as that much of an accepted token: nobody knows whether it would have been one.
+        drafter's confidence in the first token that was left out unverified for its doubts. If all before it were
+        accepted, it counts as that much of an accepted token: whether it would have been one is unknown.
         """
         outcome = doubted or 0.0
         if accepted:
@@ -195,8 +201,8 @@ class Acceptance:
         self.samples += 1
         tried = min(asked, accepted + 1)
         for position in range(tried):
-            weight, stood = self._weights[position], 1.0 if position < accepted else outcome
-            self._means[position] += (stood - self._means[position]) * max(_NEWEST, 1 / (weight + 1))
+            weight, kept = self._weights[position], 1.0 if position < accepted else outcome
+            self._means[position] += (kept - self._means[position]) * max(_NEWEST, 1 / (weight + 1))
             self._weights[position] = min(weight + 1, _MEMORY)
         self._deepest = max(self._deepest, tried)
         for position in range(tried, self._deepest):
@@ -324,7 +330,7 @@ def _at(known: dict[int, Costs], bucket: int) -> Costs | None:
 def expected_tokens(acceptance: Sequence[float]) -> list[float]:
     """Committed tokens a round on average, for drafts of 0, 1, … `len(acceptance)` tokens.
 
-    acceptance: for each position the chance that it stands given that those before it do.
+    acceptance: for each position the chance that it is accepted given that those before it are.
     """
     return list(accumulate(accumulate(acceptance, mul), initial=1.0))
 

@@ -21,7 +21,7 @@ from laguna_engine.speculate.cost_model import (
     bucket_of,
     expected_tokens,
 )
-from laguna_engine.speculate.profile import load_profile, profile_of
+from laguna_engine.speculate.cost_profile import load_profile, profile_of
 
 if TYPE_CHECKING:
     from laguna_engine.draft.base import Draft, Offer
@@ -132,7 +132,7 @@ class _Option:
 
 
 class DraftPolicy:
-    """Chooses, and learns from what it is told. One for the life of an engine: experience outlasts requests."""
+    """Chooses, and learns from what is reported to it. One for the life of an engine: experience outlasts requests."""
 
     def __init__(self) -> None:
         self._cost_model = CostModel()
@@ -175,7 +175,7 @@ class DraftPolicy:
         verify_s: float,
         doubted: float | None = None,
     ) -> None:
-        """What came of `choice`: `drafted` tokens were verified in `verify_s`, and `accepted` of them stood.
+        """What came of `choice`: `drafted` tokens were verified in `verify_s` and `accepted` of them accepted.
 
         doubted: if `cut` left tokens out, the drafter's own confidence in the first of those.
         draft_s includes all that only drafting needs, such as taking in features. Not to be called for a round that was

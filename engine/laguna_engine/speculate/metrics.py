@@ -52,8 +52,13 @@ class Seconds:
 class DrafterRecord:
     """What one drafter did, or all of them together.
 
-    rounds: in which it drafted. proposed, reached, stood: by position, in how many rounds there was a token, the ones
-    before it stood, and it stood too. draft_s: seconds spent drafting.
+    Attributes:
+        rounds: in which it drafted.
+        drafted, accepted: tokens.
+        draft_s: seconds spent drafting.
+        proposed: by position, the rounds in which a token was drafted there.
+        reached: of those, the rounds in which all tokens before it were accepted.
+        accepted_at: of those, the rounds in which it was accepted too.
     """
 
     rounds: int
@@ -62,11 +67,11 @@ class DrafterRecord:
     draft_s: float
     proposed: tuple[int, ...]
     reached: tuple[int, ...]
-    stood: tuple[int, ...]
+    accepted_at: tuple[int, ...]
 
     @property
     def acceptance(self) -> float | None:
-        """Share of the drafted tokens that stood."""
+        """Share of the drafted tokens that were accepted."""
         return self.accepted / self.drafted if self.drafted else None
 
     @property
@@ -76,23 +81,31 @@ class DrafterRecord:
 
     @property
     def by_position(self) -> tuple[float, ...]:
-        """For each position the share of drafts whose token there stood; it can only fall."""
-        return tuple(stood / proposed for stood, proposed in zip(self.stood, self.proposed, strict=True))
+        """For each position the share of drafts whose token there was accepted; it can only fall."""
+        return tuple(
+            accepted_at / proposed for accepted_at, proposed in zip(self.accepted_at, self.proposed, strict=True)
+        )
 
     @property
     def conditional(self) -> tuple[float | None, ...]:
-        """The same, only where the tokens before stood; None where that never happened."""
-        pairs = zip(self.stood, self.reached, strict=True)
-        return tuple(stood / reached if reached else None for stood, reached in pairs)
+        """The same, only where the tokens before were accepted; None where that never happened."""
+        pairs = zip(self.accepted_at, self.reached, strict=True)
+        return tuple(accepted_at / reached if reached else None for accepted_at, reached in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A tally at one moment.
+    """The metrics at one moment.
 
-    rounds: all of them, drafted or not. tokens: told so far, by whatever way. together: all drafters' record.
-    drafters: each one's. sources: tokens by who proposed them. seconds: of the rounds. steps: the latest rounds, oldest
-    first. reason, rejected: the latest round's.
+    Attributes:
+        rounds: all of them, drafted or not.
+        tokens: reported so far, from any source.
+        together: all drafters' record.
+        drafters: each one's.
+        sources: tokens by the source that proposed them.
+        seconds: of the rounds.
+        steps: the latest rounds, oldest first.
+        reason, rejected: the latest round's.
     """
 
     rounds: int
@@ -172,7 +185,7 @@ class SpeculationMetrics:
             self.add(event)
 
     def summary(self) -> Summary:
-        """Everything as it stands; later events do not change it."""
+        """Everything until now; later events do not change it."""
         together = _Sums()
         for sums in self._records.values():
             together.merge(sums)
@@ -200,7 +213,7 @@ class SpeculationMetrics:
 
 
 class _Sums:
-    """A `Record` in the making; a draft is counted by its length and by how much of it stood."""
+    """A `Record` in the making; a draft is counted by its length and by how much of it was accepted."""
 
     def __init__(self) -> None:
         self._rounds = self._drafted = self._accepted = 0
@@ -223,11 +236,11 @@ class _Sums:
 
     def record(self) -> DrafterRecord:
         deepest = max((drafted for drafted, _ in self._drafts), default=0)
-        proposed, reached, stood = [0] * deepest, [0] * deepest, [0] * deepest
+        proposed, reached, accepted_at = [0] * deepest, [0] * deepest, [0] * deepest
         for (drafted, accepted), times in self._drafts.items():
             for position in range(drafted):
                 proposed[position] += times
                 reached[position] += times * (position <= accepted)
-                stood[position] += times * (position < accepted)
-        counts = tuple(proposed), tuple(reached), tuple(stood)
+                accepted_at[position] += times * (position < accepted)
+        counts = tuple(proposed), tuple(reached), tuple(accepted_at)
         return DrafterRecord(self._rounds, self._drafted, self._accepted, self._draft_s, *counts)

@@ -25,7 +25,8 @@ from laguna_engine.errors import RequestError
 from laguna_engine.events import DrafterFailed, Round, Source
 from laguna_engine.llama.context_params import DecodeStatus
 from laguna_engine.llama.sampler import SamplerChain
-from laguna_engine.sequence import Reuse, TokenSequence
+from laguna_engine.prefix_reuse import Reuse
+from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy, Purpose
 
 _NO_DRAFT = Draft([])
@@ -78,6 +79,10 @@ class NullSpeculator:
     def remember(self) -> DrafterSnapshot | None:
         """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
         return None
+
+    def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:
+        """The sequence was given `length` positions from outside. remembered: as from `remember`, if it was kept."""
+        return
 
     def failures(self) -> list[DrafterFailed]:
         """What was switched off since this was last asked."""
@@ -155,6 +160,12 @@ class Speculator(NullSpeculator):
             if snapshot is not None:
                 return replace(snapshot, drafter=source)
         return None
+
+    def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:
+        """The sequence was given `length` positions from outside. remembered: as from `remember`, if it was kept."""
+        for source, drafter in self._drafters.items():
+            own = remembered if remembered is not None and remembered.drafter == source else None
+            self._try(source, partial(drafter.restored, length, own))
 
     def part(self, size: int) -> tuple[int, bool]:
         """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""

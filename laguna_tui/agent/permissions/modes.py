@@ -17,7 +17,7 @@ class Mode(Enum):
     AUTO = "auto"
 
 
-class Kind(Enum):
+class RequestKind(Enum):
     """What a tool wants to do."""
 
     READ = "read a file"
@@ -52,11 +52,11 @@ class Verdict:
 
 
 # What each mode grants by itself; everything else is asked about, except in PLAN.
-_GRANTED: dict[Mode, frozenset[Kind]] = {
-    Mode.ASK: frozenset({Kind.READ}),
-    Mode.ACCEPT_EDITS: frozenset({Kind.READ, Kind.CHANGE}),
-    Mode.PLAN: frozenset({Kind.READ}),
-    Mode.AUTO: frozenset({Kind.READ, Kind.CHANGE, Kind.COMMAND}),
+_GRANTED: dict[Mode, frozenset[RequestKind]] = {
+    Mode.ASK: frozenset({RequestKind.READ}),
+    Mode.ACCEPT_EDITS: frozenset({RequestKind.READ, RequestKind.CHANGE}),
+    Mode.PLAN: frozenset({RequestKind.READ}),
+    Mode.AUTO: frozenset({RequestKind.READ, RequestKind.CHANGE, RequestKind.COMMAND}),
 }
 PLANNING = (
     "laguna-tui is in plan mode, in which nothing is changed and nothing is run; look with the reading tools, and end"
@@ -70,13 +70,13 @@ PLAN_OFF = "Plan mode is off: files may be changed and commands run again, as fa
 NO_SANDBOX = "no sandbox holds on this machine, so every command is asked about"
 _GRANTED_BY_MODE = "the mode {mode} allows it"
 _ASKED = {
-    Kind.CHANGE: "each change is asked about in the mode {mode}",
-    Kind.COMMAND: "each command is asked about in the mode {mode}",
-    Kind.OTHER: "a tool that is not laguna-tui's own runs outside the sandbox",
+    RequestKind.CHANGE: "each change is asked about in the mode {mode}",
+    RequestKind.COMMAND: "each command is asked about in the mode {mode}",
+    RequestKind.OTHER: "a tool that is not laguna-tui's own runs outside the sandbox",
 }
 
 
-def by_mode(mode: Mode, kind: Kind, sandboxed: bool) -> Verdict:
+def by_mode(mode: Mode, kind: RequestKind, sandboxed: bool) -> Verdict:
     """What is done about a request that no rule decides, while somebody can be asked.
 
     Args:
@@ -84,9 +84,9 @@ def by_mode(mode: Mode, kind: Kind, sandboxed: bool) -> Verdict:
         kind: what the tool wants to do.
         sandboxed: whether a sandbox holds commands; without one each is asked about, whatever the mode.
     """
-    if mode is Mode.PLAN and kind is not Kind.READ:
+    if mode is Mode.PLAN and kind is not RequestKind.READ:
         return Verdict(Effect.DENY, PLANNING)
-    if kind is Kind.COMMAND and not sandboxed:
+    if kind is RequestKind.COMMAND and not sandboxed:
         return Verdict(Effect.ASK, NO_SANDBOX)
     if kind in _GRANTED[mode]:
         return Verdict(Effect.ALLOW, _GRANTED_BY_MODE.format(mode=mode.value))

@@ -2,7 +2,7 @@
 
 The first of these that holds decides: a rule that denies, files with secrets, plan mode, what is always asked about, a
 rule that asks, a missing sandbox, a rule that allows, the mode. How specific a rule is makes no difference, nor does
-where it stands. Only the user changes rules and mode, never the text of a request.
+where it is. Only the user changes rules and mode, never the text of a request.
 """
 
 import os
@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from threading import RLock
 
-from laguna_tui.agent.permissions.commands import Match, suggestion, words_in
-from laguna_tui.agent.permissions.modes import NO_SANDBOX, PLANNING, Effect, Kind, Mode, Verdict, by_mode
+from laguna_tui.agent.permissions.command_patterns import Match, suggestion, words_in
+from laguna_tui.agent.permissions.modes import NO_SANDBOX, PLANNING, Effect, Mode, RequestKind, Verdict, by_mode
 from laguna_tui.agent.permissions.rule_file import (
     RuleFile,
     append_rule,
@@ -33,8 +33,10 @@ from laguna_tui.agent.permissions.rules import (
     Subject,
     allows,
     is_inside,
+    kept_from_commands,
     names_secrets,
     parse_rule,
+    reading_restricted,
     restricts,
     subject_of,
 )
@@ -214,11 +216,16 @@ class Permissions:
         """
         with self._lock:
             rules = self._circumstances().rules
-        subject = Subject(READ, Kind.READ, self._root, (path,))
+        subject = Subject(READ, RequestKind.READ, self._root, (path,))
         for rule in sorted(rules.deny | rules.ask):
             if restricts(rule, subject):
                 return _READ_ASKS.format(rule=rule.text)
         return next(_secrets(subject, rules), "")
+
+    def kept_from_commands(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Globs of what rules keep commands from reading, and from changing, relative to the folder."""
+        with self._lock:
+            return kept_from_commands(self._circumstances().rules, self._root)
 
     def _circumstances(self, request: PermissionRequest | None = None) -> Circumstances:
         # Asked about commands only: finding out takes a moment.
@@ -297,6 +304,8 @@ def _denials(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
     for rule in sorted(now.rules.deny):
         if restricts(rule, subject) is Match.YES:
             yield Verdict(Effect.DENY, _DENIED.format(rule=rule.text), rule.text)
+    for rule in reading_restricted(now.rules, subject):
+        yield Verdict(Effect.DENY, _DENIED.format(rule=rule.text), rule.text)
     for path in subject.paths:
         whole = Path(os.path.normpath(subject.root / path))
         if any(map(whole.is_relative_to, now.settings)):
@@ -314,7 +323,7 @@ def _questions(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
     for rule in sorted(now.rules.ask):
         if restricts(rule, subject) is Match.YES:
             yield Verdict(Effect.ASK, _ASKS.format(rule=rule.text), rule.text)
-    if subject.kind is Kind.COMMAND:
+    if subject.kind is RequestKind.COMMAND:
         for path, why in secrets_named(subject.command):
             yield Verdict(Effect.ASK, _SECRET_NAMED.format(path=path, why=why))
         if not now.sandboxed:
@@ -360,10 +369,10 @@ def suggested(request: PermissionRequest, root: Path, now: Circumstances) -> str
 
 
 def _candidate(subject: Subject) -> str:
-    if subject.kind is Kind.COMMAND:
+    if subject.kind is RequestKind.COMMAND:
         words = suggestion(subject.command)
         return f"{SHELL}({words})" if words else ""
-    if subject.kind is Kind.OTHER:
+    if subject.kind is RequestKind.OTHER:
         return subject.tool
     path = subject.paths[0]
     if subject.change is ChangeKind.MOVE or subject.tool not in PATH_TOOLS or any(map(path.__contains__, "*?")):

@@ -118,13 +118,17 @@ def read_repository_rules(root: Path, identity: FolderIdentity | None = None) ->
     except FileNotFoundError:
         return RuleFile()
     except (OSError, ValueError) as error:
-        return _broken(REPOSITORY_FILE, error)
+        # Imported late: only what cannot be read needs it.
+        from laguna_tui.sandbox.stubs import is_place
+
+        # A command of another session holds the place of a file that does not exist.
+        return RuleFile() if is_place(root / REPOSITORY_FILE, root) else _broken(REPOSITORY_FILE, error)
     notes = (_IGNORED.format(path=REPOSITORY_FILE),) if rules.allow else ()
     return RuleFile(RuleSet(ask=rules.ask, deny=rules.deny), notes=notes)
 
 
 def append_rule(path: Path, folder: Path, rule: str, effect: str = "allow") -> None:
-    """Allow or deny something in a folder from now on. What stands in the file stays as it is, comments too.
+    """Allow or deny something in a folder from now on. What is in the file stays as it is, comments too.
 
     Args:
         path: the user's file; created if it is missing, readable by the user alone.
@@ -176,7 +180,7 @@ def _append(path: Path, folder: Path, what: str, line: str, holds: Callable[[dic
                 return
             text += _block(folder, line, text)
             if not holds(_table(text.encode())):
-                raise ValueError("the folder's path cannot stand in it")
+                raise ValueError("the folder's path cannot be in it")
             write_atomically(real, text, durable=True)
     except Timeout as error:
         raise UserError(_NOT_KEPT.format(what=what, path=path, reason="another laguna-tui is writing it")) from error

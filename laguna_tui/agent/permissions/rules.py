@@ -12,22 +12,25 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
-from laguna_tui.agent.permissions.commands import ELLIPSES, Match, restricted, simple_words
-from laguna_tui.agent.permissions.modes import Kind
+from laguna_tui.agent.permissions.command_patterns import ELLIPSES, Match, restricted, simple_words, words_in
+from laguna_tui.agent.permissions.modes import RequestKind
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.path_globs import glob_matches
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
 from laguna_tui.repo.protected_paths import folded
 from laguna_tui.repo.sensitive_paths import sensitive_because
 
 READ, SHELL = "read", "shell"
 PATH_TOOLS = (READ, "edit", "write", "move", "delete", "replace_symbol")
+_EDITING_TOOLS = ("edit", "write", "replace_symbol")
 # They look at files; one rule is for all of them.
 _READING_TOOLS = ("find", "search", "list")
 # Longer rules are no rules; also what keeps a hostile file of them from taking time.
 _LIMIT_CHARS = 1000
+# A command with more words, for so many rules, is taken for one that they restrict.
+_LIMIT_TRIES = 10_000
 _RULE = re.compile(r"([A-Za-z][\w.:/-]*)(?:\((.*)\))?", re.DOTALL)
 _FORMS = "a rule is TOOL, TOOL(path), shell(command) or shell(command …)"
 
@@ -38,7 +41,7 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rule:
-    """A rule, without what it does: the list that it stands in says that.
+    """A rule, without what it does: the list that it is in says that.
 
     Attributes:
         tool: name of the tool.
@@ -107,7 +110,7 @@ class Subject:
     """
 
     tool: str
-    kind: Kind
+    kind: RequestKind
     root: Path
     paths: tuple[str, ...] = ()
     command: str = ""
@@ -119,10 +122,10 @@ def subject_of(request: PermissionRequest, root: Path) -> Subject:
     proposal = request.proposal
     if isinstance(proposal, ChangeProposal):
         paths = (proposal.path, proposal.target) if proposal.kind is ChangeKind.MOVE else (proposal.path,)
-        return Subject(request.tool, Kind.CHANGE, root, paths, change=proposal.kind)
+        return Subject(request.tool, RequestKind.CHANGE, root, paths, change=proposal.kind)
     if isinstance(proposal, CommandProposal):
-        return Subject(request.tool, Kind.COMMAND, root, command=proposal.command)
-    return Subject(request.tool, Kind.OTHER, root)
+        return Subject(request.tool, RequestKind.COMMAND, root, command=proposal.command)
+    return Subject(request.tool, RequestKind.OTHER, root)
 
 
 def parse_rule(text: str, base: str = "") -> Rule:
@@ -176,11 +179,11 @@ def allows(rule: Rule, subject: Subject) -> bool:
     """Whether a rule, if it allows, allows a request."""
     if rule.base and rule.base != str(subject.root):
         return False
-    if subject.kind is Kind.COMMAND:
+    if subject.kind is RequestKind.COMMAND:
         return rule.tool == SHELL and _allows_command(rule, simple_words(subject.command))
     if rule.tool != subject.tool:
         return False
-    if subject.kind is Kind.OTHER:
+    if subject.kind is RequestKind.OTHER:
         # Somebody else's tool is not one of these, whatever it is called.
         return rule.tool not in (*PATH_TOOLS, SHELL)
     return bool(subject.paths) and all(_allows_path(rule.pattern or "**", path) for path in subject.paths)
@@ -200,7 +203,7 @@ def restricts(rule: Rule, subject: Subject) -> Match:
     """Whether a rule, if it denies or asks, holds for a request."""
     if rule.base and not subject.root.is_relative_to(rule.base):
         return Match.NO
-    if subject.kind is Kind.COMMAND and rule.tool == SHELL:
+    if subject.kind is RequestKind.COMMAND and rule.tool == SHELL:
         return restricted(subject.command, rule.words)
     if not _covers(rule.tool, subject):
         return Match.NO
@@ -209,14 +212,46 @@ def restricts(rule: Rule, subject: Subject) -> Match:
     return Match.NO
 
 
+def reading_restricted(rules: RuleSet, subject: Subject) -> Iterator[Rule]:
+    """The rules that keep a file from being read that a command names, by any reading of it."""
+    kept = [rule for rule in sorted(rules.deny | rules.ask) if rule.tool == READ and rule.pattern]
+    words = dict.fromkeys(words_in(subject.command)) if kept else {}
+    if len(words) * len(kept) > _LIMIT_TRIES:
+        yield kept[0]
+        return
+    reads = [Subject(READ, RequestKind.READ, subject.root, (word,)) for word in words]
+    yield from (rule for rule in kept if any(restricts(rule, read) for read in reads))
+
+
+def kept_from_commands(rules: RuleSet, root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Globs of what no command may read, and of what none may change, relative to the workspace's folder.
+
+    A rule without a path is one for its tool, and keeps nothing from commands.
+    """
+    unread = {glob for rule in rules.deny | rules.ask if rule.tool == READ for glob in _inside(rule, root)}
+    unchanged = {glob for rule in rules.deny if rule.tool in _EDITING_TOOLS for glob in _inside(rule, root)}
+    return tuple(sorted(unread)), tuple(sorted(unchanged))
+
+
+def _inside(rule: Rule, root: Path) -> Iterator[str]:
+    """A rule's glob of paths as one below the workspace's folder, if it is one."""
+    pattern = expanded(rule.pattern).removeprefix("./").rstrip("/")
+    if not pattern or (rule.base and not root.is_relative_to(rule.base)):
+        return
+    above = f"{root.relative_to(rule.base)}/" if rule.base and str(root) != rule.base else ""
+    for prefix in {"" if not pattern.startswith("/") else f"{root}/", above}:
+        if pattern.startswith(prefix) and not pattern.removeprefix(prefix).startswith("/"):
+            yield pattern.removeprefix(prefix)
+
+
 def _covers(tool: str, subject: Subject) -> bool:
     """Whether a tool's restriction is one for what a request does, by whatever tool."""
     if tool == subject.tool:
         return True
     if subject.change is None:
-        return tool == READ and subject.kind is Kind.READ
+        return tool == READ and subject.kind is RequestKind.READ
     # A file that must not be seen is not shown by editing it; one that must not be edited is not moved away either.
-    if tool in (READ, "edit", "write", "replace_symbol"):
+    if tool == READ or tool in _EDITING_TOOLS:
         return True
     return tool == subject.change.value
 
@@ -263,34 +298,3 @@ def expanded(path: str) -> str:
 def folded_path(path: str) -> str:
     """A path as the most permissive file systems see it."""
     return "/".join(map(folded, path.split("/")))
-
-
-def glob_matches(pattern: str, path: str, or_folder: bool = False) -> bool:
-    """Whether a path matches a glob: `*` and `?` within a part, `**` for any number of parts. Takes linear time.
-
-    Args:
-        pattern: the glob.
-        path: the path.
-        or_folder: whether a folder on the way may match instead.
-    """
-    wanted = pattern.replace("[", "[[]").split("/")
-    reached = _closure({0}, wanted)
-    for part in path.split("/"):
-        stepped: set[int] = set()
-        for at in reached:
-            if at < len(wanted) and wanted[at] == "**":
-                stepped.add(at)
-            elif at < len(wanted) and fnmatchcase(part, wanted[at]):
-                stepped.add(at + 1)
-        reached = _closure(stepped, wanted)
-        if or_folder and len(wanted) in reached:
-            return True
-    return len(wanted) in reached
-
-
-def _closure(reached: set[int], wanted: list[str]) -> set[int]:
-    """The places in a glob that are reached too because `**` may stand for nothing."""
-    for at, part in enumerate(wanted):
-        if at in reached and part == "**":
-            reached.add(at + 1)
-    return reached

@@ -125,7 +125,7 @@ class Toolbox:
 
         Args:
             asked: the user's message.
-            before: all that stands in the prompt before it, but for the system's part.
+            before: all that is in the prompt before it, but for the system's part.
         """
         return self.profile.guard(asked, before)
 

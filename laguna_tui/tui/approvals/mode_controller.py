@@ -150,7 +150,7 @@ class ModeController:
             notify(self._app, "The plan is too long to edit here. Send a message that says what to change.", "warning")
             self._panel.listen()
             return
-        self._app.push_screen(TextEditor("Edit the plan", plan, "approves and sends it"), self._approve)
+        self._app.push_screen(TextEditor("Edit the plan", plan, "approves it"), self._approve)
 
     def _approve(self, plan: str | None) -> None:
         if not self.asking:

@@ -159,8 +159,10 @@ def _limit(proposal: CommandProposal) -> str:
 
 def _why(request: PermissionRequest) -> Iterator[Fact]:
     """Why the user is asked, what holds the command, and what a rule would say."""
-    why = request.why or request.always_asks
-    if why:
+    why, proposal = request.why or request.always_asks, request.proposal
+    # The warning of such a change says the same.
+    told = isinstance(proposal, ChangeProposal) and proposal.asks_because and proposal.asks_because in why
+    if why and not told:
         yield Fact(((why, MUTED),), 1, detail=True)
     if request.sandbox and request.sandbox not in why:
         yield Fact(((request.sandbox, MUTED),), 2, detail=True)

@@ -15,6 +15,7 @@ from laguna_tui.session.commits import CommitDraft
 from laguna_tui.tui.modal import Modal, notify
 
 _SHOWN = 8
+_NO_MESSAGE = "The model drafted no message: write one here."
 
 
 class CommitScreen(Modal[str | None]):
@@ -34,7 +35,7 @@ class CommitScreen(Modal[str | None]):
         with Vertical(id="commit") as box:
             box.border_title = "Commit"
             box.border_subtitle = "Ctrl+S commits · Esc does not"
-            yield TextArea(sanitize(self._draft.message), id="commit-message", soft_wrap=True)
+            yield TextArea(sanitize(self._draft.message), id="commit-message", soft_wrap=True, placeholder=_NO_MESSAGE)
             yield Static(Content(self._about), markup=False)
 
     def on_mount(self) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -32,6 +33,8 @@ from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
     from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
+    from laguna_tui.session.values import RewindCost
+    from laguna_tui.tui.history.rewind_screen import RewindChoice
 
 # Seconds in which a second Esc asks for the list of turns.
 TWICE_S = 1.0
@@ -58,11 +61,17 @@ class HistoryController:
         prompt: PromptInput,
         transcript: Transcript,
         resume: Callable[[], None],
+        fork: Callable[[Callable[[], None]], None],
     ) -> None:
-        """resume: called when a job of the session was started."""
+        """Look at nothing yet.
+
+        Args:
+            resume: called when a job of the session was started.
+            fork: goes on with a copy of the session, and calls what it is given then.
+        """
         self._app, self._session, self._history = app, session, session.history
         self._controller, self._writer = controller, writer
-        self._prompt, self._transcript, self._resume = prompt, transcript, resume
+        self._prompt, self._transcript, self._resume, self._fork = prompt, transcript, resume, fork
         self._escaped_at = -TWICE_S
         self._looked = False
 
@@ -82,11 +91,22 @@ class HistoryController:
 
         from laguna_tui.tui.history.rewind_screen import RewindScreen
 
-        def go(number: int | None) -> None:
-            if number is not None:
-                self._start(lambda: self._history.plan_rewind(number), "/rewind")
+        def go(choice: "RewindChoice | None") -> None:
+            if choice is None:
+                return
+            if choice.fork:
+                self._fork(partial(self._go_back, choice.number))
+            else:
+                self._go_back(choice.number)
 
-        self._app.push_screen(RewindScreen(self._history.points), go)
+        def cost(number: int) -> "tuple[UndoPlan, RewindCost | None]":
+            plan = self._history.plan_rewind(number)
+            return plan, self._history.cost(plan)
+
+        self._app.push_screen(RewindScreen(self._history.points, cost), go)
+
+    def _go_back(self, number: int) -> None:
+        self._start(lambda: self._history.plan_rewind(number), "/rewind")
 
     def escape(self) -> None:
         """Esc was pressed on an idle, empty input: the second time, show the turns."""

@@ -1,6 +1,7 @@
-"""The rewind screen: the turns of the session, newest last, and what each of them changed."""
+"""The rewind screen: the turns of the session, newest last, what each of them changed, and what going back costs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,37 +14,62 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.base.units import plural
-from laguna_tui.journal.undo_plan import UndoPoint
+from laguna_tui.base.units import duration, plural
+from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint
+from laguna_tui.session.values import RewindCost
+from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.formatting import MUTED
 from laguna_tui.tui.modal import Modal, RowList
 from laguna_tui.tui.session_messages import error_sentence
-from laguna_tui.tui.text_lines import crop
+from laguna_tui.tui.text_lines import crop, fitting
 
 EMPTY = "There is nothing to go back to: no message was sent in this session."
-# Cells of border, padding and scrollbar.
-_FRAME = 8
+# As in the stylesheet; then cells of border, padding and scrollbar, and of the border beside a title.
+_MAX_WIDTH, _FRAME, _CORNERS = 100, 8, 6
+_HINTS = ("Enter goes back · f goes back in a copy · Esc closes", "Enter back · f in a copy · Esc")
+_LOOKING = "…"
 _MARK, _NO_MARK = "❯ ", "  "
 
 
-class RewindScreen(Modal[int | None]):
-    """Returns the number of the turn before which to go back, or None. `find` lists the turns; it may take a second."""
+@dataclass(frozen=True, slots=True)
+class RewindChoice:
+    """The turn before which to go back, by its number, and whether in a copy of the session."""
+
+    number: int
+    fork: bool = False
+
+
+Costs = Callable[[int], tuple[UndoPlan, RewindCost | None]]
+"""What going back to before a turn would do, and what it costs; may take seconds."""
+
+
+class RewindScreen(Modal[RewindChoice | None]):
+    """Returns what was chosen, or None."""
 
     DEFAULT_CSS = Path(__file__).with_name("rewind_screen.tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q", "dismiss", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "select", "Go back to before the message"),
+        Binding("f,F", "fork", "The same in a copy; this session stays as it is"),
+        Binding("escape,q,Q", "dismiss", "Close"),
+    ]
 
-    def __init__(self, find: "Callable[[], Sequence[UndoPoint]]") -> None:
+    def __init__(self, find: Callable[[], Sequence[UndoPoint]], costs: Costs) -> None:
+        """find: lists the turns; it may take a second."""
         super().__init__()
         self._find = find
+        self._costs = BackgroundQuery[int, tuple[UndoPlan, RewindCost | None]](
+            self, costs, lambda _, found: self._say(cost_words(*found)), self._say
+        )
         self._points: Sequence[UndoPoint] = ()
         self._marked: int | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(id="rewind") as box:
             box.border_title = "Go back to before a message"
-            box.border_subtitle = "Enter goes back · Esc closes"
+            box.border_subtitle = Content(fitting(min(self.app.size.width, _MAX_WIDTH) - _CORNERS, *_HINTS))
             yield Static("reading …", id="rewind-text", markup=False)
             yield RowList(compact=True)
+            yield Static("", id="rewind-cost", markup=False)
 
     def on_mount(self) -> None:
         self._load()
@@ -69,7 +95,7 @@ class RewindScreen(Modal[int | None]):
         options.focus()
 
     def _row(self, at: int, *, chosen: bool = False) -> Content:
-        return _shown(self._points[at], max(20, min(self.app.size.width, 100) - _FRAME), chosen=chosen)
+        return _shown(self._points[at], max(20, min(self.app.size.width, _MAX_WIDTH) - _FRAME), chosen=chosen)
 
     @on(OptionList.OptionHighlighted)
     def _mark(self, event: OptionList.OptionHighlighted) -> None:
@@ -78,10 +104,22 @@ class RewindScreen(Modal[int | None]):
             event.option_list.replace_option_prompt_at_index(self._marked, self._row(self._marked))
         self._marked = event.option_index
         event.option_list.replace_option_prompt_at_index(self._marked, self._row(self._marked, chosen=True))
+        self._say(_LOOKING)
+        self._costs.submit(self._points[self._marked].number)
+
+    def _say(self, text: str) -> None:
+        if self.is_mounted:
+            self.query_one("#rewind-cost", Static).update(Content(sanitize_line(text)))
 
     @on(OptionList.OptionSelected)
     def _select(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._points[event.option_index].number)
+        self.dismiss(RewindChoice(self._points[event.option_index].number))
+
+    def action_fork(self) -> None:
+        """Go back in a copy."""
+        at = self.query_one(OptionList).highlighted
+        if at is not None:
+            self.dismiss(RewindChoice(self._points[at].number, fork=True))
 
 
 def _shown(point: UndoPoint, room: int, *, chosen: bool) -> Content:
@@ -102,3 +140,18 @@ def changed(point: UndoPoint, room: int) -> str:
         return f"no file was changed{commands}"
     names = ", ".join(map(sanitize_line, point.paths[:5]))
     return crop(f"{count:,} {plural(count, 'file')}{commands}: {names}", room)
+
+
+def cost_words(plan: UndoPlan, cost: RewindCost | None) -> str:
+    """What going back restores, reads anew and changes, raw."""
+    said: list[str] = []
+    if cost is not None and cost.restored:
+        said.append(f"restores {cost.restored:,} tokens in {duration(cost.restore_s)}")
+    if cost is not None and cost.anew:
+        about = f", about {duration(cost.anew_s)}" if cost.anew_s is not None else ""
+        said.append(f"reads {cost.anew:,} anew{about}")
+    for files, what in ((plan.files, "as before"), (plan.conflicts, "changed since, asked about")):
+        count = sum(not file.is_folder for file in files)
+        if count:
+            said.append(f"{count:,} {plural(count, 'file')} {what}")
+    return " · ".join(["Going back:", *said]).replace(": ·", ":") if said else "Going back changes no file."

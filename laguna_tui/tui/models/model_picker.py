@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
-from laguna_tui.session.api import Here, ModelChoice
+from laguna_tui.session.values import Here, ModelChoice
 from laguna_tui.tui.formatting import BAD, GOOD, MUTED, StyledText
 from laguna_tui.tui.modal import Modal, RowList
 from laguna_tui.tui.session_messages import error_sentence

@@ -1,6 +1,6 @@
 """What is found out while the user types: ways to complete a mention, what sending would cost, and prefetching.
 
-Typing never waits for any of it. A mention is completed at every key, the cost is query when typing pauses, each on a
+Typing never waits for any of it. A mention is completed at every key, the cost is queried when typing pauses, each on a
 thread of its own and only ever for the newest text. Prefetching is the session's own work and needs a longer pause.
 """
 
@@ -13,12 +13,12 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.blocks import Completion, Cost
 from laguna_tui.session.api import PromptView
 from laguna_tui.tui.background_query import BackgroundQuery
-from laguna_tui.tui.commands import is_slash
 from laguna_tui.tui.context.cost_text import cost_part
 from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import ChatCleared, PrefetchEnded, SessionIdle, SessionOpened
+from laguna_tui.tui.slash_commands import is_slash
 
 # A cost takes up to 100 ms to compute, so it is not computed within a word.
 COST_PAUSE_S = 0.15

@@ -13,11 +13,11 @@ from textual.widgets.text_area import Edit, EditResult
 
 from laguna_tui.base.text import JOINER, sanitize, sanitize_line
 from laguna_tui.context.blocks import Completion
-from laguna_tui.tui.commands import is_slash, matching
 from laguna_tui.tui.formatting import StyledText
 from laguna_tui.tui.process_setup import SHIFT_ENTER, register_alt_enter
-from laguna_tui.tui.prompt.history import History
+from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.mention_list import QUOTE, MentionList
+from laguna_tui.tui.slash_commands import is_slash, matching
 
 # Cells of the lower border that no text may cover.
 _CORNERS = 6
@@ -58,7 +58,7 @@ class PromptInput(TextArea):
     # Whether the text was last changed by typing, not by recalling or clearing it.
     by_hand = False
 
-    def __init__(self, history: History, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, history: InputHistory, *, placeholder: str, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, soft_wrap=True, placeholder=Content(placeholder), highlight_cursor_line=False)
         self.past = history
         self.mentions = MentionList()

@@ -62,7 +62,7 @@ class DraftsScreen(Modal[None]):
         rejected = "strike" if self._mono else "$error strike"
         arrow = " → " if result.rejected and draft_round.instead else ""
         texts = (
-            (draft_round.stood, accepted),
+            (draft_round.accepted_text, accepted),
             (result.rejected, rejected),
             (arrow, MUTED),
             (draft_round.instead, TEXT),

@@ -111,7 +111,7 @@ def round_row(draft_round: DraftRound, width: int) -> list[StyledText]:
     result = draft_round.round
     head = f"{result.accepted}/{result.drafted}" if result.drafted else "–"
     texts = (
-        (draft_round.stood, text_style(result.drafter) if result.drafter else TEXT),
+        (draft_round.accepted_text, text_style(result.drafter) if result.drafter else TEXT),
         (result.rejected, "$error strike"),
         (draft_round.instead, TEXT),
     )

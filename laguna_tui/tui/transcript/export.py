@@ -1,9 +1,11 @@
-"""The conversation as a Markdown file on disk."""
+"""The chat on the screen as a Markdown file on disk."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from laguna_tui.base.crash_log import create_private_file
+from laguna_tui.journal.transcript_parts import Part, PartKind, Transcript
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
 from laguna_tui.tui.transcript.document import Document
@@ -19,49 +21,36 @@ def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path
     Raises:
         OSError: the folder cannot be written to.
     """
+    text = chat_text(document, f"laguna-tui, {time.strftime('%Y-%m-%d %H:%M', when)}")
+    return create_private_file(folder, time.strftime("laguna-chat-%Y%m%d-%H%M%S", when), ".md", text)
+
+
+def chat_text(document: Document, title: str) -> str:
+    """The whole chat as Markdown, without secrets."""
     # Needed for a file only, and its patterns take time to compile.
-    from laguna_tui.base.redact import redact
+    from laguna_tui.journal.session_export import to_markdown
 
-    text = to_markdown(document, f"laguna-tui, {time.strftime('%Y-%m-%d %H:%M', when)}")
-    return create_private_file(folder, time.strftime("laguna-chat-%Y%m%d-%H%M%S", when), ".md", redact(text))
+    return to_markdown(Transcript(title, "", "", "", 0.0, tuple(_parts(document))))
 
 
-def to_markdown(document: Document, title: str) -> str:
-    """The whole chat as Markdown."""
-    parts = [f"# {title}"]
+def _parts(document: Document) -> Iterator[Part]:
     for entry in document.entries:
         match entry:
             case QuestionEntry(text=text):
-                parts.append("\n".join(f"> {line}" for line in text.split("\n")))
+                yield Part(PartKind.MESSAGE, text)
             case CommandEntry():
-                parts.append(_details(f"$ {entry.call}", entry.source()))
+                yield Part(PartKind.CALL, entry.source(), f"$ {entry.call}")
             case ToolCallEntry():
-                parts.append(_details(entry.call, entry.output or ""))
+                yield Part(PartKind.CALL, entry.output or "", entry.call)
             case ChangeEntry(outcome=ChangeOutcome.MADE):
-                parts.append(_fenced(entry.source(), "diff"))
+                yield Part(PartKind.CHANGE, entry.source(), entry.subject)
             case ThinkingEntry():
-                parts.append(_details("thinking", entry.source()))
-            case AnswerEntry() | NoticeEntry() | TodoEntry() | CompactionEntry():
-                text = entry.source()
-                tight = isinstance(entry, AnswerEntry) and not entry.gap
-                parts[-1:] = [f"{parts[-1]}\n{text}"] if tight else [parts[-1], text]
+                yield Part(PartKind.THINKING, entry.source())
+            case AnswerEntry():
+                yield Part(PartKind.ANSWER, entry.source(), is_tight=not entry.gap)
+            case TodoEntry():
+                yield Part(PartKind.TODO, entry.source())
+            case NoticeEntry() | CompactionEntry():
+                yield Part(PartKind.NOTICE, entry.source())
             case _:
                 pass
-    return "\n\n".join(parts) + "\n"
-
-
-def _details(summary: str, text: str) -> str:
-    """Text in a `<details>` element."""
-    return f"<details><summary><code>{_html(summary)}</code></summary>\n\n{_fenced(text)}\n\n</details>"
-
-
-def _fenced(text: str, language: str = "") -> str:
-    """The text in a fence longer than any in it."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -17,7 +17,7 @@ from laguna_tui.tui.transcript.step_entries import bar, barred
 
 # Rows of the diff that show of a change that was made, while it is closed.
 PEEK = 8
-# Rows of a command or a call that the panel shows; more stand in the transcript.
+# Rows of a command or a call that the panel shows; more are in the transcript.
 PANEL_ROWS = 4
 
 

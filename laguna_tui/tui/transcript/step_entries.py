@@ -29,22 +29,24 @@ class ThinkingEntry(HeadlineEntry):
         self._attributed = AttributedText()
         self._tint = tint
         self.seconds: float | None = None
+        self.is_over = False
 
     def extend(self, text: str, source: Source) -> None:
         """Append text proposed by `source`."""
         self._attributed.add(text, source)
         self.changed()
 
-    def finish(self, seconds: float) -> None:
-        """End the thinking after `seconds`."""
-        self.seconds = seconds
+    def finish(self, seconds: float | None) -> None:
+        """End the thinking after `seconds`; None if nobody knows how long it took."""
+        self.seconds, self.is_over = seconds, True
         self.changed()
 
     def mark(self) -> TextRun:
         return TextRun(OPEN if self.is_open else CLOSED, "thinking")
 
     def headline(self, width: int) -> TextRuns:
-        words = "thinking …" if self.seconds is None else f"thought for {spent(self.seconds)}"
+        took = f"thought for {spent(self.seconds)}" if self.seconds is not None else "thought"
+        words = took if self.is_over else "thinking …"
         return (TextRun(crop(words, width), "thinking"),)
 
     def body(self, width: int) -> Sequence[TextLine]:
@@ -52,7 +54,7 @@ class ThinkingEntry(HeadlineEntry):
         return barred(Tinter(self._attributed).runs(runs) if self._tint.on else runs, width)
 
     def peek(self, width: int) -> Sequence[TextLine]:
-        if self.seconds is not None:
+        if self.is_over:
             return ()
         # Only the end of the text is wrapped, so that the cost does not grow with it.
         return bar(self.source()[-width * (PEEK + 1) :], width, "thinking-text")[-PEEK:]

@@ -4,12 +4,13 @@ Markdown is split as it streams, and each block is converted once, when it close
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from laguna_engine.events import DrafterFailed, Prefill, Source
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
+    Asked,
     Attached,
     CallRejected,
     ChangeMade,
@@ -89,6 +90,7 @@ class TranscriptWriter:
         self._compaction: CompactionEntry | None = None
         self._failed: list[str] = []
         self._waiting: list[WaitingEntry] = []
+        self._again = False
 
     @property
     def asked(self) -> RequestEntry | None:
@@ -203,6 +205,19 @@ class TranscriptWriter:
             case TurnFinished():
                 self._finish(event)
 
+    def replay(self, events: Iterable[Asked | AgentEvent]) -> None:
+        """Show turns again that have ended."""
+        self._again = True
+        for event in events:
+            if isinstance(event, Asked):
+                self.turns.end()
+                self.add_question(event.message)
+            else:
+                self.apply(event)
+        self.settle()
+        self.turns.end()
+        self._again = False
+
     def _work(self, prefill: Prefill | None = None) -> None:
         """Show a progress entry until there is text."""
         if self._working is None:
@@ -271,7 +286,7 @@ class TranscriptWriter:
 
     def _end_text(self) -> None:
         if self._thought is not None:
-            self._thought.finish(self._clock() - self._thought_at)
+            self._thought.finish(None if self._again else self._clock() - self._thought_at)
             self._thought = None
         if self._stream is not None:
             self._stream.finish()

@@ -18,7 +18,7 @@ from laguna_engine.sequence import Preview
 class Say:
     """One generation: `text` with its markers, then the end for `reason`; `during` is called before every token.
 
-    rounds: who drafted, how many, how many stood, and the text of the rest, for as many rounds as are given.
+    rounds: the drafter, how many it drafted, how many were accepted, and the text of the rest, of each round.
     taken_back: part of it at least is expected not to be in the next prompt.
     """
 

@@ -232,6 +232,11 @@ def test_to_anything_else_it_says_a_sentence_and_calls_nothing(talk, monkeypatch
     assert sum(right) >= RIGHT
 
 
+def test_what_it_says_of_a_commit_is_not_taken_for_a_message(talk):
+    talk.ask("Hello")
+    assert talk.agent.commit_message("Changes:\n+two", 256) == ""
+
+
 def test_its_drafter_drafts_and_the_answer_is_proved_to_be_the_same(shop):
     session = LocalSession.prepare(Settings(threads=1, draft_length=4, max_tokens=64), shop)
     info = session.open(lambda progress: None)

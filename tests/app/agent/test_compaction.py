@@ -221,6 +221,39 @@ def test_asked_with_guidance_the_model_is_told_what_to_keep(conversation, vocabu
     assert "the colour of the logo" in conversation.decode(engine.requests[0].tokens)
 
 
+@pytest.mark.parametrize("guidance", ["", "the colour of the logo"])
+def test_who_asks_has_room_made_although_the_context_is_far_from_full(conversation, vocabulary, asks, guidance):
+    made = compaction(conversation, vocabulary)
+    while len(conversation.tokens) < N_CTX // 4:
+        asks("What is the key of the shop, and where is it used? " * 5)
+    assert list(made.run()) == []
+    (compacted,) = [event for event in made.run(guidance, asked=True) if isinstance(event, Compacted)]
+    assert compacted.replaced
+    assert compacted.after <= 0.7 * compacted.before
+    assert "K-17" in text_of(conversation)
+
+
+def test_a_summary_that_is_longer_than_what_it_replaces_is_not_taken(conversation, vocabulary, asks):
+    made = compaction(conversation, vocabulary, script=[answer(" ".join(map(str, range(450))))])
+    while made._replaceable(made._oldest(0)) < made._summary_tokens * 4 // 3:
+        asks("What is the key of the shop, and where is it used? " * 5)
+    before = list(conversation.tokens)
+    (compacted,) = [event for event in made.run(asked=True) if isinstance(event, Compacted)]
+    assert not compacted.replaced
+    assert list(conversation.tokens) == before
+
+
+def test_a_model_that_forgets_old_turns_is_given_no_summary(vocabulary):
+    forgetful = Conversation(vocabulary, replace(PROFILE, turns=4), thinking=False)
+    while len(forgetful.tokens) < N_CTX // 4:
+        forgetful.begin("What is the key of the shop? " * 20, Gathered())
+        say(forgetful, vocabulary, answer("Yes."))
+    before = list(forgetful.tokens)
+    (compacted,) = compaction(forgetful, vocabulary).run(asked=True)
+    assert not compacted.replaced
+    assert list(forgetful.tokens) == before
+
+
 def test_where_nothing_can_be_left_out_it_says_so(conversation, vocabulary):
     conversation.begin("word " * 10_000, Gathered())
     made = compaction(conversation, vocabulary)

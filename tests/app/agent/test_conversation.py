@@ -6,8 +6,9 @@ import pytest
 
 from laguna_engine.config import Request
 from laguna_engine.llama.model import Model
-from laguna_tui.agent.conversation import Conversation, forgets
+from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import Generation
+from laguna_tui.agent.messages import forgets
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import LOOKS_UP, NANO
 from laguna_tui.context.blocks import Gathered

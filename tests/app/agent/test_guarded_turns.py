@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.events import FinishReason
-from laguna_tui.agent.conversation import forgets
 from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.messages import forgets
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
 from laguna_tui.agent.tools.nano.profile import NANO
@@ -265,7 +265,7 @@ def test_a_message_that_is_too_long_alone_does_not_make_the_chat_forget(chat):
     before = talk.prompt
     assert talk.ask("word " * 3000)[-1].end is TurnEnd.MESSAGE_TOO_LONG
     assert talk.prompt == before
-    assert not talk.agent.conversation.forgets
+    assert not talk.agent.conversation.state.forgotten
 
 
 def test_another_model_is_told_what_was_forgotten(chat):

@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from laguna_tui.base.events import Compacted, TurnEnd, TurnFinished
+from laguna_tui.base.events import Compacted, StepFinished, TurnEnd, TurnFinished
 from tests.scripted_model import Script, call, say, scripted_session
 
 FACT = "The deploy key is called heron-42."
@@ -27,6 +27,25 @@ def shop(tmp_path):
     return root
 
 
+# Tokens computed again for a turn on average: by compactions, and by all the other steps together.
+AGAIN_COMPACTED, AGAIN_OTHERWISE = 512, 4
+
+
+def computed_again(events, known):
+    """Tokens that a turn's steps computed although they were in the prompt before, and how many are known after it.
+
+    What stands behind a compaction is not counted: the compaction reports it.
+    """
+    again = 0
+    for event in events:
+        if isinstance(event, Compacted):
+            known = 0
+        elif isinstance(event, StepFinished):
+            again += max(0, known - event.stats.cached_tokens)
+            known = event.stats.prompt_tokens + event.stats.generated_tokens
+    return again, known
+
+
 LONG = (pytest.mark.long, pytest.mark.timeout(7200))
 
 
@@ -45,11 +64,13 @@ def test_five_hundred_turns_never_stop_and_a_fact_of_the_third_is_still_known(sh
     with closing(session):
         info = session.open(lambda progress: None)
         assert info.context_size == context
-        compactions = []
+        compactions, otherwise, known = [], 0, 0
         for turn in range(1, turns + 1):
             question = FACT if turn == 3 else f"What does part {turn} do?"
             events = list(session.chat.ask(question))
             compactions += [event for event in events if isinstance(event, Compacted)]
+            again, known = computed_again(events, known)
+            otherwise += again
             assert events[-1] == TurnFinished(TurnEnd.ANSWERED), f"turn {turn}"
             if turn == 300:
                 conversation = session.parts.agent.conversation
@@ -58,4 +79,6 @@ def test_five_hundred_turns_never_stop_and_a_fact_of_the_third_is_still_known(sh
         assert all(each.after <= 0.7 * each.before for each in compactions)
         assert all(each.recomputed <= context for each in compactions)
         recomputed = sum(each.recomputed for each in compactions)
-        print(context, len(compactions), recomputed, recomputed / turns)
+        print(f"{context} tokens: {len(compactions)} compactions, {recomputed / turns:.0f} + {otherwise / turns:.1f}")
+        assert recomputed <= AGAIN_COMPACTED * turns
+        assert otherwise <= AGAIN_OTHERWISE * turns

@@ -34,7 +34,18 @@ context = 2048
 sampling = {}
 match = []
 """
-CODES = {"ask": 4, "models download": 1, "models path": 1, "setup gpu": 2}
+CODES = {
+    "selfcheck": 2,
+    "sessions rename": 2,
+    "sessions fork": 2,
+    "sessions search": 1,
+    "sessions delete": 2,
+    "sessions export": 2,
+    "ask": 4,
+    "models download": 1,
+    "models path": 1,
+    "setup gpu": 2,
+}
 """Of an answer cut short, and of commands whose files are not here; all others succeed, if the doctor likes it here."""
 
 WATCHED = """
@@ -127,6 +138,15 @@ def commands(files: dict[str, Path], target: Path) -> dict[str, list[str]]:
         "models convert": [str(files["published"]), str(target / "converted.gguf")],
         "fit": ["nano"],
         "doctor": [],
+        "completions": ["bash"],
+        "selfcheck": ["--report", "nowhere/at/all.md"],
+        "sessions list": [],
+        "sessions search": ["total"],
+        "sessions rename": ["none", "other"],
+        "sessions fork": ["none"],
+        "sessions delete": ["none"],
+        "sessions export": ["none"],
+        "sessions prune": [],
         "index": ["--folder", code],
         "search": ["--folder", code, "hello"],
         "map": ["--folder", code],

@@ -2,7 +2,7 @@
 
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.events import Round, Stats
-from laguna_tui.bench.runner import Sample
+from laguna_tui.bench.answer_runs import Sample
 
 
 def spun(drafted: int, accepted: int, seconds: tuple[float, float, float, float] = (1.0, 2.0, 0.5, 4.0)) -> Round:

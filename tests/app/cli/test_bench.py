@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from laguna_tui.bench.runner import Runner
+from laguna_tui.bench.answer_runs import Runner
 from laguna_tui.cli.main import main
 from laguna_tui.session import opening
 

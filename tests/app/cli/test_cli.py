@@ -34,6 +34,21 @@ def test_help_imports_neither_textual_nor_llama_cpp():
     assert run.stdout.splitlines()[-1] == b"[]"
 
 
+def test_an_answer_on_the_command_line_imports_no_toolkit_of_the_screen(tmp_path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "cart.py").write_text("def total_price(items):\n    return sum(items)\n")
+    program = (
+        "import sys\nfrom laguna_tui.cli.main import main\n"
+        "code = main(['ask', '--model', 'nano', 'where is total_price defined?'])\n"
+        "print(code, [name for name in ('textual', 'rich', 'laguna_tui.tui') if name in sys.modules])"
+    )
+    homes = {name: str(tmp_path) for name in ("HOME", *(f"XDG_{kind}_HOME" for kind in ("CACHE", "CONFIG", "STATE")))}
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, capture_output=True, cwd=tmp_path / "shop", env=os.environ | homes, check=True)
+    assert b"`total_price cart.py:1`" in run.stdout
+    assert run.stdout.splitlines()[-1] == b"0 []"
+
+
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
@@ -214,3 +229,10 @@ def test_a_reader_that_goes_away_ends_it_quietly(talking):
     talking.stdout.close()
     assert talking.wait(timeout=30) == 141
     assert talking.stderr.read() == b""
+
+
+def test_windows_itself_is_one_sentence(capsys):
+    from laguna_tui.__main__ import main
+
+    assert main("win32") == 2
+    assert "wsl --install" in capsys.readouterr().err

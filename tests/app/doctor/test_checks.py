@@ -1,12 +1,15 @@
 """What the doctor says of disk, folders, tools, terminal and environment, on machines that are not here."""
 
+from pathlib import Path
+
 import pytest
 
 from laguna_tui.agent.permissions.rule_file import write_check
 from laguna_tui.base.paths import config_path, rules_path, state_dir, store_folder, user_catalogue
-from laguna_tui.doctor.checks import examine, hub_cache
+from laguna_tui.doctor.checks import check_machine, examine, hub_cache
 from laguna_tui.doctor.findings import FindingStatus
-from laguna_tui.doctor.host import FolderAccess, TerminalFacts
+from laguna_tui.doctor.host import FolderAccess, TerminalFacts, detect_environment
+from laguna_tui.doctor.llama_build import LlamaBuild
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from tests.app.doctor.simulated import CPU_ONLY, GIB, Simulated
 
@@ -220,3 +223,21 @@ def test_a_broken_file_of_rules_in_the_folder_is_a_failure(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     assert one(Simulated(), "rules here").status is FindingStatus.FAIL
     assert one(Simulated(), "project check").status is FindingStatus.SKIP
+
+
+@pytest.mark.parametrize(
+    ("kernel", "folder", "part"),
+    [
+        ("5.15.167.4-microsoft-standard-WSL2", "/home/jane/shop", ""),
+        ("5.15.167.4-microsoft-standard-WSL2", "/mnt/c/Users/jane/shop", "below your home folder in WSL"),
+        ("4.4.0-19041-Microsoft", "/home/jane/shop", "wsl --set-version"),
+        ("6.1.0-28-amd64", "/mnt/c/shop", ""),
+    ],
+)
+def test_wsl_is_told_what_makes_it_slow(kernel, folder, part, monkeypatch):
+    machine = Simulated(files={**CPU_ONLY, "/proc/sys/kernel/osrelease": kernel})
+    monkeypatch.setattr(type(machine), "folder", Path(folder), raising=False)
+    finding = next(check_machine(machine, LlamaBuild(), detect_environment(machine)))
+    assert finding.check == "system"
+    assert part in finding.todo
+    assert (finding.status is FindingStatus.OK) is (part == "")

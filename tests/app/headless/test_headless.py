@@ -36,8 +36,8 @@ from laguna_tui.base.permission_request import (
 from laguna_tui.base.settings import Settings
 from laguna_tui.compose import run_ask
 from laguna_tui.headless.run import Format, run
-from laguna_tui.session.api import SessionInfo
 from laguna_tui.session.local import LocalChat, LocalSession
+from laguna_tui.session.values import SessionInfo
 from tests.app.hunks import hunks_of
 
 FIRST = Stats(prompt_tokens=600, cached_tokens=0, prefill_s=0.5, generated_tokens=21, decode_s=0.2)
@@ -95,7 +95,7 @@ def test_a_round_is_one_short_line(capsys):
         "accepted": 2,
         "ms": {"draft": 1.1, "verify": 12.0, "sample": 0.3, "total": 14.1},
         "reason": "it pays",
-        "stood": "so it",
+        "accepted_text": "so it",
         "rejected": " not",
         "instead": " is",
     }

@@ -222,6 +222,8 @@ def test_a_folder_that_took_the_workspaces_place_is_left_alone(workspace, root):
         ("src/cart.py/new.py", "src/cart.py is not a folder"),
         ("a\nb.py", "no file name should have"),
         ("a\x1b[2J.py", "no file name should have"),
+        ("a\u202eyp.exe", "no file name should have"),
+        ("src/\u200bcart.py", "no file name should have"),
         ("nul\0.py", "NUL"),
         ("x" * 300, "too long"),
         ("a/" * 300 + "b", "too long"),

@@ -5,7 +5,7 @@ from textwrap import dedent
 
 import pytest
 
-from laguna_tui.repo.language_patterns import LANGUAGES, Kind
+from laguna_tui.repo.language_patterns import LANGUAGES, DefinitionKind
 from laguna_tui.repo.outline import line_outline
 
 PYTHON = dedent('''\
@@ -132,7 +132,11 @@ def test_other_languages_by_their_look(path, source, expected):
 
 def test_kinds_are_told_apart():
     kinds = {d.name: d.kind for d in line_outline("a.py", PYTHON.splitlines()).definitions}
-    assert (kinds["LIMIT"], kinds["Shelf"], kinds["find"]) == (Kind.VARIABLE, Kind.TYPE, Kind.FUNCTION)
+    assert (kinds["LIMIT"], kinds["Shelf"], kinds["find"]) == (
+        DefinitionKind.VARIABLE,
+        DefinitionKind.TYPE,
+        DefinitionKind.FUNCTION,
+    )
 
 
 UNITS = ["a", "a ", " ", "<", "a<", "a,", "*", "(", "a(", "()", "public a ", "=", ":", "a::", "[", "a* ", "=> ", "& "]

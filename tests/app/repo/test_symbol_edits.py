@@ -108,6 +108,12 @@ def test_what_several_have_as_their_name_names_them_with_their_lines(refused):
     )
 
 
+def test_of_several_in_one_line_none_can_be_named(refused):
+    text = "class A { get x(){return 1} set x(v){} }\n"
+    for symbol in ("x", "A.x", "A.x:1"):
+        assert "some of them in one line; call edit with old and new text" in refused("a.js", text, symbol)
+
+
 def test_a_whole_name_is_no_others(replaced):
     """`total` is the function, although `Cart.total` ends so."""
     assert "class Cart" in replaced("cart.py", CART, "total", "def total():\n    pass")

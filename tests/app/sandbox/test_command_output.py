@@ -2,6 +2,7 @@
 
 import errno
 import os
+import random
 import stat
 
 import pytest
@@ -141,6 +142,12 @@ def test_bytes_that_are_no_text_are_recognised(output, tmp_path):
     prose = CommandOutput(LIMIT, tmp_path)
     text_of(prose, "Zwölf Boxkämpfer jagen Viktor".encode("latin-1"))
     assert prose.is_text
+
+
+def test_bytes_most_of_which_carriage_returns_and_sequences_hide_are_no_text(output):
+    data = random.Random(71).randbytes(5000)
+    text_of(output, data)
+    assert not output.is_text
 
 
 def test_taken_twice_each_part_comes_once(output):

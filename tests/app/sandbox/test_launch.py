@@ -10,8 +10,8 @@ import pytest
 
 from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.launch import prepare
-from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.sandbox.stubs import remove_leftovers
 from tests.app.sandbox.world import PYTHON, run_inside
 
@@ -108,10 +108,72 @@ def test_files_with_secrets_are_empty_but_those_that_git_has(repository, bubblew
     assert not (repository / "plain").exists()
 
 
+def test_however_many_files_git_has_a_secret_behind_them_is_hidden(repository, bubblewrap):
+    for number in range(1_100):
+        (repository / f"{number}.pem").write_text("test key")
+    subprocess.run(["git", "add", "."], cwd=repository, check=True)
+    (repository / "deep/er").mkdir(parents=True)
+    for number in range(250):
+        (repository / f"deep/er/{number}.env").write_text("geheim")
+    output, _ = shell(bubblewrap, repository, "grep -r geheim deep; cat 7.pem")
+    assert output == "test key"
+
+
 def test_files_with_secrets_that_may_be_shown_are(repository, bubblewrap):
     _secrets(repository)
     output, _ = shell(bubblewrap, repository, "cat .env; cat deep/er/prod.env", shows=lambda path: path == ".env")
     assert output == "geheim"
+
+
+RULED = {"data/x": "geheim", "sub/Deep/A.Note": "geheim", "a.note": "geheim", "migrations/1.sql": "old"}
+KEPT = {"unreadable": ("data/**", "*.note"), "unwritable": ("migrations/**", "sub/*/keep.txt")}
+
+
+def _ruled(repository):
+    for path, text in {**RULED, "sub/Deep/keep.txt": "old", "other/x": "plain"}.items():
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text(text)
+    (repository / "linked").symlink_to("data/x")
+
+
+def test_what_rules_keep_from_being_read_is_empty(repository, bubblewrap):
+    _ruled(repository)
+    before = tree(repository)
+    output, _ = shell(
+        bubblewrap, repository, "cat a.note linked data/x sub/*/*.Note; grep -r geheim .; ls data", **KEPT
+    )
+    assert "geheim" not in output
+    output, _ = shell(bubblewrap, repository, "cat other/x; echo more > other/y; echo > sub/new; cat sub/new", **KEPT)
+    assert output == "plain\n"
+    for code in ("mv data d", "mv sub s", "mv a.note b", "ln a.note b", "rm -rf data sub/Deep", "cp -r . /tmp/x"):
+        shell(bubblewrap, repository, code, **KEPT)
+    assert tree(repository) == sorted([*before, "other/y", "sub/new"])
+    assert {path: (repository / path).read_text() for path in RULED} == RULED
+
+
+def test_what_rules_keep_from_being_changed_is_read_only(repository, bubblewrap):
+    _ruled(repository)
+    for code in (
+        "echo new > migrations/1.sql",
+        "echo new > migrations/2.sql",
+        "rm -rf migrations",
+        "mv migrations gone; mkdir migrations; echo new > migrations/1.sql",
+        "echo new > sub/Deep/keep.txt",
+        "mv sub gone; mkdir -p sub/Deep; echo new > sub/Deep/keep.txt",
+        "chmod 777 migrations/1.sql",
+    ):
+        shell(bubblewrap, repository, code, **KEPT)
+        assert [path.name for path in (repository / "migrations").iterdir()] == ["1.sql"]
+        assert (repository / "migrations/1.sql").read_text() == (repository / "sub/Deep/keep.txt").read_text() == "old"
+    output, _ = shell(bubblewrap, repository, "cat migrations/1.sql; git add -A && git commit -qm 1", **KEPT)
+    assert output == "old"
+
+
+def test_a_rule_that_keeps_too_many_files_lets_no_command_run(repository, bubblewrap):
+    for number in range(201):
+        (repository / f"{number}.note").touch()
+    with pytest.raises(OSError, match="name their folder"):
+        shell(bubblewrap, repository, "true", unreadable=("*.note",))
 
 
 def test_nothing_is_left_in_the_workspace(repository, status):

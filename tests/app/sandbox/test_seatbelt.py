@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.protected import ProtectedFiles, protected_files
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.sandbox.seatbelt import PROGRAM, seatbelt_command, seatbelt_profile
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from laguna_engine.native import landlock
 from laguna_tui.sandbox.launch import prepare
-from laguna_tui.sandbox.policy import SandboxPolicy
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
 # Loaded now: another user may not be able to read the folder of this Python.
 codecs.lookup("ascii")

@@ -204,3 +204,22 @@ def test_a_new_chat_is_not_told_what_was_run_before(session):
     list(session.commands.run("echo 4711", tell=True))
     session.chat.new_chat()
     assert not [event for event in session.chat.ask("what is it?") if isinstance(event, Attached)]
+
+
+def test_what_the_users_rules_keep_from_the_model_is_kept_from_its_commands(folder, tmp_path):
+    from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+
+    if probe_sandbox().kind is not SandboxKind.BUBBLEWRAP:
+        pytest.skip(probe_sandbox().sentence)
+    for name in ("private", "fixed"):
+        (folder / name).mkdir()
+        (folder / name / "a.txt").write_text("mine")
+    session = LocalSession.prepare(Settings(), folder, tmp_path / "state", deny=["read(private/**)", "edit(fixed/**)"])
+    try:
+        runner = session.commands.runner()
+        result = runner.run("cat */a.txt; echo x > fixed/a.txt", folder=folder, timeout_s=PATIENCE_S)
+        assert result.stdout.startswith("mine")
+        assert "Read-only file system" in result.stdout
+        assert "minemine" not in result.stdout
+    finally:
+        session.close()

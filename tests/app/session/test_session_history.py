@@ -138,19 +138,20 @@ def test_a_new_message_forgets_what_was_undone(opened):
     assert [point.title for point in session.history.points()] == ["something else"]
 
 
-def test_a_turn_of_an_earlier_chat_is_undone_in_the_files_alone(opened, project):
-    session = opened(*edited("one", "two"), "Hello.")
-    ask(session, "make it two")
-    session.chat.new_chat()
-    ask(session, "hello")
-    said = tokens(session)
-    session.history.apply(session.history.plan_rewind(1))
-    assert (project / "a.txt").read_text() == "one\n"
-    assert not session.parts.agent.conversation.started
-    redo(session)
-    assert (project / "a.txt").read_text() == "two\n"
-    redo(session)
-    assert tokens(session) == said
+def test_a_turn_of_an_earlier_chat_is_undone_in_the_files_alone_where_nothing_is_kept(project):
+    with closing(scripted_session(project, [*edited("one", "two"), "Hello."], **QUIET)) as session:
+        session.open(lambda progress: None)
+        ask(session, "make it two")
+        session.chat.new_chat()
+        ask(session, "hello")
+        said = tokens(session)
+        session.history.apply(session.history.plan_rewind(1))
+        assert (project / "a.txt").read_text() == "one\n"
+        assert not session.parts.agent.conversation.started
+        redo(session)
+        assert (project / "a.txt").read_text() == "two\n"
+        redo(session)
+        assert tokens(session) == said
 
 
 def test_a_turn_is_undone_after_a_switch_of_models(opened, project, tiny_model_path):
@@ -191,13 +192,14 @@ def test_a_change_that_could_not_be_undone_is_not_made(opened, project, monkeypa
     assert any("could not be undone: the disk is full" in getattr(event, "output", "") for event in events)
 
 
-def test_the_store_is_private_and_gone_when_the_session_is_closed(opened, tmp_path):
+def test_the_store_is_private_and_stays_with_the_session(opened, tmp_path):
     session = opened(*edited("one", "two"))
+    assert not (tmp_path / "state/sessions").exists()
     ask(session, "make it two")
-    (store,) = (tmp_path / "state/undo").iterdir()
+    (store,) = (tmp_path / "state/sessions").glob("*/undo")
     assert store.stat().st_mode & 0o777 == 0o700
     session.close()
-    assert not list((tmp_path / "state/undo").iterdir())
+    assert store.is_dir()
 
 
 def test_an_undo_that_was_killed_in_the_middle_is_finished_by_the_next_session(opened, project, tmp_path):

@@ -11,8 +11,8 @@ from laguna_engine.errors import EngineClosed, EngineError, ModelFileError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnFinished
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.api import Here
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import Here
 
 
 def quiet(progress):

@@ -8,8 +8,9 @@ import pytest
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.ggml.weights import HostEmbedding
 from laguna_engine.gguf import header
+from laguna_engine.selfcheck.reference import ExpectedDraft
 from tests.engine import drafters, tiny
-from tests.engine.drafters import LAGUNA, Expected, Variant
+from tests.engine.drafters import LAGUNA, Variant
 from tests.engine.drafting import Fed, drafter, nmse, quantized, unpacked
 
 CONTEXT = 200
@@ -50,7 +51,7 @@ VARIANTS = {
 }  # fmt: skip
 
 
-def expected(variant: Variant, fed: Fed, length: int, count: int, context: int = CONTEXT) -> Expected:
+def expected(variant: Variant, fed: Fed, length: int, count: int, context: int = CONTEXT) -> ExpectedDraft:
     rows = min(1 << (count + variant.first_row - 1).bit_length(), variant.block)
     weights = drafters.weights_of(drafters.make(variant))
     return drafters.reference(variant, weights, fed.features[:length].astype(float), LAST, rows, context)

@@ -7,7 +7,7 @@ from laguna_engine.fit.devices import simulated_machine
 from laguna_engine.fit.known_models import XS_DRAFTER, known_model
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan
-from laguna_engine.fit.search import budgets
+from laguna_engine.fit.plan_search import budgets
 
 REVIEWED = Path(__file__).with_name("plans.txt")
 

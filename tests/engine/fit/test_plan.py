@@ -15,7 +15,7 @@ from laguna_engine.fit.known_models import XS_DRAFTER
 from laguna_engine.fit.memory import ALL
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan, fit_table
-from laguna_engine.fit.search import shortfall
+from laguna_engine.fit.plan_search import shortfall
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
 from tests.engine import tiny

@@ -1,6 +1,7 @@
 """A command is ended with all that it has started, however that tried to get away."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,13 @@ def test_what_a_command_has_left_running_is_counted(start, tmp_path):
     assert tree.left >= 1
     tree.close()
     assert not is_alive(number_in(tmp_path / "detached"))
+
+
+@linux
+def test_a_launcher_that_ends_a_little_later_is_not_counted_as_left_running(start, tmp_path):
+    (tmp_path / "bwrap").symlink_to(shutil.which("sleep"))
+    tree = ended(start("./bwrap 60 & while ! grep -qx bwrap /proc/$!/comm; do sleep 0.01; done"))
+    assert (tree.code, tree.left) == (0, 0)
 
 
 @linux

@@ -34,7 +34,7 @@ def test_acceptance_by_position_is_of_all_drafts_and_conditional_of_those_that_g
         .drafters[dflash]
     )
     assert (record.rounds, record.drafted, record.accepted) == (4, 10, 5)
-    assert (record.proposed, record.reached, record.stood) == ((4, 3, 3), (4, 2, 1), (3, 1, 1))
+    assert (record.proposed, record.reached, record.accepted_at) == ((4, 3, 3), (4, 2, 1), (3, 1, 1))
     assert record.by_position == pytest.approx((3 / 4, 1 / 3, 1 / 3))
     assert record.conditional == pytest.approx((3 / 4, 1 / 2, 1.0))
     assert (record.acceptance, record.mean_length) == (0.5, 2.5)

@@ -1,6 +1,8 @@
 """Whatever happened before, the drafter knows what it would know in a fresh engine: it follows the KV cache.
 
-A wrong state would show in nothing but speed, so its keys and values themselves are compared, position by position.
+A wrong state would show in nothing but speed, so its keys and values themselves are compared: position by position the
+same in strict mode. In fast mode the target's features themselves depend on how its batches were cut, so each position
+may differ by as much as another choice of an expert does, and half of them at least by no more than rounding.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,12 +22,15 @@ from laguna_engine.events import Finished, FinishReason, Prefill, Token
 from laguna_engine.ggml import device_tensors
 from laguna_engine.llama.taps import HiddenStates
 from laguna_engine.native import cpu_determinism
-from laguna_engine.sequence import Reuse
+from laguna_engine.prefix_reuse import Reuse
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 
 PROMPT = [40 + (11 * index) % 400 for index in range(230)]
 OTHER = [60 + (7 * index) % 380 for index in range(150)]
+SAME = 1e-3
+"""In strict mode the target's features are the same byte for byte; keys and values are kept in half precision."""
+
 ALIKE = 0.05
 OTHER_EXPERT = 0.8
 """Batches of other widths round differently: most positions differ by 0.01 at most, one at which rounding chose another
@@ -117,11 +122,14 @@ def errors(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
     return distances
 
 
-def alike(engine: Engine, expected: np.ndarray) -> None:
-    """It knows at every position what is expected there, up to rounding."""
+def alike(engine: Engine, expected: np.ndarray, mode: Speculation) -> None:
+    """It knows at every position what is expected there: the same in strict mode, alike in fast mode."""
     found = errors(known(engine), expected)
-    assert found.max() < OTHER_EXPERT
-    assert np.median(found) < ALIKE
+    if mode is Speculation.STRICT:
+        assert found.max() < SAME
+    else:
+        assert found.max() < OTHER_EXPERT
+        assert np.median(found) < ALIKE
 
 
 def generate(engine: Engine, prompt: list[int], count: int, drafting: Drafting = DRAFTED) -> list[int]:
@@ -167,10 +175,10 @@ HISTORIES: dict[str, Callable[[Engine], object]] = {
 
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
 def test_the_drafter_knows_what_a_fresh_one_would_after(
-    engine: Engine, fresh: np.ndarray, history: Callable[[Engine], object]
+    engine: Engine, options: EngineOptions, fresh: np.ndarray, history: Callable[[Engine], object]
 ) -> None:
     history(engine)
-    alike(engine, fresh)
+    alike(engine, fresh, options.speculation)
 
 
 def far(engine: Engine, prefix: list[int], drafting: Drafting = DRAFTED) -> None:
@@ -218,11 +226,11 @@ RETURNS: dict[str, tuple[int, Callable[[Engine], object]]] = {
 @only_fast
 @pytest.mark.parametrize(("place", "history"), RETURNS.values(), ids=RETURNS.keys())
 def test_back_at_a_checkpoint_the_drafter_knows_what_a_fresh_one_would_after(
-    engine: Engine, fresh: np.ndarray, place: int, history: Callable[[Engine], object]
+    engine: Engine, options: EngineOptions, fresh: np.ndarray, place: int, history: Callable[[Engine], object]
 ) -> None:
     history(engine)
     assert engine._sequence.plan(PROMPT).checkpoint == place
-    alike(engine, fresh)
+    alike(engine, fresh, options.speculation)
 
 
 @only_fast
@@ -267,7 +275,7 @@ def test_the_callback_serves_where_the_hook_is_refused(
     with Engine.open(options) as engine:
         assert any("graph hook" in warning for warning in engine.info.warnings)
         generate(engine, OTHER, 10)
-        alike(engine, fresh)
+        alike(engine, fresh, options.speculation)
 
 
 def test_a_drafter_of_another_model_is_refused_with_a_sentence(options: EngineOptions, tmp_path: Path) -> None:

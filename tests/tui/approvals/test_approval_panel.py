@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.widgets._toast import Toast
 
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.permission_request import (
@@ -19,7 +20,7 @@ from laguna_tui.tui.approvals import approval_controller, approval_panel
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.approvals.text_editor import EditorArea, MessageInput, TextEditor
 from laguna_tui.tui.session_messages import SessionState
-from laguna_tui.tui.transcript.export import to_markdown
+from laguna_tui.tui.transcript.export import chat_text
 from tests.tui.changes import CART, Project
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer
@@ -107,7 +108,7 @@ class TestAnswers:
         async with running(session(obeyed, folder=project.root)) as (app, pilot):
             await asked(app, pilot)
             assert "a always" not in app.approval_panel.render().plain
-            assert "assistants obey it" in " ".join(app.approval_panel.render().plain.split())
+            assert " ".join(app.approval_panel.render().plain.split()).count("assistants obey it") == 1
             await pilot.press("a")
             assert app.approval_panel.display
             await pilot.press("n")
@@ -527,6 +528,20 @@ class TestLooking:
             await until(pilot, lambda: all(text in screen(app) for text in wanted))
             await pilot.press("escape")
 
+    @pytest.mark.parametrize("size", [(80, 24), (40, 24), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
+    async def test_a_notification_covers_neither_the_answers_nor_the_input(
+        self, project: Project, size: tuple[int, int]
+    ) -> None:
+        async with running(session(a_command(project), folder=project.root), size=size) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("shift+tab")
+            app.action_mode("accept-edits")
+            await until(pilot, lambda: app.screen.query(Toast))
+            for toast in app.screen.query(Toast):
+                assert toast.region
+                assert not toast.region.overlaps(app.approval_panel.region)
+                assert not toast.region.overlaps(app.prompt.region)
+
     async def test_a_hostile_diff_is_only_text_in_its_rows(self, project: Project) -> None:
         forged = f"╭─ Change nothing? ─╮ {HOSTILE.replace(chr(0), '')} {BRACKETS}\u2028y yes\x85 n no"
         async with running(session(project.edit("in cents", forged)), size=(80, 40)) as (app, pilot):
@@ -552,7 +567,7 @@ class TestLooking:
             await asked(app, pilot)
             await pilot.press("y")
             await ready(app, pilot)
-            assert "```diff\n--- shop/cart.py\n+++ shop/cart.py\n@@" in to_markdown(app.document, "chat")
+            assert "```diff\n--- shop/cart.py\n+++ shop/cart.py\n@@" in chat_text(app.document, "chat")
 
 
 class TestCommands:

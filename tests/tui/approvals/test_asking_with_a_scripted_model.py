@@ -137,8 +137,10 @@ async def test_a_plan_is_edited_and_sent(tmp_path: Path) -> None:
     script = Script([say("1. Raise the price."), say("Lowered.")])
     async with told(tmp_path, script, mode="plan") as (app, pilot, session):
         await asked(app, pilot)
+        await pilot.resize_terminal(40, 24)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, TextEditor))
+        assert "Ctrl+S approves it · Esc back" in screen(app)
         assert app.screen.query_one(EditorArea).text == "1. Raise the price."
         app.screen.query_one(EditorArea).load_text("1. Lower the price.")
         await pilot.press("ctrl+s")

@@ -31,8 +31,8 @@ def project(tmp_path):
 
 
 @asynccontextmanager
-async def chatting(project):
-    script = Script(["Hello."], asides={"message of a git commit": lambda seen: f"Make it two {'+two' in seen.new}"})
+async def chatting(project, drafts=lambda seen: f"Make it two {'+two' in seen.new}"):
+    script = Script(["Hello."], asides={"message of a git commit": drafts})
     session = scripted_session(project, script, mode="auto", context=8192, thinking=False)
     async with running(session) as (app, pilot):
         await ready(app, pilot)
@@ -88,6 +88,18 @@ async def test_a_hook_that_refuses_says_why_and_the_message_is_not_lost(project)
         await until(pilot, lambda: "the hook says no" in transcript(app))
         assert "Make it two True" in transcript(app)
     assert git(project, "log", "-1", "--format=%s") == "Begin with one"
+
+
+async def test_without_a_draft_the_user_is_told_to_write_one(project):
+    (project / "a.txt").write_text("two\n")
+    async with chatting(project, lambda seen: "") as (app, pilot):
+        await drafted(app, pilot)
+        assert "The model drafted no message: write one here." in screen(app)
+        await pilot.press("ctrl+s")
+        assert isinstance(app.screen, CommitScreen)
+        await pilot.press(*"Two", "ctrl+s")
+        await until(pilot, lambda: "Committed: Two" in transcript(app))
+    assert git(project, "log", "-1", "--format=%s") == "Two"
 
 
 async def test_escape_commits_nothing(project):

@@ -168,3 +168,22 @@ async def test_names_of_files_reach_the_screen_sanitised(project):
         await pilot.press("escape")
         await ask(app, pilot, "/undo")
         assert "\x1b" not in transcript(app)
+
+
+async def test_f_goes_back_in_a_copy_and_the_session_stays_as_it_is(project):
+    async with chatting(project, *TO_TWO, *TO_THREE) as (app, pilot):
+        await ask(app, pilot, "make it two")
+        await ask(app, pilot, "make it three")
+        before = app._session.sessions.open_id
+        await ask(app, pilot, "/rewind")
+        await until(pilot, lambda: isinstance(app.screen, RewindScreen) and marked(app) == ["❯ make it three"])
+        await until(pilot, lambda: "Going back:" in screen(app))
+        await pilot.press("f")
+        await until(pilot, lambda: app.prompt.text == "make it three")
+        assert app._session.sessions.open_id not in ("", before)
+        assert "This is a copy now." in transcript(app)
+        assert "It is two now." in transcript(app)
+        assert "It is three now." not in transcript(app)
+        assert (project / "a.txt").read_text() == "two\n"
+        kept = {session.id: session.turns for session in app._session.sessions.list()}
+        assert kept[before] == 2

@@ -8,6 +8,7 @@ from laguna_tui.journal.undo_log import UndoKind
 from laguna_tui.journal.undo_plan import PlannedFile, UndoPlan, UndoPoint
 from laguna_tui.repo.text_diff import whole_diff
 from laguna_tui.session.commits import CommitDraft
+from laguna_tui.session.values import RewindCost
 from laguna_tui.tui.history.commit_screen import CommitScreen
 from laguna_tui.tui.history.conflict_screen import ConflictScreen
 from laguna_tui.tui.history.diff_screen import DiffScreen
@@ -30,10 +31,11 @@ POINTS = (
 PLAN = UndoPlan(
     UndoKind.UNDO, (), (), (PlannedFile("shop/cart.py", None, None, "it was changed since"),), {}, (), 0, 0, {}
 )
+COST = RewindCost(38_100, 0.2, 12_400, 9.0)
 SCREENS = {
     "diff": lambda: DiffScreen("Changes of this session", lambda: FILES),
     "conflict": lambda: ConflictScreen("Undo", PLAN, FILES),
-    "rewind": lambda: RewindScreen(lambda: POINTS),
+    "rewind": lambda: RewindScreen(lambda: POINTS, lambda number: (PLAN, COST)),
     "commit": lambda: CommitScreen(
         CommitDraft("Rename total to amount", ("shop/cart.py", "shop/new.py"), True, "Commands run in bubblewrap.")
     ),
@@ -48,6 +50,8 @@ def test_a_screen(snap_compare, name: str, size: tuple[int, int]) -> None:
         shown = SCREENS[name]()
         pilot.app.push_screen(shown)
         await until(pilot, lambda: pilot.app.screen is shown and "reading …" not in screen(pilot.app))
+        if name == "rewind":
+            await until(pilot, lambda: "38,100 tokens" in screen(pilot.app))
         if name == "commit":
             shown.query_one("#commit-message").show_cursor = False
 

@@ -5,7 +5,7 @@ from threading import Event
 import pytest
 
 from laguna_engine.errors import ModelFileError
-from laguna_tui.session.api import Here, ModelChoice
+from laguna_tui.session.values import Here, ModelChoice
 from laguna_tui.tui.session_messages import SessionState
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer

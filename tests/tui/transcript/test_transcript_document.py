@@ -115,7 +115,7 @@ def test_copied_rows_join_wrapped_lines_and_leave_decoration_out() -> None:
 def test_the_export_holds_the_whole_chat() -> None:
     called = ToolCallEntry('read("a.py")', gap=True)
     called.finish("1: ```", 0.1, ok=True)
-    text = export.to_markdown(
+    text = export.chat_text(
         document_of(QuestionEntry("why?\nsay"), called, answered("- a"), answered("- b", gap=False)), "Chat"
     )
     assert text.startswith('# Chat\n\n> why?\n> say\n\n<details><summary><code>read("a.py")</code></summary>')

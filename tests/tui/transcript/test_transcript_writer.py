@@ -44,7 +44,7 @@ from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
-from laguna_tui.tui.transcript.export import to_markdown
+from laguna_tui.tui.transcript.export import chat_text
 from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome
 from laguna_tui.tui.transcript.step_entries import CommandEntry, ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.todo_entry import TodoEntry
@@ -374,7 +374,7 @@ def test_an_exported_chat_has_commands_steps_and_compactions(tmp_path: Path) -> 
     chat = Chat()
     chat.hear(shell("make test"), ran("2 passed"), TodoChanged((TodoItem("fix", TodoState.DONE),)))
     chat.hear(Compacting(7900, 8192), Compacted(7900, 2000, 0, 12, 1900, "The user builds a shop."))
-    text = to_markdown(chat.document, "chat")
+    text = chat_text(chat.document, "chat")
     assert "<summary><code>$ make test</code></summary>" in text
     for part in ("2 passed", "- [x] fix", "12 messages replaced", "The user builds a shop."):
         assert part in text

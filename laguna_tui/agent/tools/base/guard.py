@@ -50,7 +50,7 @@ class CheckedAnswer:
     Attributes:
         said: everything that the model said.
         wrong: whether something of it does not agree.
-        over: whether nothing more of it is wanted: something is wrong, or stands where there is to be no text.
+        over: whether nothing more of it is wanted: something is wrong, or comes where there is to be no text.
     """
 
     def __init__(self, expected: str | None) -> None:

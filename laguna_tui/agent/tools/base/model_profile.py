@@ -26,7 +26,7 @@ class ModelProfile:
     Attributes:
         system_prompt: what the model reads first, without a newline at its end; the same bytes for a whole session.
         tools: what it may call, in the order in which it is told of them.
-        guard: makes what a turn is held against, of the user's message and all that stands in the prompt before it, but
+        guard: makes what a turn is held against, of the user's message and all that is in the prompt before it, but
             for the system's part.
         family: which template it was trained on.
         turns: how many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
@@ -35,6 +35,8 @@ class ModelProfile:
         recovers: whether it goes on from where it was stopped in a loop; one that does not is stopped for good.
         reads_reminders: whether it tells the app's words, in `<system-reminder>`, from the user's; one that does not is
             not told of plan mode.
+        writes_asides: whether it writes what the app asks it for beside the conversation (a commit's message, a
+            summary); one that does not answers with something else, which is not used.
         tells_environment: whether it is told what it needs for commands, beside the folder, the date and git's state.
     """
 
@@ -47,6 +49,7 @@ class ModelProfile:
     unattached_note: str = ""
     recovers: bool = True
     reads_reminders: bool = True
+    writes_asides: bool = True
     tells_environment: bool = True
 
     @property

@@ -157,7 +157,7 @@ _SHORTEST_S = 0.001
 _STRIDE = 2000
 
 
-class Match(NamedTuple):
+class LineMatch(NamedTuple):
     """The first match in a line: the line's number from 0, and the columns it spans."""
 
     row: int
@@ -209,7 +209,7 @@ class Matcher:
         self._pattern, self._clock = pattern, clock
         self.given_up = 0
 
-    def __call__(self, lines: Sequence[str]) -> list[Match]:
+    def __call__(self, lines: Sequence[str]) -> list[LineMatch]:
         """The first match in each line that has one.
 
         Raises:
@@ -217,13 +217,13 @@ class Matcher:
         """
         stride = _STRIDE if self._pattern.tame else 1
         search = self._pattern.compiled.search if self._pattern.tame else self._limited
-        found: list[Match] = []
+        found: list[LineMatch] = []
         for row, line in enumerate(lines):
             if row % stride == 0:
                 self._clock.check()
             match = search(line[:MATCH_COLUMNS])
             if match:
-                found.append(Match(row, *match.span()))
+                found.append(LineMatch(row, *match.span()))
         return found
 
     def _limited(self, line: str) -> "regex.Match[str] | None":

@@ -1,6 +1,6 @@
 """The lines that search and find answer with, and what they are made from: `symbol path:line: code`, the symbol first.
 
-A model picks the right line far more often when the name stands before the path than after it.
+A model picks the right line far more often when the name comes before the path than after it.
 """
 
 from collections.abc import Sequence

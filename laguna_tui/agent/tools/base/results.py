@@ -28,7 +28,7 @@ _HEAD_SHARE = 0.7
 class Answer:
     """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out.
 
-    `excerpt`: the part of a file that it shows, as it stands in the file. `full_output`: the file that has all of it,
+    `excerpt`: the part of a file that it shows, as it is in the file. `full_output`: the file that has all of it,
     where the tool has kept it already.
     """
 
@@ -43,7 +43,7 @@ class ToolResult:
     """One answer. `output` is exactly what the model is given; `full_output` names a file with all of it, if cut.
 
     Of a tool that failed unexpectedly, that file has the traceback.
-    `excerpt`: the part of a file that it shows, as it stands in the file.
+    `excerpt`: the part of a file that it shows, as it is in the file.
     """
 
     output: str

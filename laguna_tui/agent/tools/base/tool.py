@@ -54,7 +54,7 @@ class Tool(Generic[A]):
         name: as the model calls it.
         description: what the model reads about it.
         arguments: a frozen dataclass whose fields are all declared (`base.schema`).
-        read_only: whether it changes nothing outside this process. Calls of such tools that stand side by side run at
+        read_only: whether it changes nothing outside this process. Calls of such tools that are side by side run at
             the same time, and are allowed in every mode.
         bind: makes the function that runs its calls in one session; raises ValueError where a service is missing.
         spec: what the model is told about it.

@@ -1,1 +1,1 @@
-"""The tools of models that read code themselves: `find`, `search` and `read`."""
+"""The tools of models that read and change code, run commands and keep a list of steps."""

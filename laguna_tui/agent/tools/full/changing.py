@@ -91,5 +91,5 @@ def _snippet(made: ChangeProposal) -> Iterator[str]:
 
 
 def _excerpt(made: ChangeProposal) -> str:
-    """The changed lines as they stand in the file."""
+    """The changed lines as they are in the file."""
     return "\n".join(line.text for hunk in made.hunks for line in hunk.lines if line.sign is not Sign.REMOVED)

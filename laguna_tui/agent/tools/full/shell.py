@@ -199,7 +199,10 @@ def _blocked(result: "CommandResult", status: "SandboxStatus", network: bool) ->
     if result.secrets:
         yield "files with secrets, such as .env, are empty for a command that names none; one that does is asked about"
     if _READ_ONLY.search(result.stdout):
-        yield "only the project and the temporary folder can be written, without git's settings and hooks"
+        yield (
+            "only the project and the temporary folder can be written, without git's settings and hooks and what a rule"
+            " of the user's denies"
+        )
 
 
 def _notices(result: "CommandResult") -> Iterator[str]:

@@ -24,7 +24,7 @@ def _todo(services: ToolServices) -> Callable[[ToolRun, TodoArguments], Answer]:
     def todo(run: ToolRun, wanted: TodoArguments) -> Answer:
         """Replace the list.
 
-        The answer repeats it as it was understood, so that it stands at the end of what the model has read.
+        The answer repeats it as it was understood, so that it is at the end of what the model has read.
         """
         notes = todo_list.replace(wanted.items)
         run.emit(TodoChanged(todo_list.items))

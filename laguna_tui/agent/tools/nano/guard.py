@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import cached_property
 
 from laguna_engine.chat.messages import Malformed, ToolCall
 from laguna_tui.agent.tools.base import edit
@@ -123,10 +124,19 @@ class NanoGuard(Guard):
             before: the turns before it that are in the prompt, as one text; a pronoun may mean a name of theirs.
         """
         self._asked = _Question(asked)
-        self._before = before if self._asked.refers else ""
-        self._looked_up = _PATTERN.findall(self._before)[-1:]
+        self._prompt = before
         self._expected: str | None = None
         self._listed: set[tuple[str, str]] = set()
+
+    @cached_property
+    def _before(self) -> str:
+        """The turns before, where the question may mean something of theirs."""
+        return self._prompt if self._asked.refers else ""
+
+    @property
+    def _looked_up(self) -> list[str]:
+        """The pattern of the newest search in them."""
+        return _PATTERN.findall(self._before)[-1:]
 
     def resolved(self, call: ToolCall) -> ToolCall:
         """A search or find for what the question is about, where the model damaged a name or took another."""

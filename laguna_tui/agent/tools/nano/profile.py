@@ -18,7 +18,7 @@ LOOKS_UP = "this model is too small to read files beside a question, so it looks
 DIALECT = EditDialect(
     # It repeats a definition on one line, however many it is written on,
     additions=True,
-    # and forgets how deep that line stands.
+    # and forgets how deep that line is indented.
     reindents=True,
 )
 """What is made of its texts where they are not quite the file's."""
@@ -36,6 +36,8 @@ NANO = ModelProfile(
     unattached_note=LOOKS_UP,
     # It has never seen a reminder, and takes its words for the question.
     reads_reminders=False,
+    # It knows questions about code alone.
+    writes_asides=False,
     # After a loop it would only find another one.
     recovers=False,
     # It runs no commands, and was trained on one line of facts.

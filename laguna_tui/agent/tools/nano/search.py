@@ -148,7 +148,7 @@ class _Occurrences:
 
 
 def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:
-    """The first line of each user, those with a name before what stands outside of any definition."""
+    """The first line of each user, those with a name before what is outside of any definition."""
     first: dict[tuple[str, str], ListedLine] = {}
     for line in lines:
         first.setdefault((line.symbol, line.path), line)

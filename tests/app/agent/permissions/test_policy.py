@@ -191,6 +191,30 @@ def test_reading_is_denied_by_rules_that_deny_or_ask(tmp_path: Path):
     assert here.readable("src/a.py") == ""
 
 
+@pytest.mark.parametrize("text", ["cat private/a.md", "cp -r private x", "grep x ./PRIVATE/a", "cat {x,private}/*"])
+def test_a_command_that_names_what_must_not_be_read_is_denied_whatever_is_allowed(text: str):
+    here = permissions(Mode.AUTO, allow=["shell"], deny=["read(private/**)"])
+    assert here.decide(command(text)).effect is DENY
+    assert "read(private/**)" in here.decide(command(text)).why
+    assert here.decide(command("cat public/a.md")).effect is ALLOW
+    assert permissions(Mode.AUTO, deny=["read", "edit(private/**)"]).decide(command(text)).effect is ALLOW
+
+
+def test_what_rules_for_paths_keep_from_commands(tmp_path: Path):
+    root = tmp_path / "code/shop"
+    root.mkdir(parents=True)
+    file = tmp_path / "permissions.toml"
+    file.write_text(
+        '[rules]\nask = ["read(notes/**)", "edit(x)"]\ndeny = ["read", "edit(./a/)", "write(b)", "delete(c)"]\n'
+        f'[[folder]]\npath = "{tmp_path}/code"\ndeny = ["read(shop/in/**)", "read(other/**)", "read(**/any)"]\n'
+        f'[[folder]]\npath = "{root}"\ndeny = ["read({root}/whole)", "read(/etc/passwd)", "replace_symbol(d)"]\n'
+        f'[[folder]]\npath = "{tmp_path}/else"\ndeny = ["read(elsewhere)"]\n'
+    )
+    unreadable, unwritable = Permissions(root, rules_path=file).kept_from_commands()
+    assert unreadable == ("**/any", "in/**", "notes/**", "other/**", "shop/in/**", "whole")
+    assert unwritable == ("a", "b", "d")
+
+
 @pytest.mark.parametrize(
     "text",
     [

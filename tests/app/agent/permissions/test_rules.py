@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_tui.agent.permissions.commands import Match
-from laguna_tui.agent.permissions.modes import Kind
+from laguna_tui.agent.permissions.command_patterns import Match
+from laguna_tui.agent.permissions.modes import RequestKind
 from laguna_tui.agent.permissions.rules import (
     RuleError,
     Subject,
     allows,
-    glob_matches,
     names_secrets,
     parse_rule,
     restricts,
     subject_of,
 )
 from laguna_tui.base.change_proposal import ChangeKind
+from laguna_tui.base.path_globs import glob_matches
 from tests.app.agent.permissions.requests import call, change, command
 
 ROOT = Path("/home/me/shop")
@@ -157,7 +157,7 @@ def test_a_restriction_of_deleting_or_moving_is_for_that_only():
 
 
 def test_reading_is_restricted_by_rules_for_reading_only():
-    reading = Subject("read", Kind.READ, ROOT, ("src/a.py",))
+    reading = Subject("read", RequestKind.READ, ROOT, ("src/a.py",))
     assert restricts(parse_rule("read(src/**)"), reading) is Match.YES
     assert restricts(parse_rule("edit(src/**)"), reading) is Match.NO
 

@@ -1,0 +1,379 @@
+"""One file of a snapshot: the rows that were appended since the file before it, and what describes them.
+
+A chunk holds keys and values of positions `start` to `stop`; those before come from its parent, so that a folder of
+chunks is a tree, and every chunk the end of one snapshot. Files are never changed: they may be linked into another
+folder. In this order a file holds
+
+    magic · parts of rows · token ids · header (JSON) · its length · its hash · magic
+
+The end is written last, so that a torn file has none. The file's name is the hash of the header, which holds checksums
+of everything else: a file that was cut, changed, swapped or renamed is refused before llama.cpp sees a byte of it. And
+no structure of llama.cpp's is stored: states are put together anew from rows of known size.
+"""
+
+import json
+import os
+import secrets
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.errors import SnapshotError, SnapshotProblem
+from laguna_engine.llama.sequence_state import RowLayout, Rows
+from laguna_engine.snapshot.identity import Identity
+
+SUFFIX = ".kv"
+PARTIAL = ".partial"
+"""Suffix of a file that is being written."""
+
+VERSION = 1
+ROWS, WINDOW, DRAFTER = "rows", "window", "drafter"
+"""Sections: the full-attention layers, the sliding-window layers, and pieces of the drafter's (with a number)."""
+
+PART_BYTES = 8 << 20
+"""Most bytes of a part, the unit that is copied, checked and restored at once."""
+
+_MAGIC = b"lagunaKV"
+_END = struct.Struct("<I32s8s")
+_MAX_HEADER = 16 << 20
+_MAX_TOKENS = 1 << 26
+_NAME_DIGITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of consecutive positions in a file: `nbytes` from byte `offset` on, with their CRC-32."""
+
+    start: int
+    stop: int
+    offset: int
+    nbytes: int
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows of one kind. wanted: the first position that matters at the chunk's `stop`."""
+
+    layout: RowLayout
+    wanted: int
+    parts: tuple[Part, ...]
+
+    @property
+    def start(self) -> int:
+        """The first position in the file."""
+        return self.parts[0].start
+
+    @property
+    def stop(self) -> int:
+        """One more than the last position."""
+        return self.parts[-1].stop
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterPart:
+    """Whose pieces the drafter's sections are. name: the drafter's. adapter: what they were computed with."""
+
+    name: str
+    adapter: str | None
+    pieces: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """A file whose header was read and checked.
+
+    Attributes:
+        path: the file.
+        id: hash of its header, and its name.
+        parent: id of the chunk with the rows before `start`, None if there are none.
+        serial: how many chunks were written into the folder before it.
+        identity: the engine that wrote it.
+        start: first position of its rows.
+        tokens: ids from `start` on, int32.
+        caches: caches of llama.cpp's: 2 with sliding-window layers.
+        sections: its rows by kind.
+        drafter: the drafter's part, None without one.
+        size: bytes of the file.
+    """
+
+    path: Path
+    id: str
+    parent: str | None
+    serial: int
+    identity: Identity
+    start: int
+    tokens: NDArray[np.int32]
+    caches: int
+    sections: Mapping[str, Section]
+    drafter: DrafterPart | None
+    size: int
+
+    @property
+    def stop(self) -> int:
+        """The length of the snapshot that ends here."""
+        return self.start + len(self.tokens)
+
+
+def damaged(why: str) -> SnapshotError:
+    """The refusal of a file that is not as it was written."""
+    return SnapshotError(SnapshotProblem.DAMAGED, f"it is damaged ({why})")
+
+
+def unreadable(error: OSError) -> SnapshotError:
+    """The refusal of a file that may be good."""
+    return SnapshotError(SnapshotProblem.DISK, f"it cannot be read ({error.strerror or type(error).__name__})")
+
+
+class ChunkWriter:
+    """Writes one chunk beside the others; nothing is there under its name before `commit`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Begin a file with mode 0600 in `folder`, which is made with mode 0700. OSError if that fails."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._folder = folder
+        self._partial = folder / f"{secrets.token_hex(8)}{PARTIAL}"
+        self._parts: dict[str, list[Part]] = {}
+        self._layouts: dict[str, RowLayout] = {}
+        self._file = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        self.size = 0
+        try:
+            self._write([_MAGIC])
+        except BaseException:
+            self.abandon()
+            raise
+
+    def add(self, name: str, rows: Rows) -> None:
+        """Append rows to a section; OSError if the disk is full."""
+        parts = self._parts.setdefault(name, [])
+        self._layouts[name] = rows.layout
+        for start, stop in part_ranges(rows.start, rows.stop, rows.layout.nbytes):
+            pieces = [np.ascontiguousarray(tensor) for tensor in rows.part(start, stop).tensors]
+            checksum, offset = 0, self.size
+            for piece in pieces:
+                checksum = zlib.crc32(piece.data, checksum)
+            self._write([piece.data.cast("B") for piece in pieces if piece.size])
+            parts.append(Part(start, stop, offset, self.size - offset, checksum))
+
+    def commit(
+        self,
+        *,
+        parent: str | None,
+        serial: int,
+        identity: Identity,
+        start: int,
+        tokens: Sequence[int],
+        caches: int,
+        wanted: Mapping[str, int],
+        drafter: DrafterPart | None,
+    ) -> Chunk:
+        """Finish the file and give it its name; OSError if the disk is full."""
+        ids = np.asarray(tokens, "<i4")
+        offset = self.size
+        self._write([ids.tobytes()])
+        header: dict[str, Any] = {
+            "version": VERSION,
+            "created": int(time.time()),
+            "parent": parent,
+            "serial": serial,
+            "identity": identity.values(),
+            "start": start,
+            "tokens": [len(ids), offset, zlib.crc32(ids.tobytes())],
+            "caches": caches,
+            "drafter": None if drafter is None else [drafter.name, drafter.adapter, drafter.pieces],
+            "sections": {name: self._described(name, wanted[name]) for name in self._parts},
+        }
+        text = json.dumps(header, separators=(",", ":")).encode()
+        digest = blake2b(text, digest_size=32).digest()
+        self._write([text, _END.pack(len(text), digest, _MAGIC)])
+        os.close(self._file)
+        self._file = -1
+        path = self._folder / f"{digest.hex()[:_NAME_DIGITS]}{SUFFIX}"
+        self._partial.replace(path)
+        return read_chunk(path)
+
+    def abandon(self) -> None:
+        """Remove what was written, unless it was committed. Idempotent."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        with suppress(OSError):
+            self._partial.unlink(missing_ok=True)
+
+    def _described(self, name: str, wanted: int) -> dict[str, Any]:
+        layout = self._layouts[name]
+        return {
+            "keys": layout.keys,
+            "values": layout.values,
+            "transposed": layout.transposed,
+            "wanted": wanted,
+            "parts": [[part.start, part.stop, part.offset, part.nbytes, part.checksum] for part in self._parts[name]],
+        }
+
+    def _write(self, pieces: Sequence[bytes | memoryview]) -> None:
+        for piece in pieces:
+            left = memoryview(piece)
+            while left:
+                written = os.write(self._file, left)
+                self.size += written
+                left = left[written:]
+
+
+def part_ranges(start: int, stop: int, row_bytes: int) -> Iterator[tuple[int, int]]:
+    """Positions `start` to `stop` in runs of at most `PART_BYTES`."""
+    step = max(1, PART_BYTES // max(1, row_bytes))
+    for first in range(start, stop, step):
+        yield first, min(first + step, stop)
+
+
+def read_chunk(path: Path) -> Chunk:
+    """Read and check the header of a file.
+
+    Raises:
+        SnapshotError: it is damaged, or of another version.
+        OSError: it cannot be read.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        size = os.fstat(descriptor).st_size
+        end = _at(file, max(0, size - _END.size), _END.size)
+        if len(end) < _END.size or _at(file, 0, len(_MAGIC)) != _MAGIC:
+            raise damaged("it has no beginning")
+        length, digest, magic = _END.unpack(end)
+        start = size - _END.size - length
+        if magic != _MAGIC or length > _MAX_HEADER or start < len(_MAGIC):
+            raise damaged("it has no end")
+        text = _at(file, start, length)
+        if blake2b(text, digest_size=32).digest() != digest:
+            raise damaged("its header was changed")
+        if path.name != f"{digest.hex()[:_NAME_DIGITS]}{SUFFIX}":
+            raise damaged("it has another file's name")
+        try:
+            return _HeaderReader(json.loads(text), path, digest.hex()[:_NAME_DIGITS], start, size).chunk(file)
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
+            raise damaged("its header makes no sense") from error
+
+
+def _at(file: Any, offset: int, count: int) -> bytes:
+    file.seek(offset)
+    found = b""
+    while len(found) < count:
+        more = file.read(count - len(found))
+        if not more:
+            break
+        found += more
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _HeaderReader:
+    """Makes a `Chunk` of a header's values, whose hash is right; whatever is not as expected is a ValueError."""
+
+    values: dict[str, Any]
+    path: Path
+    id: str
+    end: int
+    size: int
+
+    def chunk(self, file: Any) -> Chunk:
+        values = self.values
+        if values["version"] != VERSION:
+            raise SnapshotError(SnapshotProblem.VERSION, "it was written by another version of this program")
+        count, offset, checksum = map(_number, values["tokens"])
+        _require(0 < count <= _MAX_TOKENS and offset + 4 * count == self.end)
+        text = _at(file, offset, 4 * count)
+        if len(text) != 4 * count or zlib.crc32(text) != checksum:
+            raise damaged("its tokens were changed")
+        start, parent = _number(values["start"]), values["parent"]
+        _require((parent is None) == (start == 0) and (parent is None or isinstance(parent, str)))
+        sections = {name: self._section(entry, start + count) for name, entry in values["sections"].items()}
+        drafter = None if values["drafter"] is None else DrafterPart(*values["drafter"])
+        _require(drafter is None or all(f"{DRAFTER}{piece}" in sections for piece in range(drafter.pieces)))
+        rows = sections[ROWS]
+        _require((rows.start, rows.stop) == (start, start + count) and values["caches"] in (1, 2))
+        _require((WINDOW in sections) == (values["caches"] == 2))
+        return Chunk(
+            self.path, self.id, parent, _number(values["serial"]), Identity.parse(values["identity"]), start,
+            np.frombuffer(text, "<i4").astype(np.int32), values["caches"], sections, drafter, self.size,
+        )  # fmt: skip
+
+    def _section(self, entry: Mapping[str, Any], stop: int) -> Section:
+        keys, values = (
+            tuple((_number(kind), _number(width)) for kind, width in entry[side]) for side in ("keys", "values")
+        )
+        layout = RowLayout(keys, values, _number(entry["transposed"]))
+        parts = tuple(Part(*map(_number, part)) for part in entry["parts"])
+        position = parts[0].start
+        for part in parts:
+            _require(part.start == position < part.stop and part.nbytes == (part.stop - part.start) * layout.nbytes)
+            _require(len(_MAGIC) <= part.offset <= self.end - part.nbytes)
+            position = part.stop
+        wanted = _number(entry["wanted"])
+        _require(position == stop and wanted <= stop and layout.nbytes > 0)
+        return Section(layout, wanted, parts)
+
+
+def _pairs(values: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((_number(kind), _number(width)) for kind, width in values)
+
+
+def _number(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 1 << 48:
+        raise ValueError("no number")
+    return value
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ValueError("contradicts itself")
+
+
+class ChunkReader:
+    """Reads rows of chunks; each part is checked before it is given out. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, int] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files = {}
+
+    def rows(self, chunk: Chunk, layout: RowLayout, part: Part) -> Rows:
+        """The rows of a part; SnapshotError if they are not what was written, OSError if they cannot be read."""
+        data = np.empty(part.nbytes, np.uint8)
+        self._fill(self._opened(chunk.path), data.data, part.offset)
+        if zlib.crc32(data.data) != part.checksum:
+            raise damaged("its rows were changed")
+        count, at, tensors = part.stop - part.start, 0, []
+        for width in layout.widths:
+            tensors.append(data[at : at + count * width].reshape(count, width))
+            at += count * width
+        return Rows(part.start, layout, tuple(tensors))
+
+    def _opened(self, path: Path) -> int:
+        with self._lock:
+            if path not in self._files:
+                self._files[path] = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            return self._files[path]
+
+    def _fill(self, descriptor: int, into: memoryview, offset: int) -> None:
+        while into:
+            found = os.preadv(descriptor, [into], offset)
+            if not found:
+                raise damaged("it became shorter")
+            into, offset = into[found:], offset + found

@@ -1,0 +1,90 @@
+"""What keys and values depend on besides the tokens: a snapshot with another identity is not used."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Self
+
+from laguna_engine.config import EngineInfo, Speculation
+from laguna_engine.errors import SnapshotError, SnapshotProblem
+from laguna_engine.native.library import ggml_version
+from laguna_engine.native.selftest import BINDING_VERSION
+
+_HEAD_BYTES = 16 << 20
+"""Bytes of the model file that are always hashed: all of its metadata, with vocabulary and chat template."""
+
+_SAMPLES, _SAMPLE_BYTES = 64, 64 << 10
+"""Samples of the weights that are hashed: hashing 20 GB would take longer than what a snapshot saves."""
+
+_ROTATION = "LLAMA_ATTN_ROT_DISABLE"
+"""The environment variable with which llama.cpp does not rotate what it quantizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The engine that wrote a snapshot.
+
+    Attributes:
+        model: hash of the model file's size, metadata (vocabulary and template included) and samples of its weights.
+        build: releases of llama.cpp's binding and of ggml.
+        kv: type of the KV cache, and whether llama.cpp rotates it.
+        exact: whether strict speculation computed it, with the kernels that it needs.
+        context: tokens of context; does not change keys and values.
+    """
+
+    model: str
+    build: str
+    kv: str
+    exact: bool
+    context: int
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Self:
+        """From a file's header; ValueError for anything else."""
+        kinds = {field.name: field.type for field in fields(cls)}
+        if values.keys() != kinds.keys() or any(type(values[name]) is not kind for name, kind in kinds.items()):
+            raise ValueError("no identity")
+        return cls(**values)
+
+    def values(self) -> dict[str, object]:
+        """For a file's header."""
+        return asdict(self)
+
+    def require(self, found: "Identity") -> None:
+        """SnapshotError unless a snapshot that is `found` can be used here."""
+        if found.model != self.model:
+            raise SnapshotError(SnapshotProblem.MODEL, "it is of another model file")
+        if found.build != self.build:
+            raise SnapshotError(SnapshotProblem.BUILD, f"it was written with {found.build}, this is {self.build}")
+        if found.kv != self.kv:
+            raise SnapshotError(SnapshotProblem.CACHE, f"its KV cache is {found.kv}, this one is {self.kv}")
+        if found.exact != self.exact:
+            mode = "with" if found.exact else "without"
+            raise SnapshotError(SnapshotProblem.MODE, f"it was computed {mode} strict speculation")
+
+
+def identity_of(path: Path, info: EngineInfo) -> Identity:
+    """The identity of an open engine; OSError if the model file cannot be read any more."""
+    status = path.stat()
+    rotation = "" if not os.environ.get(_ROTATION) else " without rotation"
+    return Identity(
+        model=_fingerprint(path, status.st_size, status.st_mtime_ns),
+        build=f"llama-cpp-python {BINDING_VERSION} (ggml {ggml_version()})",
+        kv=info.kv_type.value + rotation,
+        exact=info.speculation is Speculation.STRICT,
+        context=info.n_ctx,
+    )
+
+
+@cache
+def _fingerprint(path: Path, size: int, _mtime: int) -> str:
+    digest = blake2b(size.to_bytes(8, "little"), digest_size=16)
+    with path.open("rb", buffering=0) as file:
+        digest.update(file.read(_HEAD_BYTES))
+        for sample in range(_SAMPLES):
+            file.seek(max(0, size - _SAMPLE_BYTES) * (sample + 1) // _SAMPLES)
+            digest.update(file.read(_SAMPLE_BYTES))
+    return digest.hexdigest()

@@ -1,0 +1,306 @@
+"""Writes what was appended to the engine's one sequence since its last snapshot.
+
+The engine thread copies while it is idle, a part at a time, and a request that comes in between goes first; the calling
+thread writes. llama.cpp keeps a row unchanged as long as its position is cached, so the parts need not be copied at one
+moment: `Mark` notices when a position was cut off meanwhile. The sliding window moves, so it is copied first.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from laguna_engine.checkpoints import Checkpoint, DrafterSnapshot
+from laguna_engine.errors import SnapshotError, SnapshotProblem
+from laguna_engine.ggml.tensor import Type
+from laguna_engine.llama.sequence_state import RowLayout, Rows, UnknownState, in_order
+from laguna_engine.sequence import TokenSequence
+from laguna_engine.snapshot import write_budget
+from laguna_engine.snapshot.catalog import Catalog
+from laguna_engine.snapshot.chunk_file import DRAFTER, ROWS, WINDOW, Chunk, ChunkWriter, DrafterPart, part_ranges
+from laguna_engine.snapshot.identity import Identity
+from laguna_engine.speculate.speculator import NullSpeculator
+
+T = TypeVar("T")
+
+
+class Call(Protocol):
+    """Runs a function on the engine thread and returns what it returns."""
+
+    def __call__(self, function: Callable[[], T], /) -> T: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a snapshot took.
+
+    Attributes:
+        tokens: length of the newest snapshot of the conversation.
+        nbytes: bytes written; 0 if nothing was.
+        seconds: from beginning to end.
+        blocked_s: longest time that a request would have had to wait.
+        waits: whether nothing was written because the conversation has to grow first (`write_budget`).
+    """
+
+    tokens: int
+    nbytes: int = 0
+    seconds: float = 0.0
+    blocked_s: float = 0.0
+    waits: bool = False
+
+
+class Mark:
+    """Which positions are as they were at the last snapshot or restore. A `SequenceObserver`.
+
+    Attributes:
+        tip: the chunk that they are in; None before the first.
+        unchanged: positions before this one are; while a snapshot is written, also those that are being copied.
+    """
+
+    def __init__(self) -> None:
+        self.tip: Chunk | None = None
+        self.unchanged = 0
+
+    def at(self, tip: Chunk | None, length: int) -> None:
+        """The first `length` positions are those in `tip`."""
+        self.tip, self.unchanged = tip, length
+
+    def committed(self, tokens: Sequence[int]) -> None:
+        """See `SequenceObserver`."""
+
+    def truncated(self, length: int) -> None:
+        """See `SequenceObserver`."""
+        if length < self.unchanged:
+            self.unchanged = length
+
+    def writing(self, rows: int) -> None:
+        """See `SequenceObserver`."""
+
+    def written(self, start: int, count: int, rows: int) -> None:
+        """See `SequenceObserver`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Captured:
+    """The moving part of a state, copied at one moment.
+
+    Attributes:
+        tokens: those whose positions are cached.
+        start: the first position that no chunk has.
+        row: layout of the full-attention layers' rows.
+        caches: caches of llama.cpp's.
+        window: rows of the sliding-window layers; None where there are none.
+        drafter: whose `pieces` these are, None without them.
+        checkpoint: the window's own; its memory is that of `window`.
+    """
+
+    tokens: list[int]
+    start: int
+    row: RowLayout
+    caches: int
+    window: Rows | None
+    drafter: DrafterPart | None
+    pieces: tuple[Rows, ...]
+    checkpoint: Checkpoint | None
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """The positions that are new, in runs that are copied at once.
+
+        llama.cpp adds what the sliding window has of them, which is several times as much: shorter runs at the end.
+        """
+        length, width = len(self.tokens), self.row.nbytes
+        if self.window is None:
+            yield from part_ranges(self.start, length, width)
+            return
+        # Beside the window itself the cells of a micro-batch, or of everything, are still there.
+        tail = max(self.start, length - 2 * self.window.count) if self.window.count < length else self.start
+        yield from part_ranges(self.start, tail, width)
+        yield from part_ranges(tail, length, width + self.window.layout.nbytes)
+
+    @property
+    def rest(self) -> dict[str, Rows]:
+        """Rows of everything but the full-attention layers, by section."""
+        found = {f"{DRAFTER}{number}": rows for number, rows in enumerate(self.pieces)}
+        return found if self.window is None else {WINDOW: self.window, **found}
+
+
+class Saver:
+    """Saves one sequence. Its methods are called by one thread at a time, but not by the engine's.
+
+    Attributes:
+        mark: what was saved of the sequence; it observes it.
+    """
+
+    def __init__(self, sequence: TokenSequence, speculator: NullSpeculator, call: Call) -> None:
+        """`call` runs a function on the engine thread, after the requests that came before it."""
+        self.mark = Mark()
+        self._sequence, self._speculator, self._call = sequence, speculator, call
+        self._rest_bytes: int | None = None
+        self._row_bytes = 0
+        self._blocked = 0.0
+
+    def save(self, folder: Path, catalog: Catalog, identity: Identity, *, last: bool) -> Saved:
+        """Write the rows that `folder` does not have yet, if there are any and the budget allows it.
+
+        Raises:
+            SnapshotError: the disk is full, the model's cache cannot be saved, or the conversation changed meanwhile;
+                nothing was written.
+        """
+        began, self._blocked = time.perf_counter(), 0.0
+        length, start = self._on_engine(lambda: self._extent(catalog))
+        if start >= length:
+            return Saved(length)
+        if self._rest_bytes is not None and not self._affordable(catalog, length, start, last=last):
+            return Saved(start, waits=True)
+        captured = self._on_engine(lambda: self._capture(catalog))
+        if captured is None:
+            return Saved(length)
+        self._row_bytes = captured.row.nbytes
+        self._rest_bytes = sum(rows.nbytes for rows in captured.rest.values())
+        chunk = None
+        try:
+            if self._affordable(catalog, len(captured.tokens), captured.start, last=last):
+                chunk = self._write(folder, catalog, identity, captured)
+        finally:
+            if chunk is None:
+                self.mark.truncated(captured.start)
+        if chunk is None:
+            return Saved(captured.start, waits=True)
+        return Saved(chunk.stop, chunk.size, time.perf_counter() - began, self._blocked)
+
+    def _affordable(self, catalog: Catalog, length: int, start: int, *, last: bool) -> bool:
+        rest = self._rest_bytes or 0
+        cost = write_budget.chunk_bytes(length - start, self._row_bytes, rest)
+        return write_budget.may_write(catalog.chunks.values(), start, length, cost, self._row_bytes, rest, last=last)
+
+    def _write(self, folder: Path, catalog: Catalog, identity: Identity, captured: _Captured) -> Chunk:
+        tokens, start = captured.tokens, captured.start
+        parent = self._parent(catalog, start)
+        lineage = [] if parent is None else catalog.lineage(parent)
+        try:
+            writer = ChunkWriter(folder)
+            try:
+                for first, stop in captured.ranges():
+                    writer.add(ROWS, self._on_engine(partial(self._copy, first, stop)))
+                for name, rows in captured.rest.items():
+                    # A drafter that is another one now has nothing in the chunks before.
+                    same = name == WINDOW or (parent is not None and parent.drafter == captured.drafter)
+                    known = same and rows.start < start and catalog.cut(lineage, name, rows.start, start) is not None
+                    writer.add(name, rows.part(start, rows.stop) if known else rows)
+                chunk = writer.commit(
+                    parent=None if parent is None else parent.id,
+                    serial=catalog.serial,
+                    identity=identity,
+                    start=start,
+                    tokens=tokens[start:],
+                    caches=captured.caches,
+                    wanted={ROWS: start} | {name: rows.start for name, rows in captured.rest.items()},
+                    drafter=captured.drafter,
+                )
+            except BaseException:
+                writer.abandon()
+                raise
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise SnapshotError(SnapshotProblem.DISK, f"{folder} cannot be written ({why})") from error
+        self.mark.tip = chunk
+        if captured.checkpoint is not None:
+            self._on_engine(partial(self._keep, captured.checkpoint))
+        return chunk
+
+    def _extent(self, catalog: Catalog) -> tuple[int, int]:
+        """Positions that are cached, and how many of them chunks have."""
+        if self.mark not in self._sequence.observers:
+            self._sequence.observers.append(self.mark)
+        tip, length = self.mark.tip, self._sequence.position
+        if tip is None or catalog.chunks.get(tip.id) is None:
+            return length, 0
+        return length, min(self.mark.unchanged, tip.stop, length)
+
+    def _capture(self, catalog: Catalog) -> _Captured | None:
+        """Copy what moves; None if there is nothing new."""
+        sequence, context = self._sequence, self._sequence.context
+        length, start = self._extent(catalog)
+        if start >= length:
+            return None
+        context.synchronize()
+        newest, caches = context.read_rows(length - 1, length)
+        drafter = self._speculator.remember()
+        checkpoint, window = self._window(drafter) if caches > 1 else (None, None)
+        pieces = None if drafter is None else _drafter_rows(drafter)
+        part = None
+        if drafter is not None and drafter.drafter is not None and pieces is not None:
+            part = DrafterPart(drafter.drafter.value, drafter.adapter, len(pieces))
+        tokens = list(sequence.tokens[:length])
+        self.mark.unchanged = length
+        return _Captured(
+            tokens, start, newest.layout, caches, window, part, pieces if pieces and part else (), checkpoint
+        )
+
+    def _window(self, drafter: DrafterSnapshot | None) -> tuple[Checkpoint | None, Rows]:
+        """Copy the sliding window, and have llama.cpp hold it as a restored one would be held.
+
+        The order of its cells decides the order of sums, and so the last bit of what is computed behind them.
+        """
+        context, sequence = self._sequence.context, self._sequence
+        saved = context.save_window()
+        if saved is None:
+            raise UnknownState("llama.cpp gave no sliding window; this model's cache cannot be saved")
+        state, rows = in_order(saved)
+        if context.swa_full:
+            return None, rows
+        if not context.load_window(state):
+            sequence.clear()
+            raise SnapshotError(SnapshotProblem.REFUSED, "llama.cpp did not take its own sliding window back")
+        sequence.settle()
+        return Checkpoint(sequence.position, state, drafter), rows
+
+    def _keep(self, checkpoint: Checkpoint) -> None:
+        """Keep the window in memory too, now that nobody reads it any more: its memory may be used again."""
+        checkpoints = self._sequence.checkpoints
+        if checkpoint.length <= self.mark.unchanged and checkpoints.fits(checkpoint.nbytes):
+            checkpoints.make_room(checkpoint.length, checkpoint.nbytes)
+            checkpoints.add(checkpoint)
+
+    def _copy(self, start: int, stop: int) -> Rows:
+        if self.mark.unchanged < stop:
+            raise SnapshotError(SnapshotProblem.CHANGED, "the conversation changed while it was being saved")
+        return self._sequence.context.read_rows(start, stop)[0]
+
+    def _parent(self, catalog: Catalog, start: int) -> Chunk | None:
+        """The chunk with the row before `start`."""
+        if start == 0 or self.mark.tip is None:
+            return None
+        return next((chunk for chunk in catalog.lineage(self.mark.tip) if chunk.start < start), None)
+
+    def _on_engine(self, function: Callable[[], T]) -> T:
+        """Run a function on the engine thread; its time counts as blocked."""
+
+        def timed() -> T:
+            began = time.perf_counter()
+            try:
+                return function()
+            finally:
+                self._blocked = max(self._blocked, time.perf_counter() - began)
+
+        try:
+            return self._call(timed)
+        except UnknownState as error:
+            raise SnapshotError(SnapshotProblem.UNKNOWN_STATE, str(error)) from error
+
+
+def _drafter_rows(snapshot: DrafterSnapshot) -> tuple[Rows, ...] | None:
+    """A drafter's pieces as rows; None if one of them is none."""
+    kinds = {np.dtype(np.float16): Type.F16, np.dtype(np.float32): Type.F32}
+    found: list[Rows] = []
+    for piece in snapshot.pieces:
+        if not len(piece) or piece.ndim != 2 or piece.dtype not in kinds:
+            return None
+        data = np.ascontiguousarray(piece).view(np.uint8)
+        layout = RowLayout(((int(kinds[piece.dtype]), data.shape[1]),), ())
+        found.append(Rows(snapshot.length - len(piece), layout, (data,)))
+    return tuple(found)

@@ -1,0 +1,156 @@
+"""Saving and restoring an engine's cache: the folder's catalog, one operation at a time, what is reported of it."""
+
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from laguna_engine.config import EngineInfo
+from laguna_engine.errors import SnapshotError, SnapshotProblem
+from laguna_engine.sequence import TokenSequence
+from laguna_engine.snapshot import restorer
+from laguna_engine.snapshot.catalog import Catalog, Refusal, RestorePlan
+from laguna_engine.snapshot.chunk_file import PARTIAL
+from laguna_engine.snapshot.identity import Identity, identity_of
+from laguna_engine.snapshot.saver import Call, Saved, Saver
+from laguna_engine.speculate.speculator import NullSpeculator
+
+_FIRST_GUESS = 1e9
+"""Bytes a second that are restored, before any was measured."""
+
+_OVERHEAD_S = 0.01
+"""Of any restore: reading headers, clearing the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restorable:
+    """What could be restored.
+
+    Attributes:
+        tokens: leading tokens of the prompt that would be cached.
+        seconds: estimated.
+        nbytes: bytes to read.
+    """
+
+    tokens: int
+    seconds: float
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored.
+
+    Attributes:
+        tokens: tokens that are cached now; 0 if nothing was restored and what was cached before stays.
+        seconds: how long it took.
+        nbytes: bytes read.
+        refused: files that were not used, with the reasons. Those of another model, mode or version are named only
+            where nothing of the prompt is cached: a folder may have snapshots of several, each of use with its own.
+    """
+
+    tokens: int
+    seconds: float
+    nbytes: int
+    refused: tuple[Refusal, ...] = ()
+
+
+class EngineSnapshots:
+    """The snapshots of one engine. Thread-safe, but not for the engine's thread; one operation at a time."""
+
+    def __init__(self, sequence: TokenSequence, speculator: NullSpeculator, info: EngineInfo, call: Call) -> None:
+        """`call` runs a function on the engine thread, after the requests that came before it."""
+        self._sequence, self._speculator, self._info, self._call = sequence, speculator, info, call
+        self._saver = Saver(sequence, speculator, call)
+        self._catalogs: dict[Path, Catalog] = {}
+        self._cleaned: set[Path] = set()
+        self._rate = _FIRST_GUESS
+        self._operation, self._reading = threading.Lock(), threading.Lock()
+
+    def save(self, folder: Path, *, last: bool) -> Saved:
+        """See `Engine.snapshot`."""
+        with self._operation:
+            if folder not in self._cleaned:
+                self._cleaned.add(folder)
+                _remove_partial(folder)
+            return self._saver.save(folder, self._catalog(folder), self._identity(), last=last)
+
+    def restorable(self, folder: Path, tokens: Sequence[int]) -> Restorable | None:
+        """See `Engine.restorable`."""
+        plan = self._catalog(folder).best(tokens, self._sequence.capacity)
+        if plan is None or not self._pays(plan, tokens):
+            return None
+        return Restorable(len(plan.tokens), _OVERHEAD_S + plan.nbytes / self._rate, plan.nbytes)
+
+    def restore(self, folder: Path, tokens: Sequence[int]) -> Restored:
+        """See `Engine.restore`."""
+        with self._operation:
+            began = time.perf_counter()
+            catalog = self._catalog(folder)
+            refused = [refusal for refusal in catalog.refused if refusal.error.problem in _SAID]
+            plan = self._restored(catalog, tokens, refused)
+            for refusal in refused:
+                if refusal.error.problem is SnapshotProblem.DAMAGED:
+                    with suppress(OSError):
+                        refusal.path.unlink()
+            seconds = time.perf_counter() - began
+            if plan is None:
+                others = () if self._sequence.plan(list(tokens)).keep else catalog.refused
+                return Restored(0, seconds, 0, tuple(dict.fromkeys((*refused, *others))))
+            self._rate = plan.nbytes / max(seconds - _OVERHEAD_S, 1e-4)
+            return Restored(len(plan.tokens), seconds, plan.nbytes, tuple(refused))
+
+    def _restored(self, catalog: Catalog, tokens: Sequence[int], refused: list[Refusal]) -> RestorePlan | None:
+        """Restore the best that can be; None if nothing was. Adds to `refused`."""
+        while True:
+            plan = catalog.best(tokens, self._sequence.capacity)
+            if plan is None or not self._pays(plan, tokens):
+                return None
+            try:
+                self._call(partial(self._load, plan))
+            except restorer.BadChunk as error:
+                bad, why = error.chunk, error.error
+            except SnapshotError as error:
+                bad, why = plan.tip, error
+            else:
+                return plan
+            # Others may do without it.
+            catalog = catalog.without(bad)
+            refused.append(Refusal(bad.path, why))
+
+    def _load(self, plan: RestorePlan) -> None:
+        restorer.load(self._sequence, self._speculator, plan)
+        mark = self._saver.mark
+        if mark not in self._sequence.observers:
+            self._sequence.observers.append(mark)
+        mark.at(plan.tip, len(plan.tokens))
+
+    def _pays(self, plan: RestorePlan, tokens: Sequence[int]) -> bool:
+        """Whether more of the prompt would be cached than is now."""
+        return len(plan.tokens) > self._sequence.plan(list(tokens)).keep + 1
+
+    def _catalog(self, folder: Path) -> Catalog:
+        identity = self._identity()
+        with self._reading:
+            catalog = self._catalogs[folder] = Catalog.scan(folder, identity, self._catalogs.get(folder))
+            return catalog
+
+    def _identity(self) -> Identity:
+        try:
+            return identity_of(self._sequence.model.header.path, self._info)
+        except OSError as error:
+            raise SnapshotError(SnapshotProblem.MODEL, "the model's file is gone, so nothing can be checked") from error
+
+
+_SAID = frozenset({SnapshotProblem.DAMAGED, SnapshotProblem.DISK})
+"""Problems that are always reported."""
+
+
+def _remove_partial(folder: Path) -> None:
+    """Remove what a process left half written that ended meanwhile; a session is open in one process only."""
+    for path in folder.glob(f"*{PARTIAL}"):
+        with suppress(OSError):
+            path.unlink()

@@ -1,0 +1,62 @@
+"""The end of a turn that the app was killed in: what the model had said becomes the answer of a stopped turn."""
+
+from collections.abc import Sequence
+
+from laguna_engine.chat.messages import Malformed, ParserEvent, ToolCall
+from laguna_engine.config import GREEDY
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.messages import (
+    ChatMessage,
+    GeneratedMessage,
+    GenerationRecord,
+    assistant_message,
+    calls_of,
+    is_answer,
+)
+from laguna_tui.agent.turn import NOT_RUN, NOT_RUN_LABEL
+
+ENDED_WITHIN = "error: laguna-tui ended while the tool ran; look at what it did before you go on"
+
+
+def end_interrupted(conversation: Conversation, tokens: Sequence[int], running: int) -> None:
+    """Make a conversation whole whose last turn did not end.
+
+    Args:
+        conversation: as it was written down last.
+        tokens: what the model had generated of what is not in the conversation yet.
+        running: how many of the calls that are not answered had begun.
+    """
+    if tokens:
+        _record(conversation, tokens)
+    unanswered = _unanswered(conversation.state.said)
+    for number in range(unanswered):
+        conversation.add_result(ENDED_WITHIN if number < running else NOT_RUN, NOT_RUN_LABEL)
+    conversation.forget_old_turns()
+
+
+def _record(conversation: Conversation, tokens: Sequence[int]) -> None:
+    """Add what was generated, as a generation that is stopped there adds it."""
+    prompt = conversation.tokens
+    parser = conversation.open_turn()()
+    heard: list[ParserEvent] = []
+    for token in tokens:
+        heard += parser.feed(token, conversation.piece(token))
+    heard += parser.finish()
+    answer, calls = assistant_message(heard), tuple(calls_of(heard))
+    conversation.record(GenerationRecord(prompt, tuple(tokens), GREEDY, answer, calls))
+    # It cannot be made again: nobody knows what it was drawn with.
+    conversation.last = None
+
+
+def _unanswered(said: Sequence[ChatMessage | GeneratedMessage]) -> int:
+    """How many calls at the end have no answer."""
+    for back, each in enumerate(reversed(said)):
+        if is_answer(each):
+            return len(_calls(each)) - back
+    return 0
+
+
+def _calls(each: ChatMessage | GeneratedMessage) -> Sequence[ToolCall | Malformed]:
+    if isinstance(each, GeneratedMessage):
+        return each.calls
+    return each.answer.calls if each.answer is not None else ()

@@ -1,0 +1,371 @@
+"""Shell commands as rules see them: text, of which nothing is run. A rule is no boundary; the sandbox is.
+
+A rule that allows matches a SIMPLE command only, one whose words are known without running anything: no operator,
+expansion, redirection, assignment or line break. A rule that denies or asks is matched the other way round: against
+every reading of the text in which its words come one after the other, with whatever between them.
+"""
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+# Longer commands are scripts.
+_LIMIT_CHARS = 4096
+# A longer text is not looked through: every rule that restricts holds for it.
+_READ_CHARS = 64 * 1024
+# Operators, expansions and escapes, in quotes too: their meaning depends on the kind of quote.
+_OPERATORS = frozenset(";|&$`<>()\\")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+# What a shell expands outside of quotes (a file may be named like an option), and where a comment begins.
+_EXPANDED = re.compile(r"[*?\[\]{}]|(?:^|[\s=:])~|(?:^|\s)#")
+_SEPARATORS = re.compile(r"[\s;|&<>(){}`$,=:!\[\]]+")
+_LINE_JOIN = re.compile(r"\\\r?\n")
+_ESCAPE = re.compile(r"\\x([0-9a-f]{1,2})|\\u([0-9a-f]{1,4})|\\([0-7]{1,3})")
+_VARIABLE = re.compile(r"\$(?:\{[^{}]*\}|[a-z_][a-z0-9_]*|[0-9@*#?$!_-])")
+_QUOTES = re.compile(r"[\\'\"]")
+# A group of braces that stands for several words, what it is if all of them have one letter, and one in another one.
+_BRACES = re.compile(r"(?<!\$)\{([^{}]*(?:,|\.\.)[^{}]*)\}")
+_RANGE = re.compile(r"([a-z])\.\.([a-z])")
+_NESTED_BRACES = re.compile(r"\{[^{}]*\{[^{}]*(?:,|\.\.)")
+_BETWEEN_WORDS = re.compile(r"([\s;|&<>()]+)")
+# Longer words with braces, and more alternatives, are not looked through.
+_BRACES_CHARS, _ALTERNATIVES = 400, 256
+_GLOB_LETTERS = frozenset("*?[")
+
+# They run another program that is named in their arguments.
+_WRAPPERS = frozenset(
+    """
+    builtin busybox chroot chrt command coproc doas env eval exec flock ionice ltrace nice nohup nsenter
+    parallel runuser script setarch setpriv setsid source stdbuf strace su sudo systemd-run taskset time timeout
+    toybox trap unshare watch xargs .
+    """.split()
+)
+_SHELLS = frozenset("ash bash csh dash elvish fish ksh mksh nu pwsh rbash sh tcsh xonsh yash zsh".split())
+_INTERPRETERS = frozenset(
+    """
+    awk bun deno elixir erl gawk ghci groovy guile ipython irb java jshell julia lua luajit mawk node nodejs octave
+    osascript perl php pypy python r racket raku rscript ruby sbcl scala swipl tclsh wish
+    """.split()
+)
+_INLINE_CODE = re.compile(r"-[a-z]*[cepr]|--(?:eval|command|execute|print|run)(?:=.*)?")
+_NO_CODE = frozenset({"--version", "--help"})
+# What they decode or read may be another command.
+_DECODERS = frozenset("base32 base64 basenc openssl uudecode xxd".split())
+_RUN_SCRIPT = frozenset({"npm", "pnpm", "yarn", "bun"})
+# A lasting permission for them is one for much more than the command that was seen.
+_NEVER_SUGGESTED = (
+    _WRAPPERS
+    | _SHELLS
+    | _INTERPRETERS
+    | _DECODERS
+    | _RUN_SCRIPT
+    | frozenset("cargo dotnet go mix nx pdm pipenv poetry swift turbo uv uvx zig".split())
+    | frozenset(
+        """
+        7z ansible apk apt apt-get at aws az batch brew bundle bunx bzip2 cc chattr chgrp chmod chown clang conda cp
+        cpio crontab curl dd dnf docker docker-compose dpkg ed emacs ex expect fd fdisk find ftp fuser g++ gcc
+        gcloud gdb gem gh git glab gpg gzip helm install kill killall kubectl launchctl less lldb ln mail man mkfifo
+        mkfs mknod more mount mv mysql nano nc ncat netcat npx nvim pacman passwd patch pip pipx pkill pnpx podman
+        psql pulumi rclone reboot rm rmdir rpm rsync scp screen sed service setfacl sftp shred shutdown socat split
+        sqlite3 ssh sysctl systemctl tar tee telnet terraform tmux truncate umount unlink unzip useradd vagrant vi
+        view vim visudo wget xdg-open yum zip zypper
+        """.split()
+    )
+)
+# Programs whose every argument is about checking or showing, and subcommands that are so: any arguments are suggested.
+_ANY_ARGUMENTS = frozenset(
+    """
+    biome black cat cloc cmp ctest diff du eslint file flake8 flow golangci-lint gofmt grep head isort jest ls mocha
+    mypy nproc phpstan phpunit prettier pwd pylint pyright pytest rg rspec rubocop shellcheck stat staticcheck tail
+    tree tsc uname vitest wc which
+    """.split()
+)
+_SUBCOMMANDS: dict[str, frozenset[str]] = {
+    program: frozenset(names.split())
+    for program, names in {
+        "git": "status diff log show blame ls-files ls-tree rev-parse rev-list shortlog describe grep",
+        "cargo": "test check build clippy fmt bench doc tree metadata",
+        "go": "test vet build fmt list doc",
+        "ruff": "check format",
+        "npm": "test",
+        "pnpm": "test",
+        "yarn": "test",
+        "dotnet": "test build format",
+        "swift": "test build",
+        "zig": "test build fmt",
+        "mix": "test format",
+        "nx": "test lint",
+        "turbo": "test lint",
+    }.items()
+}
+_MODULES = frozenset("black compileall flake8 isort mypy pylint pyright pytest ruff unittest".split())
+# "uv run pytest" is pytest in the project's environment.
+_RUNNERS = frozenset({("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("pipenv", "run"), ("bundle", "exec")})
+_NO_PROGRAM = frozenset("! [[ case do done elif else esac fi for function if in select then until while".split())
+# Between two operators, and around what runs by itself.
+_SEGMENTS = re.compile(r"[;|&\n(){}]+")
+# A program's name has them where a shell finds out what it is.
+_UNKNOWN_LETTERS = frozenset("$*?[~")
+# They run another program if an argument says so.
+_STARTERS = frozenset({"find", "fd", "git"})
+_VERSION = re.compile(r"[0-9.]+$")
+ELLIPSIS = "…"
+ELLIPSES = (ELLIPSIS, "...")
+
+
+class Match(IntEnum):
+    """Whether a command is one that a rule restricts. MAYBE: part of it is known only once it runs."""
+
+    NO = 0
+    MAYBE = 1
+    YES = 2
+
+
+def simple_words(command: str) -> tuple[str, ...]:
+    """Return the words of a simple command, as a shell would pass them on; empty for any other text."""
+    if len(command) > _LIMIT_CHARS or any(map(_is_hidden, command)) or not _OPERATORS.isdisjoint(command):
+        return ()
+    if _EXPANDED.search(_QUOTED.sub("q", command)):
+        return ()
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError:
+        return ()
+    if not words or not words[0] or "=" in words[0] or words[0] in _NO_PROGRAM:
+        return ()
+    return words
+
+
+def _is_hidden(character: str) -> bool:
+    """Control and format characters, lone surrogates, and blanks other than the one that separates words."""
+    return character != " " and unicodedata.category(character)[0] in "CZ"
+
+
+def restricted(command: str, words: Sequence[str]) -> Match:
+    """Whether a command could be one that a rule denies or asks about; rather YES than NO.
+
+    Args:
+        command: any text.
+        words: the rule's words, the program first; none for every command.
+    """
+    if len(command) > _READ_CHARS:
+        return Match.YES
+    # Split as the command is: a word of the rule may have separators in it.
+    wanted = [part for word in words for part in _SEPARATORS.split(_plain(word)) if part]
+    read = _read(command)
+    if not wanted or any(reading.contains(wanted) for reading in read.readings):
+        return Match.YES
+    return Match.MAYBE if read.is_open or read.may_become(wanted) else Match.NO
+
+
+def words_in(command: str) -> Iterator[str]:
+    """Yield every word that a command may have, by any reading of it, folded."""
+    for reading in _read(command[:_READ_CHARS]).readings:
+        yield from reading.words
+
+
+def _plain(text: str) -> str:
+    """A text without invisible characters, case and compatibility forms; programs are files, and some ignore these."""
+    joined = _LINE_JOIN.sub("", text)
+    normal = joined if joined.isascii() else unicodedata.normalize("NFKC", joined)
+    return "".join(letter for letter in normal.casefold() if letter.isascii() or unicodedata.category(letter) != "Cf")
+
+
+class _Reading:
+    """The words of a command by one way to take its quotes, escapes and variables."""
+
+    def __init__(self, text: str) -> None:
+        self.words = [word for word in _SEPARATORS.split(text) if word]
+        self._bases = [_base(word) for word in self.words]
+        self._known = frozenset(self._bases)
+        self._letters = _letters(self.words)
+
+    def contains(self, wanted: Sequence[str]) -> bool:
+        """Whether the wanted words come one after the other, options in any order and form."""
+        options = [word for word in wanted if word.startswith("-") and len(word) > 1]
+        names = [_base(word) for word in wanted if word not in options]
+        if not _letters(options) <= self._letters or not self._known.issuperset(names):
+            return False
+        rest = iter(self._bases)
+        return all(name in rest for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A command, read.
+
+    Attributes:
+        readings: its words, by each way to read it.
+        is_open: whether which programs run is known only once it does.
+        computed: the words of its parts between operators in which a shell puts in values.
+        globs: the words of those in which it puts in names of files.
+    """
+
+    readings: tuple[_Reading, ...]
+    is_open: bool
+    computed: frozenset[str]
+    globs: tuple[tuple[str, ...], ...]
+
+    def may_become(self, wanted: Sequence[str]) -> bool:
+        """Whether arguments that are known only once it runs may be the wanted words of a program that is in it."""
+        program, *names = (_base(word) for word in wanted)
+        return program in self.computed or any(
+            program in map(_base, words)
+            and any(fnmatchcase(name, word) for word in words if _is_glob(word) for name in names)
+            for words in self.globs
+        )
+
+
+# Every rule looks at the same command.
+@lru_cache(maxsize=8)
+def _read(command: str) -> _Read:
+    text = _plain(command)
+    expanded = _without_braces(text)
+    forms = {form for each in (text, expanded or text) for form in (each, _ESCAPE.sub(_decoded, each))}
+    forms |= {_VARIABLE.sub(value, form) for form in forms for value in ("", " ")}
+    readings = tuple(map(_Reading, {_QUOTES.sub(gap, form) for form in forms for gap in ("", " ")}))
+    parts = [tuple(_QUOTES.sub("", part).split()) for part in _SEGMENTS.split(text)]
+    computed = frozenset(_base(word) for words in parts if any("$" in word for word in words) for word in words)
+    globs = tuple(words for words in parts if any(map(_is_glob, words)))
+    return _Read(readings, expanded is None or _is_open(text), computed, globs)
+
+
+def _is_glob(word: str) -> bool:
+    return not _GLOB_LETTERS.isdisjoint(word)
+
+
+def _without_braces(text: str) -> str | None:
+    """The text with all the words that a shell makes of one with braces; None where that is too much to find out."""
+    pieces, chars = [], 0
+    for piece in _BETWEEN_WORDS.split(text):
+        words = _alternatives(piece) if "{" in piece else piece
+        if words is None or (chars := chars + len(words)) > 2 * _READ_CHARS:
+            return None
+        pieces.append(words)
+    return "".join(pieces)
+
+
+def _alternatives(word: str) -> str | None:
+    if len(word) > _BRACES_CHARS or _NESTED_BRACES.search(word):
+        return None
+    waiting, made = [word], list[str]()
+    while waiting:
+        one = waiting.pop()
+        group = _BRACES.search(one)
+        if group is None:
+            made.append(one)
+            continue
+        waiting += [one[: group.start()] + inside + one[group.end() :] for inside in _listed(group[1])]
+        if len(waiting) + len(made) > _ALTERNATIVES:
+            return None
+    return " ".join(made)
+
+
+def _listed(inside: str) -> list[str]:
+    """What a group of braces stands for; numbers are not told apart."""
+    letters = _RANGE.fullmatch(inside)
+    if letters is None:
+        return inside.split(",")
+    first, last = sorted(map(ord, letters.groups()))
+    return list(map(chr, range(first, last + 1)))
+
+
+def _decoded(match: re.Match[str]) -> str:
+    code = int(match[1] or match[2], 16) if match[1] or match[2] else int(match[3], 8)
+    return _plain(chr(code))
+
+
+def _letters(words: Iterable[str]) -> frozenset[str]:
+    """The options as letters: those of a cluster, and the first of a long name, which may be abbreviated."""
+    return frozenset(
+        letter
+        for word in words
+        if word.startswith("-")
+        for letter in (word[2:3] if word.startswith("--") else word[1:])
+    )
+
+
+def _base(word: str) -> str:
+    return word.rpartition("/")[2] or word
+
+
+def _is_open(text: str) -> bool:
+    if "`" in text:
+        return True
+    return any(_runs_unknown(segment.split()) for segment in _SEGMENTS.split(text))
+
+
+def _runs_unknown(words: list[str]) -> bool:
+    """Whether a part of a command between two operators runs what its text does not say."""
+    while words and (words[0] in _NO_PROGRAM or "=" in words[0].partition("/")[0]):
+        del words[0]
+    bare = [_base(_QUOTES.sub("", word)) for word in words]
+    if not bare:
+        return False
+    if not _UNKNOWN_LETTERS.isdisjoint(words[0]) or bare[0] in {".", "source"} or any(map(_runs_text, bare)):
+        return True
+    if bare[0] in _WRAPPERS | _STARTERS and any("$" in word for word in words):
+        return True
+    at = next((at for at, word in enumerate(bare) if _is_interpreter(word)), None)
+    return at is not None and _runs_code(bare[at + 1 :], alone=at == 0)
+
+
+def _runs_code(arguments: Sequence[str], *, alone: bool) -> bool:
+    """Whether an interpreter runs what is in its arguments, or what it reads.
+
+    alone: whether it is the program; else another one may start it, or it is any word.
+    """
+    if any(map(_INLINE_CODE.fullmatch, arguments)):
+        return True
+    if not alone or not _NO_CODE.isdisjoint(arguments):
+        return False
+    return all(word.startswith("-") for word in arguments) or any("<" in word for word in arguments)
+
+
+def _runs_text(program: str) -> bool:
+    return program in _SHELLS or program in _DECODERS or program in {"eval", "xargs", "parallel"}
+
+
+def _is_interpreter(program: str) -> bool:
+    return _VERSION.sub("", program) in _INTERPRETERS
+
+
+def suggestion(command: str) -> str:
+    """Return the pattern of the rule that would allow a command and those like it; empty where none should last."""
+    words = simple_words(command)
+    if not words or any(word in ELLIPSES for word in words):
+        return ""
+    size = _lasting(words)
+    if size == 0:
+        return ""
+    return " ".join([shlex.join(words[:size]), ELLIPSIS]) if size > 0 else shlex.join(words)
+
+
+_EXACTLY = -1
+
+
+def _lasting(words: Sequence[str]) -> int:
+    """How many words stay fixed while any may follow; `_EXACTLY` for the command as it is, 0 for no rule."""
+    if tuple(words[:2]) in _RUNNERS:
+        inner = _lasting_directly(words[2:]) if words[2:] else 0
+        return inner + 2 if inner > 0 else 0
+    return _lasting_directly(words)
+
+
+def _lasting_directly(words: Sequence[str]) -> int:
+    program = _base(words[0]).casefold()
+    second, third = (*words[1:3], "", "")[:2]
+    if program in _ANY_ARGUMENTS:
+        return 1
+    if second in _SUBCOMMANDS.get(program, ()):
+        return 2
+    if _is_interpreter(program) and second == "-m":
+        return 3 if _VERSION.sub("", program) in {"python", "pypy"} and third in _MODULES else 0
+    if program in _RUN_SCRIPT and second == "run" and third and not third.startswith("-"):
+        return 3
+    return 0 if {program, _VERSION.sub("", program)} & _NEVER_SUGGESTED else _EXACTLY

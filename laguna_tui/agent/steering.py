@@ -1,0 +1,51 @@
+"""What the user says while the model works, until it goes in at a tool boundary."""
+
+from collections import deque
+from collections.abc import Iterable
+from threading import Lock
+
+
+class Steering:
+    """What the user says while a turn runs, until it is in the conversation. Any thread."""
+
+    def __init__(self, waiting: Iterable[str] = ()) -> None:
+        """waiting: what an earlier turn was steered with and did not go in."""
+        self._lock = Lock()
+        self._waiting = deque(waiting)
+        self._open = False
+
+    def begin(self) -> None:
+        """Accept messages; those that were left before are forgotten."""
+        with self._lock:
+            self._waiting.clear()
+            self._open = True
+
+    def put(self, message: str) -> bool:
+        """Have a message go in at the next opportunity; whether there will be one."""
+        with self._lock:
+            if self._open:
+                self._waiting.append(message)
+            return self._open
+
+    def next(self, *, last: bool) -> str:
+        """The oldest message, which waits on; empty for none. last: then no other one is accepted."""
+        with self._lock:
+            self._open = self._open and not (last and not self._waiting)
+            return self._waiting[0] if self._waiting else ""
+
+    def took(self) -> None:
+        """The oldest message is in the conversation."""
+        with self._lock:
+            self._waiting.popleft()
+
+    def end(self) -> None:
+        """Accept no more."""
+        with self._lock:
+            self._open = False
+
+    def left(self) -> tuple[str, ...]:
+        """What did not go in; each is given once."""
+        with self._lock:
+            left = tuple(self._waiting)
+            self._waiting.clear()
+            return left

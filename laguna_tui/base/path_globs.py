@@ -1,0 +1,60 @@
+"""Globs of paths: `*` and `?` within a part, `**` for any number of parts. Brackets are letters like others.
+
+A glob may be anybody's, so matching takes time linear in the glob's parts and the path's, whatever they are.
+"""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+
+class PathGlob:
+    """A glob of paths that is compared part by part, so that a walk need not look where it cannot match.
+
+    Attributes:
+        start: the state before the first part.
+    """
+
+    def __init__(self, glob: str) -> None:
+        """Take a glob with slashes between its parts."""
+        # `fnmatch` takes brackets for sets.
+        self._parts = glob.replace("[", "[[]").split("/")
+        self.start = self._closure({0})
+
+    def after(self, state: frozenset[int], part: str) -> frozenset[int]:
+        """Return the state after one more part of a path; empty where nothing below it can match."""
+        reached: set[int] = set()
+        for at in state:
+            if at < len(self._parts) and self._parts[at] == "**":
+                reached.add(at)
+            elif at < len(self._parts) and fnmatchcase(part, self._parts[at]):
+                reached.add(at + 1)
+        return self._closure(reached)
+
+    def is_match(self, state: frozenset[int]) -> bool:
+        """Whether the glob matches the parts so far."""
+        return len(self._parts) in state
+
+    def _closure(self, reached: Iterable[int]) -> frozenset[int]:
+        """The places in the glob that are reached too because `**` may stand for nothing."""
+        closed = set(reached)
+        for at, part in enumerate(self._parts):
+            if at in closed and part == "**":
+                closed.add(at + 1)
+        return frozenset(closed)
+
+
+def glob_matches(pattern: str, path: str, or_folder: bool = False) -> bool:
+    """Whether a path matches a glob.
+
+    Args:
+        pattern: the glob.
+        path: the path.
+        or_folder: whether a folder on the way may match instead.
+    """
+    glob = PathGlob(pattern)
+    state = glob.start
+    for part in path.split("/"):
+        state = glob.after(state, part)
+        if or_folder and glob.is_match(state):
+            return True
+    return glob.is_match(state)

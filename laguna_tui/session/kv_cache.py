@@ -1,0 +1,85 @@
+"""The KV cache of the open session: saved at the end of turns, restored when the conversation is another one."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_engine.errors import EngineError
+from laguna_tui.agent.conversation_state import ConversationMark
+from laguna_tui.session.engine_slot import EngineSlot
+from laguna_tui.session.session_parts import SessionParts
+from laguna_tui.session.snapshots import RestoredSession, Snapshots
+from laguna_tui.session.values import RewindCost
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import Engine
+
+
+class KvCache:
+    """Saves and restores. The session's thread, but for `failing` and `cost`."""
+
+    def __init__(self, folder: Path | None, slot: EngineSlot, parts: Callable[[], SessionParts | None]) -> None:
+        """Save nothing yet.
+
+        Args:
+            folder: with the snapshots of all sessions; None for none.
+            slot: the engine.
+            parts: what is around it; None while the session is not open.
+        """
+        self._snapshots = Snapshots(folder, slot.selection.settings)
+        self._slot, self._parts = slot, parts
+        slot.before_close = self._save_last
+
+    @property
+    def failing(self) -> str:
+        """Why no snapshots are written now, a sentence; empty while all is well."""
+        return self._snapshots.failing
+
+    def use(self, session: str) -> None:
+        """Save and restore for this session from now on; empty for none."""
+        self._snapshots.use(session)
+
+    def save(self) -> None:
+        """Save what is new, in the background."""
+        if (engine := self._slot.engine) is not None:
+            self._snapshots.save(engine)
+
+    def save_now(self) -> None:
+        """Save what is new before it is cut off, and wait."""
+        if (engine := self._slot.engine) is not None:
+            self._snapshots.save_now(engine)
+
+    def restore(self) -> RestoredSession:
+        """Restore as much of the conversation as there is; what is in the cache now counts as computed."""
+        engine, parts = self._slot.engine, self._parts()
+        if engine is None or parts is None:
+            return RestoredSession(0, 0.0)
+        restored = self._snapshots.restore(engine, parts.agent.conversation.tokens)
+        with suppress(EngineError):
+            parts.agent.note_computed()
+        return RestoredSession(parts.agent.conversation.computed, restored.seconds, restored.notices)
+
+    def cost(self, mark: ConversationMark | None) -> RewindCost | None:
+        """What a conversation costs, None the present one; None where that is not known. Any thread."""
+        engine, parts = self._slot.engine, self._parts()
+        if engine is None or parts is None:
+            return None
+        conversation = parts.agent.conversation
+        tokens = conversation.tokens if mark is None else conversation.rendered(mark.said).tokens
+        # The engine may be closed meanwhile.
+        with suppress(EngineError):
+            cached, seconds = engine.preview(tokens).cached, 0.0
+            found = self._snapshots.restorable(engine, tokens)
+            if found is not None and found.tokens > cached:
+                cached, seconds = found.tokens, found.seconds
+            anew = len(tokens) - cached
+            return RewindCost(cached, seconds, anew, engine.prefill_seconds(anew) if anew else 0.0)
+        return None
+
+    def close(self) -> None:
+        """End what saves in the background. Idempotent."""
+        self._snapshots.close()
+
+    def _save_last(self, engine: "Engine") -> None:
+        self._snapshots.save_now(engine, last=True)

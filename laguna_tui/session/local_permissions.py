@@ -1,0 +1,97 @@
+"""What the model may do in a session's folder; known before the session is open."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.permission_request import Approver
+from laguna_tui.base.settings import Settings
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.permission_gate import PermissionGate
+
+
+class LocalPermissions:
+    """The `PermissionSettings`, also before the session is open.
+
+    Attributes:
+        gate: what lets calls through; None before the session is opened.
+        changed: is told each mode that is set. Any thread.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: Path,
+        rules: Path | None,
+        allow: Sequence[str],
+        deny: Sequence[str],
+    ) -> None:
+        self.gate: PermissionGate | None = None
+        self.changed: Callable[[Mode], None] = lambda mode: None
+        self._folder, self._rules, self._allow, self._deny = folder, rules, allow, deny
+        self._mode = Mode(settings.mode)
+        self._approver: Approver | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """What is done unasked. May be set from any thread; UserError while a file of rules is broken."""
+        return self._mode
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        if self.gate is not None:
+            self.gate.permissions.mode = mode
+        self._mode = mode
+        self.changed(mode)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the files of rules, as sentences."""
+        return () if self.gate is None else self.gate.permissions.notes
+
+    def shows(self, path: str) -> bool:
+        """Whether a rule of the user's lets the model see a file of the folder that holds secrets."""
+        return not self.opened().permissions.readable(path)
+
+    def kept_from_commands(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Globs of what rules keep commands from reading, and from changing, relative to the folder."""
+        return self.opened().permissions.kept_from_commands()
+
+    def use_approver(self, approver: Approver) -> None:
+        """Whom to ask; before that, nobody can be asked."""
+        self._approver = approver
+        if self.gate is not None:
+            self.gate.approver = approver
+
+    def opened(self) -> "PermissionGate":
+        """What lets calls through; the files of rules are read the first time.
+
+        Raises:
+            UserError: a rule is none, or a file of rules is broken.
+        """
+        if self.gate is None:
+            from laguna_tui.agent.permission_gate import PermissionGate
+            from laguna_tui.agent.permissions.policy import Permissions
+            from laguna_tui.sandbox.stubs import records_folder, remove_leftovers
+
+            # What a killed command left would be read as a broken file of rules.
+            remove_leftovers(records_folder())
+            permissions = Permissions(
+                self._folder.resolve(),
+                mode=self._mode,
+                rules_path=self._rules,
+                allow=self._allow,
+                deny=self._deny,
+                sandboxed=_sandboxed,
+            )
+            self.gate = PermissionGate(permissions, self._approver)
+        return self.gate
+
+
+def _sandboxed() -> bool:
+    """Whether a sandbox holds commands on this machine."""
+    from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+
+    return probe_sandbox().kind is not SandboxKind.NONE

@@ -1,0 +1,381 @@
+"""The sessions that are kept on disk, which of them is open, and going on with one of them."""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from laguna_engine.errors import EngineError
+from laguna_engine.events import LoadProgress
+from laguna_tui import __version__
+from laguna_tui.agent.conversation_state import ConversationState
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import SESSIONS, SNAPSHOTS
+from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.model_selection import ModelSelection, select_other
+from laguna_tui.session.engine_slot import EngineSlot
+from laguna_tui.session.history import LocalHistory
+from laguna_tui.session.kv_cache import KvCache
+from laguna_tui.session.local_permissions import LocalPermissions
+from laguna_tui.session.recorder import Recorder
+from laguna_tui.session.session_parts import SessionParts
+from laguna_tui.session.values import OtherFolderError, Resumed, SessionInfo, SessionSummary
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.changes import Changes
+    from laguna_tui.agent.loop import Agent
+    from laguna_tui.agent.todo_list import TodoList
+    from laguna_tui.journal.session_store import SessionStore, StoredSession
+    from laguna_tui.session.resuming import KeptSession
+    from laguna_tui.session.session_writer import Watched
+
+Progress = Callable[[LoadProgress], None]
+Event = Mapping[str, Any]
+
+NOT_KEPT = "This session keeps nothing on disk, so there are no other ones."
+NOTHING_YET = "Nothing was said in this session yet, so there is nothing to copy."
+IS_OPEN = "This session is open already."
+OTHER_MODEL = "It goes on with {now}: {then} cannot be had. {why}"
+NO_MODE = "Its mode {mode} is not possible now: {why}"
+GONE = "{folder}, which this session is about, is gone. Make it again, or read what was said: {command}"
+_EXPORT = "laguna-tui sessions export {id}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAccess:
+    """What of the session is changed when it goes on with another one.
+
+    Attributes:
+        slot: the engine.
+        permissions: what is done unasked.
+        parts: what is around the engine; None while the session is not open.
+        history: the way back.
+        open: opens the session.
+        info: what a front end shows of it.
+    """
+
+    slot: EngineSlot
+    permissions: LocalPermissions
+    parts: Callable[[], SessionParts | None]
+    history: Callable[[], LocalHistory]
+    open: Callable[[Progress], SessionInfo]
+    info: Callable[[], SessionInfo]
+
+
+class LocalSessions:
+    """The `Sessions` of this machine.
+
+    Attributes:
+        recorder: keeps the one that is open.
+        cache: its KV cache.
+        given: names of the settings that the user chose for this start: they come before those of a session that is
+            gone on with at the start.
+    """
+
+    def __init__(self, folder: Path, state: Path | None, cache: Path | None, access: SessionAccess) -> None:
+        """Begin a session that is kept with its first message.
+
+        Args:
+            folder: what is asked about.
+            state: the user's state folder; None keeps nothing.
+            cache: the user's cache folder; None keeps no snapshots of the KV cache.
+        """
+        snapshots = cache / SNAPSHOTS if cache is not None and state is not None else None
+        self.cache = KvCache(snapshots, access.slot, access.parts)
+        self.recorder = Recorder(state / SESSIONS if state is not None else None, self._first, self.cache)
+        self._folder, self._state, self._cache_folder, self._access = folder.resolve(), state, cache, access
+        self._made_store: SessionStore | None = None
+        self._chosen = ""
+        self.given: Collection[str] = ()
+        self._kept: KeptSession | None = None
+        self._notices: tuple[str, ...] = ()
+        access.permissions.changed = self._note_mode
+
+    # -- which there are
+
+    @property
+    def current(self) -> SessionSummary | None:
+        """The one that is open."""
+        writer = self.recorder.writer
+        if writer is None:
+            return None
+        with suppress(UserError):
+            return self._summary(self._store().find(writer.journal.id))
+        return None
+
+    @property
+    def open_id(self) -> str:
+        """ID of the one that is open."""
+        writer = self.recorder.writer
+        return "" if writer is None else writer.journal.id
+
+    @property
+    def failing(self) -> str:
+        """Why nothing is being kept now."""
+        writer = self.recorder.writer
+        return "" if writer is None else writer.journal.failing or self.cache.failing
+
+    def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
+        """Those about this folder, or all."""
+        if self._state is None:
+            return ()
+        return tuple(map(self._summary, self._store().newest(None if everywhere else self._folder)))
+
+    def search(self, words: str, *, everywhere: bool = False) -> Sequence[SessionSummary]:
+        """Those with these words."""
+        if self._state is None:
+            return ()
+        return tuple(map(self._summary, self._store().search(words, None if everywhere else self._folder)))
+
+    def rename(self, session: str, title: str) -> None:
+        """Give a session a title."""
+        found, writer = self._found(session), self.recorder.writer
+        if writer is not None and writer.journal.id == found.id:
+            self.recorder.put({"event": "titled", "title": title}, durable=True)
+        else:
+            self._store().rename(found.id, title)
+
+    def delete(self, sessions: Collection[str]) -> int:
+        """Delete sessions for good, but for the open one."""
+        writer = self.recorder.writer
+        found = [self._found(session).id for session in sessions]
+        return self._store().delete([each for each in found if writer is None or each != writer.journal.id])
+
+    def export(self, session: str, form: str) -> str:
+        """A session as text."""
+        from laguna_tui.journal.session_export import ExportForm, exported
+        from laguna_tui.journal.session_transcript import read_transcript
+
+        return exported(read_transcript(self._store().folder / self._found(session).id), ExportForm(form))
+
+    def fork(self, session: str = "", title: str = "") -> SessionSummary:
+        """Copy a session, or the open one."""
+        writer = self.recorder.writer
+        if not session and writer is None:
+            raise UserError(NOTHING_YET)
+        copied = writer.journal.id if not session and writer is not None else self._found(session).id
+        return self._summary(self._store().find(self._store().fork(copied, title)))
+
+    def _found(self, session: str) -> "StoredSession":
+        """The session with this id, a beginning of it, or this title; UserError if there is none."""
+        return self._store().find(session, self._folder)
+
+    def _store(self) -> "SessionStore":
+        if self._state is None:
+            raise UserError(NOT_KEPT)
+        if self._made_store is None:
+            from laguna_tui.journal.session_store import SessionStore
+
+            self._made_store = SessionStore(self._state, self._cache_folder or self._state)
+        return self._made_store
+
+    def _summary(self, stored: "StoredSession") -> SessionSummary:
+        return SessionSummary(
+            stored.id,
+            stored.title,
+            stored.about,
+            stored.model,
+            stored.created,
+            stored.updated,
+            stored.turns,
+            stored.size,
+            stored.about == self._folder,
+            stored.locked and (self.recorder.writer is None or self.recorder.writer.journal.id != stored.id),
+            stored.ended,
+            stored.snippet,
+        )
+
+    # -- the open one
+
+    def watch(self, agent: "Agent", changes: "Changes", todo: "TodoList") -> None:
+        """Keep what this agent says and does."""
+        if self.recorder.parent is None:
+            return
+        from laguna_tui.session.session_writer import Watched
+
+        self.recorder.watched = Watched(agent, changes, todo)
+
+    def begin(self) -> None:
+        """Begin a session, where sessions are kept and none is open."""
+        if self.recorder.parent is not None and self.recorder.writer is None:
+            # It was asked about before there was a place for it.
+            self._access.history().begin_again()
+            self.recorder.begin()
+
+    def begin_another(self) -> None:
+        """End the session that is open, if it is kept; the next message begins another one."""
+        if self.recorder.writer is None:
+            return
+        self._access.history().begin_again()
+        self.recorder.end()
+        self._watched.changes.seen.go_on({})
+
+    def note_model(self) -> None:
+        """Write which model answers now, and how."""
+        if self.recorder.writer is not None:
+            self.recorder.put(self._opened())
+            self.recorder.look()
+
+    def close(self, reason: str = "") -> None:
+        """Close the session that is open. Idempotent. reason: why; empty in order."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.journal.release()
+        self.recorder.end(reason)
+        self.cache.close()
+
+    # -- going on
+
+    def choose(self, session: str) -> None:
+        """Go on with a session, by its id, a beginning of that, or its title, once this one is opened.
+
+        Raises:
+            UserError: it cannot be resumed.
+        """
+        self._kept = kept = self._opened_kept(session)
+        self._chosen = kept.journal.id
+        if "model" not in self.given:
+            selection, self._notices = self._selection(kept)
+            self._access.slot.selection = selection
+
+    def go_on(self) -> Resumed | None:
+        """Go on with the session that was chosen, now that there is a model; None where none was."""
+        if not self._chosen:
+            return None
+        began = time.monotonic()
+        kept = self._kept or self._opened_kept(self._chosen)
+        self._chosen, self._kept = "", None
+        given, self.given = self.given, ()
+        try:
+            resumed = self._go_on(kept, kept.conversation(self._watched), given)
+        except BaseException:
+            kept.journal.release()
+            raise
+        return replace(resumed, seconds=time.monotonic() - began)
+
+    def resume(self, session: str, progress: Progress) -> SessionInfo:
+        """Go on with a session in the place of the open one."""
+        began = time.monotonic()
+        parts = self._access.parts()
+        if parts is None:
+            self.choose(session)
+            return self._access.open(progress)
+        kept = self._opened_kept(session)
+        try:
+            said = kept.conversation(self._watched)
+            self._use_model(kept, parts, progress)
+            self._access.history().begin_again()
+            self.recorder.end()
+            resumed = self._go_on(kept, said)
+        except BaseException:
+            kept.journal.release()
+            raise
+        return replace(self._access.info(), resumed=replace(resumed, seconds=time.monotonic() - began))
+
+    def _opened_kept(self, session: str) -> "KeptSession":
+        """Open a session about this folder."""
+        from laguna_tui.session.resuming import KeptSession
+
+        found, writer = self._found(session), self.recorder.writer
+        if writer is not None and writer.journal.id == found.id:
+            raise UserError(IS_OPEN)
+        if not found.about.is_dir():
+            raise UserError(GONE.format(folder=found.about, command=_EXPORT.format(id=found.id)))
+        if found.about != self._folder:
+            raise OtherFolderError(found.about, found.id)
+        return KeptSession.open(self._store().folder / found.id)
+
+    @property
+    def _watched(self) -> "Watched":
+        assert self.recorder.watched is not None, "there is an agent"
+        return self.recorder.watched
+
+    def _go_on(self, kept: "KeptSession", said: ConversationState, given: Collection[str] = ()) -> Resumed:
+        """Put everything where a session had it, but for the given settings. The present one has ended."""
+        from laguna_tui.session.resuming import shown_turns
+
+        watched, access = self._watched, self._access
+        same = kept.state.opened.get("identity") == self._identity()
+        kept.go_on(said, watched, self.recorder, access.history().turns, same_model=same)
+        notices, self._notices = [*self._notices], ()
+        if kept.journal.notice:
+            notices.append(kept.journal.notice)
+        if kept.state.mode and "mode" not in given:
+            try:
+                access.permissions.mode = Mode(kept.state.mode)
+            except (UserError, ValueError) as error:
+                notices.append(NO_MODE.format(mode=kept.state.mode, why=error))
+        self.note_model()
+        assert self.recorder.writer is not None, "it goes on"
+        self.cache.use(kept.journal.id)
+        restored = self.cache.restore()
+        notices += restored.notices
+        events, left_out = shown_turns(kept, self.recorder.writer.codec)
+        summary = self._summary(self._store().find(kept.journal.id))
+        return Resumed(summary, tuple(events), left_out, tuple(notices), restored.tokens)
+
+    def _use_model(self, kept: "KeptSession", parts: SessionParts, progress: Progress) -> None:
+        """Have the session's model answer, if it can be had; what is open answers on otherwise."""
+        slot = self._access.slot
+        slot.healthy()
+        if kept.state.opened.get("identity") == self._identity():
+            return
+        selection, self._notices = self._selection(kept)
+        if selection is slot.selection:
+            return
+        try:
+            slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode), progress)
+        except (EngineError, UserError) as error:
+            self._notices = (self._other_model(kept, str(error)),)
+
+    def _selection(self, kept: "KeptSession") -> tuple[ModelSelection, tuple[str, ...]]:
+        """The session's model; the present one and why, where it cannot be had."""
+        slot, opened = self._access.slot, kept.state.opened
+        wanted = opened.get("model")
+        if not wanted or wanted == slot.selection.settings.model:
+            return slot.selection, ()
+        try:
+            return select_other(slot.selection.settings, wanted), ()
+        except UserError as error:
+            return slot.selection, (self._other_model(kept, str(error)),)
+
+    def _other_model(self, kept: "KeptSession", why: str) -> str:
+        then = kept.state.opened.get("title", "")
+        return OTHER_MODEL.format(now=self._access.slot.selection.entry.title, then=then, why=why)
+
+    # -- what is written
+
+    def _first(self) -> Sequence[Event]:
+        """What a new session begins with."""
+        mode = {"event": "mode", "mode": self._access.permissions.mode.value}
+        return {"folder": str(self._folder), "app": __version__}, self._opened(), mode
+
+    def _opened(self) -> Event:
+        slot = self._access.slot
+        engine, wanted = slot.healthy(), slot.selection.settings.model
+        info = engine.info
+        return {
+            "event": "opened",
+            "model": wanted if wanted in load_catalogue() else str(Path(wanted).expanduser().absolute()),
+            "title": slot.selection.entry.title,
+            "identity": self._identity(),
+            "context": info.n_ctx,
+            "kv": info.kv_type.value,
+            "speculation": slot.mode.value,
+        }
+
+    def _identity(self) -> Sequence[Any]:
+        """What has to be the same for tokens to mean the same: the file, the template and whether the model thinks."""
+        from laguna_tui.session.model_options import agent_options
+
+        selection = self._access.slot.selection
+        entry, path = selection.entry, selection.entry.path
+        assert path is not None, "what is open has a file"
+        thinking = agent_options(selection.settings, entry).thinking
+        return [path.name, path.stat().st_size, str(entry.template or ""), entry.tools.value, thinking]
+
+    def _note_mode(self, mode: Mode) -> None:
+        self.recorder.put({"event": "mode", "mode": mode.value})

@@ -1,0 +1,152 @@
+"""Keeps the open session: what is said and shown is in its journal before the screen says that it is done.
+
+A session has no folder before its first message is sent. Where nothing is kept on disk, everything passes through.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, MemoryLog, Place
+from laguna_tui.base.events import AgentEvent, Compacted, Compacting, TurnEnd, TurnFinished
+
+if TYPE_CHECKING:
+    from laguna_tui.session.kv_cache import KvCache
+    from laguna_tui.session.session_writer import SessionWriter, Watched
+
+Event = Mapping[str, Any]
+
+FAILED = "failed"
+"""How a turn ended that an error ended."""
+
+
+class Recorder:
+    """Keeps one session at a time; the `TurnLog` of its turns. The session's thread, but for `put` and `load`.
+
+    Attributes:
+        parent: the folder of the sessions; None where nothing is kept on disk.
+        watched: what is kept; None before the session is open.
+        writer: of the open session; None before its first message.
+    """
+
+    def __init__(self, parent: Path | None, first: Callable[[], Sequence[Event]], cache: "KvCache") -> None:
+        """Keep nothing yet.
+
+        Args:
+            parent: the folder of the sessions; None keeps nothing on disk.
+            first: what a new session begins with: the journal's header, and events.
+            cache: is saved where a turn ends, and before a compaction cuts it off.
+        """
+        self.parent = parent
+        self.watched: Watched | None = None
+        self.writer: SessionWriter | None = None
+        self._first, self._cache = first, cache
+        self._memory = MemoryLog()
+
+    def put(self, event: Event, *, durable: bool = False) -> None:
+        """Write an event, if a session is kept. Any thread."""
+        writer = self.writer
+        if writer is not None:
+            writer.journal.append(event, durable=durable)
+
+    def put_text(self, event: str, **texts: str) -> None:
+        """Write an event with texts of any length. Any thread."""
+        writer = self.writer
+        if writer is not None:
+            writer.journal.append({"event": event, **{key: writer.codec.text(text) for key, text in texts.items()}})
+
+    def look(self) -> None:
+        """Write what has changed."""
+        if self.writer is not None:
+            self.writer.look()
+
+    def look_at_told(self) -> None:
+        """Write what goes along with the next message, if that has changed. Any thread."""
+        if self.writer is not None:
+            self.writer.look_at_told()
+
+    def end(self, reason: str = "") -> None:
+        """End the session: what follows is another one."""
+        writer, self.writer = self.writer, None
+        if writer is not None:
+            writer.look()
+            writer.journal.close(reason)
+            self._cache.use("")
+        self._memory = MemoryLog()
+
+    # -- turns
+
+    def turn(self, message: str, events: Iterator[AgentEvent]) -> Generator[AgentEvent, None, None]:
+        """The events of a turn, each written before it is given on; the last one once the whole turn is."""
+        self.put_text("asked", message=message)
+        end, detail = TurnEnd.CANCELLED.value, ""
+        finished: TurnFinished | None = None
+        try:
+            with closing(self.kept(events)) as whole:
+                for event in whole:
+                    if isinstance(event, TurnFinished):
+                        finished, end, detail = event, event.end.value, event.detail
+                    else:
+                        yield event
+        except Exception as error:
+            end, detail = FAILED, str(error)
+            raise
+        finally:
+            self.put({"event": "turn_ended", "end": end, "detail": detail}, durable=True)
+            self._cache.save()
+        if finished is not None:
+            yield finished
+
+    def kept(self, events: Iterator[AgentEvent]) -> Generator[AgentEvent, None, None]:
+        """Events, each written before it is given on, but for that of a turn's end; and what they change."""
+        assert isinstance(events, Generator), "an agent's events can be closed"
+        writer, compacting = self.writer, False
+        try:
+            for event in events:
+                if isinstance(event, Compacting | Compacted) and not compacting:
+                    self._cache.save_now()
+                compacting = isinstance(event, Compacting)
+                if writer is not None and not isinstance(event, TurnFinished):
+                    writer.take(event)
+                yield event
+        finally:
+            events.close()
+            if writer is not None:
+                writer.flush()
+                writer.look()
+
+    def begin(self) -> None:
+        """Begin a session, which is kept in a new folder."""
+        assert self.parent is not None, "sessions are kept"
+        assert self.watched is not None, "there is an agent"
+        from laguna_tui.journal.session_journal import SessionJournal
+        from laguna_tui.session.session_writer import SessionWriter
+
+        header, *events = self._first()
+        writer = SessionWriter(SessionJournal.create(self.parent, header), self.watched)
+        for event in events:
+            writer.journal.append(event)
+        writer.look()
+        self.writer = writer
+        self._cache.use(writer.journal.id)
+
+    # -- a log of turns
+
+    def note(self, state: ConversationState) -> Place:
+        """Remember the present moment."""
+        return self._memory.note(state) if self.writer is None else self.writer.note(state)
+
+    def load(self, place: Place) -> ConversationMark:
+        """What was said at a moment; UserError if it is lost."""
+        return self._memory.load(place) if self.writer is None else self.writer.load(place)
+
+    def began(self, number: int, message: str) -> None:
+        """A turn has begun."""
+        writer = self.writer
+        if writer is not None:
+            writer.journal.append({"event": "turn", "number": number, "message": writer.codec.text(message)})
+
+    def moved(self, position: int) -> None:
+        """So many turns are done now."""
+        self.put({"event": "history", "position": position}, durable=True)

@@ -1,0 +1,188 @@
+"""Goes on with a session that was kept: its conversation token by token, its turns, what the model knows of files."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from laguna_engine.chat.messages import AssistantMessage
+from laguna_tui.agent.conversation_state import ConversationState
+from laguna_tui.agent.event_codec import EventCodec
+from laguna_tui.agent.interrupted_turn import end_interrupted
+from laguna_tui.base.events import (
+    AgentEvent,
+    Asked,
+    Notice,
+    ReasoningDelta,
+    TextDelta,
+    TodoItem,
+    TodoState,
+    TurnEnd,
+    TurnFinished,
+)
+from laguna_tui.context.blocks import Attachment
+from laguna_tui.journal.journal_lines import JournalError
+from laguna_tui.journal.session_journal import SessionJournal
+from laguna_tui.session.kept_state import KeptState, codec_of, load_items
+from laguna_tui.session.recorder import FAILED, Recorder
+from laguna_tui.session.session_writer import SessionWriter, Watched
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.turn_history import TurnHistory
+
+SHOWN_TURNS = 50
+"""So many of the newest turns are shown again."""
+# What reading something else than was written gives.
+_UNREADABLE = (KeyError, ValueError, TypeError, IndexError, AttributeError)
+DAMAGED = "the session {id} is damaged ({error}); to read what is left of it: laguna-tui sessions export {id}"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSession:
+    """A session that was kept, and is open now.
+
+    Attributes:
+        journal: its journal.
+        state: what that says.
+        end: where the journal ended when it was opened.
+    """
+
+    journal: SessionJournal
+    state: KeptState
+    end: int
+
+    @classmethod
+    def open(cls, folder: Path) -> "KeptSession":
+        """Open and lock a session.
+
+        Raises:
+            JournalError: it cannot be opened; says why.
+        """
+        journal = SessionJournal.open(folder)
+        state = KeptState()
+        try:
+            for line in journal.read():
+                state.take(line)
+        except BaseException as error:
+            journal.release()
+            if isinstance(error, _UNREADABLE):
+                raise JournalError(DAMAGED.format(id=folder.name, error=error)) from error
+            raise
+        return cls(journal, state, journal.end)
+
+    def conversation(self, watched: Watched) -> ConversationState:
+        """What was said; JournalError if a part of it is lost."""
+        items, codec = self.state.items, self._codec(watched)
+        try:
+            loaded = load_items(self.journal, items, {*items.said, *items.forgotten}, codec)
+        except _UNREADABLE as error:
+            raise JournalError(DAMAGED.format(id=self.journal.id, error=error)) from error
+        said, forgotten = ([loaded[number] for number in numbers] for numbers in (items.said, items.forgotten))
+        return ConversationState(said, forgotten, items.calls, items.opening, items.notes)
+
+    def go_on(
+        self, said: ConversationState, watched: Watched, recorder: Recorder, turns: "TurnHistory", *, same_model: bool
+    ) -> None:
+        """Put everything where it was, and keep what comes.
+
+        Args:
+            said: the conversation.
+            watched: what goes on.
+            recorder: keeps the session from now on.
+            turns: the turns and the way back, which have none yet.
+            same_model: whether the model that is open is the one that the session had last.
+        """
+        state, agent = self.state, watched.agent
+        codec = self._codec(watched)
+        agent.go_on(said, self._told(codec), map(codec.whole, state.waiting), same_model=same_model)
+        watched.todo.items = tuple(TodoItem(text, TodoState(mark)) for mark, text in state.todo)
+        watched.changes.seen.go_on(state.seen)
+        writer = SessionWriter(self.journal, watched, state.items.count)
+        if same_model:
+            writer.know((*state.items.said, *state.items.forgotten), (*said.said, *said.forgotten))
+        recorder.writer = writer
+        turns.go_on(state.turns, state.position, state.last, state.model + (not same_model))
+        if state.in_turn:
+            self._end_turn(watched, writer, turns, same_model=same_model)
+        writer.look()
+        turns.catch_up(agent.conversation)
+
+    def _end_turn(self, watched: Watched, writer: SessionWriter, turns: "TurnHistory", *, same_model: bool) -> None:
+        """End the turn that the app was killed in, as if it had been stopped there."""
+        state, conversation = self.state, watched.agent.conversation
+        if state.asks[-1][1]:
+            if not same_model and state.words:
+                conversation.correct_turn(self._words(writer.codec))
+            end_interrupted(conversation, state.tokens if same_model else (), state.running)
+            turns.end(conversation)
+            writer.look()
+        self.journal.append({"event": "turn_ended", "end": TurnEnd.CANCELLED.value, "detail": ""}, durable=True)
+
+    def _words(self, codec: EventCodec) -> AssistantMessage:
+        """What was shown of an answer that is not in the conversation."""
+        texts = {kind: "".join(codec.whole(text) for each, text in self.state.words if each == kind) for kind in _KINDS}
+        return AssistantMessage(texts["TextDelta"], texts["ReasoningDelta"])
+
+    def _told(self, codec: EventCodec) -> Sequence[Attachment]:
+        """What goes along with the next message; what cannot be read is left out."""
+        told: list[Attachment] = []
+        if self.state.told is not None:
+            for piece in next(self.journal.read(self.state.told)).event["pieces"]:
+                with suppress(*_UNREADABLE):
+                    told.append(codec.attachment(piece))
+        return told
+
+    def _codec(self, watched: Watched) -> EventCodec:
+        return codec_of(self.journal, lambda: watched.agent.conversation.count)
+
+
+_KINDS = ("TextDelta", "ReasoningDelta")
+
+
+def shown_turns(kept: KeptSession, codec: EventCodec, newest: int = SHOWN_TURNS) -> tuple[list[Any], int]:
+    """What the screen showed of the newest turns that are not undone; and how many turns there are before these.
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
+    journal, state = kept.journal, kept.state
+    for line in journal.read(kept.end):
+        state.take(line)
+    done = {turn.number for turn in state.done}
+    starts = [place for place, _ in state.asks]
+    # A session that was killed at its very beginning has no message.
+    asked = zip(state.asks, [*starts[1:], journal.end], strict=False)
+    places = [(start, end) for (start, number), end in asked if not number or number in done]
+    events: list[Asked | AgentEvent] = []
+    for start, end in places[-newest:]:
+        for event in _events(journal, codec, start, end):
+            last = events[-1] if events else None
+            if isinstance(event, TextDelta | ReasoningDelta) and type(last) is type(event):
+                events[-1] = type(event)(last.text + event.text)
+            else:
+                events.append(event)
+    return events, max(0, len(places) - newest)
+
+
+def _events(journal: SessionJournal, codec: EventCodec, start: int, end: int) -> Iterator[Asked | AgentEvent]:
+    for line in journal.read(start, end):
+        event = line.event
+        match event["event"]:
+            case "asked":
+                yield Asked(codec.whole(event["message"]), event["time"])
+            case "shown":
+                for each in event["events"]:
+                    try:
+                        yield codec.event(each)
+                    except _UNREADABLE:
+                        # A later version's, or damaged: the others are worth showing.
+                        continue
+            case "turn_ended":
+                if event["end"] == FAILED:
+                    yield Notice(event["detail"])
+                    yield TurnFinished(TurnEnd.CANCELLED)
+                else:
+                    yield TurnFinished(TurnEnd(event["end"]), event["detail"])
+            case _:
+                pass

@@ -1,0 +1,194 @@
+"""Writes into one session's journal what has changed since it was written last, and what streams."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import RLock
+from typing import Any
+
+from laguna_engine.events import Prefill
+from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, Difference, Place, Said
+from laguna_tui.agent.event_codec import packed
+from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.todo_list import TodoList
+from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
+from laguna_tui.journal.session_journal import SessionJournal
+from laguna_tui.session.kept_state import Items, codec_of, load_items
+
+Event = Mapping[str, Any]
+
+FLUSH_S = 0.5
+"""What streams is written at least so often."""
+# What only a running turn shows.
+_PASSING = (Rate, Prefill, DraftRound, ToolProgress)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a session's state is in."""
+
+    agent: Agent
+    changes: Changes
+    todo: TodoList
+
+
+class SessionWriter:
+    """Keeps one session. The session's thread, but for `load` and `look_at_told`.
+
+    Attributes:
+        journal: of the session.
+    """
+
+    def __init__(self, journal: SessionJournal, watched: Watched, written: int = 0) -> None:
+        """Write nothing yet.
+
+        Args:
+            journal: the session's.
+            watched: what is kept.
+            written: how many messages the journal has.
+        """
+        self.journal = journal
+        self.codec = codec_of(journal, lambda: watched.agent.conversation.count)
+        self._watched = watched
+        self._lock = RLock()
+        # By identity; the message is held, so that no other one gets its place in memory.
+        self._numbers: dict[int, tuple[Said, int]] = {}
+        self._next = written
+        self._keep(ConversationState())
+        self._told: tuple[object, ...] = ()
+        self._steps: Sequence[object] = ()
+        self._generated: Sequence[int] | None = None
+        self._tokens = 0
+        self._kind: type[TextDelta] | type[ReasoningDelta] = TextDelta
+        self._texts: list[str] = []
+        self._flushed_at = 0.0
+
+    def know(self, numbers: Iterable[int], said: Iterable[Said]) -> None:
+        """What is said and noted now is what the journal says already.
+
+        Args:
+            numbers: the numbers of the messages.
+            said: the messages.
+        """
+        self._numbers = {id(each): (each, number) for number, each in zip(numbers, said, strict=True)}
+        self._keep(self._watched.agent.conversation.state)
+        self._told, self._steps = tuple(self._watched.agent.told), self._watched.todo.items
+
+    def look(self) -> None:
+        """Write what has changed."""
+        todo = self._watched.todo
+        self.note(self._watched.agent.conversation.state)
+        self.look_at_told()
+        if todo.items is not self._steps:
+            self._steps = items = todo.items
+            self.journal.append({"event": "todo", "items": [[item.state.value, item.text] for item in items]})
+        if news := self._watched.changes.seen.news():
+            files = {path: None if digest is None else digest.hex() for path, digest in news.items()}
+            self.journal.append({"event": "seen", "files": files})
+
+    def look_at_told(self) -> None:
+        """Write what goes along with the next message, if that has changed. Any thread."""
+        with self._lock:
+            told = tuple(self._watched.agent.told)
+            if list(map(id, told)) != list(map(id, self._told)):
+                self._told = told
+                self.journal.append({"event": "told", "pieces": list(map(self.codec.encode, told))})
+
+    def note(self, state: ConversationState) -> Place:
+        """Write how the conversation has changed; where it is as it is now."""
+        with self._lock:
+            if not self._is_kept(state):
+                self._write(state)
+        if self.journal.stopped:
+            return ConversationMark(tuple(state.said), tuple(state.forgotten))
+        return self.journal.end
+
+    def load(self, place: Place) -> ConversationMark:
+        """What was said where the journal ended at this place; what is said now still is the same object.
+
+        Raises:
+            JournalError: it is lost.
+        """
+        if isinstance(place, ConversationMark):
+            return place
+        items = Items()
+        for line in self.journal.read(0, place):
+            if line.event["event"] == "said":
+                items.take(line.event, line.start)
+        numbers = {*items.said, *items.forgotten}
+        with self._lock:
+            known = {number: each for each, number in self._numbers.values()}
+            loaded = known | load_items(self.journal, items, numbers - known.keys(), self.codec)
+            self._numbers |= {id(loaded[number]): (loaded[number], number) for number in numbers}
+        said, forgotten = ([loaded[number] for number in each] for each in (items.said, items.forgotten))
+        return ConversationMark(tuple(said), tuple(forgotten))
+
+    def take(self, event: AgentEvent) -> None:
+        """Write an event, and what has changed; texts are joined, and wait a moment."""
+        self.look()
+        if isinstance(event, TextDelta | ReasoningDelta):
+            if self._kind is not type(event):
+                self.flush()
+                self._kind = type(event)
+            self._texts.append(event.text)
+        elif not isinstance(event, _PASSING):
+            self.flush()
+            self.journal.append({"event": "shown", "events": [self.codec.encode(event)]})
+        if time.monotonic() - self._flushed_at >= FLUSH_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what streamed since this was done last."""
+        self._flushed_at = time.monotonic()
+        generated = self._watched.agent.generated
+        if generated is not self._generated:
+            self._generated, self._tokens = generated, 0
+        if generated is not None and len(generated) != self._tokens:
+            at = min(self._tokens, len(generated))
+            self.journal.append({"event": "tokens", "at": at, "ids": packed(generated[at:])})
+            self._tokens = len(generated)
+        if self._texts:
+            joined, self._texts = self._kind("".join(self._texts)), []
+            self.journal.append({"event": "shown", "events": [self.codec.encode(joined)]})
+
+    def _is_kept(self, state: ConversationState) -> bool:
+        """Whether a conversation is as it was written last. Its lists only grow, or others take their place."""
+        return (
+            state.said is self._lists[0]
+            and state.forgotten is self._lists[1]
+            and (len(state.said), len(state.forgotten)) == self._lengths
+            and (state.calls, state.opening, state.notes) == self._kept[2:]
+        )
+
+    def _keep(self, state: ConversationState) -> None:
+        self._lists = state.said, state.forgotten
+        self._lengths = len(state.said), len(state.forgotten)
+        self._kept = state._replace(said=tuple(state.said), forgotten=tuple(state.forgotten))
+
+    def _write(self, state: ConversationState) -> None:
+        kept, event = self._kept, dict[str, Any]()
+        for name, before, after in (("said", kept.said, state.said), ("forgotten", kept.forgotten, state.forgotten)):
+            change = Difference.between(before, after)
+            if change.kept < len(before) or change.added:
+                event[name] = {"keep": change.kept, "add": list(map(self._numbered, change.added))}
+        if state.calls != kept.calls:
+            event["calls"] = state.calls
+        if state.opening is not None and state.opening != kept.opening:
+            event["opening"] = state.opening
+        if state.notes - kept.notes:
+            event["notes"] = sorted(state.notes - kept.notes)
+        self._keep(state)
+        present = {id(each) for each in (*state.said, *state.forgotten)}
+        self._numbers = {key: found for key, found in self._numbers.items() if key in present}
+        if event:
+            self.journal.append({"event": "said", **event})
+
+    def _numbered(self, each: Said) -> Any:
+        """A message as it is written: its number, if it was written before."""
+        known = self._numbers.get(id(each))
+        if known is not None:
+            return known[1]
+        self._numbers[id(each)] = (each, self._next)
+        self._next += 1
+        return self.codec.encode(each)

@@ -1,0 +1,251 @@
+"""The KV snapshots of sessions: when they are written, which are kept, and what resuming or rewinding restores.
+
+`journal/session_store.py` links them into the folder of a session's copy, and deletes them with their session.
+
+A snapshot only saves time. Whatever goes wrong with one, the conversation goes on and the prompt is computed again.
+"""
+
+import os
+import shutil
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_engine.errors import EngineError, SnapshotError, SnapshotProblem
+from laguna_tui.base import units
+from laguna_tui.base.settings import Settings
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import Engine, Restorable, Saved
+
+KEPT_FREE = 1 << 30
+"""Bytes of the disk that snapshots leave free, for what cannot be computed again."""
+
+_GB = 1_000_000_000
+_FULL = (
+    "The disk of {folder} is full ({free} free), so this conversation's KV cache is not being kept; resuming it reads "
+    "it again. Free some space, or turn snapshots off: snapshots = false in config.toml, or --no-snapshots."
+)
+_LARGE = (
+    "This conversation's KV cache takes all of the {limit} GB that snapshots may take, so it is not kept any further; "
+    "resuming reads the rest again. Allow more: snapshots_limit in config.toml, or --snapshots-limit."
+)
+_FAILED = "This conversation's KV cache is not being kept, so resuming it reads it again: {why}."
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredSession:
+    """What was restored of a conversation.
+
+    Attributes:
+        tokens: tokens that are in the cache now, 0 if nothing was restored.
+        seconds: how long that took.
+        notices: what the user should know, as sentences; mostly nothing.
+    """
+
+    tokens: int
+    seconds: float
+    notices: tuple[str, ...] = ()
+
+
+class Snapshots:
+    """The snapshots of one open session, and of all others on disk.
+
+    `save` returns at once and `restore` waits; both may be called with any engine, also after it was replaced. The
+    session's thread calls them; `failing` and the sizes may be read from any.
+
+    Attributes:
+        on: whether snapshots are written and restored.
+        failing: why none is written now, as a sentence; empty while all is well.
+        last: what the newest one took, None before the first.
+    """
+
+    def __init__(self, folder: Path | None, settings: Settings) -> None:
+        """folder: `SNAPSHOTS` in the cache folder; None keeps nothing, as `snapshots = false` does."""
+        self.on = settings.snapshots and folder is not None
+        self.failing = ""
+        self.last: Saved | None = None
+        self._folder = folder
+        self._limit = settings.snapshots_limit * _GB
+        self._session = ""
+        self._wanted: Engine | None = None
+        self._due = threading.Condition()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+
+    def use(self, session: str) -> None:
+        """Save and restore for this session from now on. Its folder is made with its first snapshot."""
+        self.wait()
+        self._session, self.failing = session, ""
+
+    def save(self, engine: "Engine") -> None:
+        """Write what is new in the background, in pauses between requests. After every turn; any number of times."""
+        if not self.on or not self._session or self._closed:
+            return
+        with self._due:
+            self._wanted = engine
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="laguna-snapshots", daemon=True)
+                self._thread.start()
+            self._due.notify_all()
+
+    def save_now(self, engine: "Engine", *, last: bool = False) -> None:
+        """Write what is new, and wait: before a compaction cuts it off, and before the engine is closed.
+
+        Args:
+            last: the engine is closed next.
+        """
+        if self.on and self._session:
+            self.wait()
+            self._save(engine, last=last)
+
+    def wait(self) -> None:
+        """Wait until nothing is being written in the background."""
+        with self._due:
+            self._due.wait_for(lambda: self._wanted is None)
+
+    def restorable(self, engine: "Engine", tokens: Sequence[int]) -> "Restorable | None":
+        """What `restore` would restore and how long it would take, from the files' headers alone; None if nothing."""
+        folder = self._own
+        if not self.on or folder is None or not tokens:
+            return None
+        with suppress(EngineError, OSError):
+            return engine.restorable(folder, tokens)
+        return None
+
+    def restore(self, engine: "Engine", tokens: Sequence[int]) -> RestoredSession:
+        """Restore as much of the prompt `tokens` as there is, unless as much is cached already. Never raises.
+
+        Args:
+            engine: on which no generation is running.
+            tokens: of the whole conversation.
+        """
+        folder = self._own
+        if not self.on or folder is None or not tokens:
+            return RestoredSession(0, 0.0)
+        try:
+            restored = engine.restore(folder, tokens)
+            # The folder's time says when a session was used last.
+            os.utime(folder)
+        except (EngineError, OSError) as error:
+            return RestoredSession(0, 0.0, (f"The KV cache was not restored, so all is read again: {error}.",))
+        notices = tuple(f"A part of the kept KV cache was not used: {refusal.error}." for refusal in restored.refused)
+        return RestoredSession(restored.tokens, restored.seconds, tuple(dict.fromkeys(notices)))
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes that the snapshots of each session take; what forks share counts for the newest of them."""
+        found: dict[str, int] = {}
+        seen: set[tuple[int, int]] = set()
+        for folder in sorted(self._folders(), key=_used, reverse=True):
+            found[folder.name] = 0
+            for status in _files(folder):
+                identity = (status.st_dev, status.st_ino)
+                if identity not in seen:
+                    seen.add(identity)
+                    found[folder.name] += status.st_size
+        return found
+
+    def close(self) -> None:
+        """End the background thread, after what it is writing. Idempotent."""
+        with self._due:
+            self._closed = True
+            self._due.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    @property
+    def _own(self) -> Path | None:
+        """The open session's folder."""
+        name = self._session
+        if self._folder is None or not name or name != Path(name).name or name.startswith("."):
+            return None
+        return self._folder / name
+
+    def _serve(self) -> None:
+        while True:
+            with self._due:
+                self._due.wait_for(lambda: self._closed or self._wanted is not None)
+                engine = self._wanted
+                if engine is None:
+                    return
+            self._save(engine, last=False)
+            with self._due:
+                # Asked again meanwhile, perhaps about another engine: once more.
+                if self._wanted is engine:
+                    self._wanted = None
+                self._due.notify_all()
+            del engine
+
+    def _save(self, engine: "Engine", *, last: bool) -> None:
+        folder = self._own
+        if folder is None or not self._room(folder):
+            return
+        try:
+            self.last = engine.snapshot(folder, last=last)
+            self.failing = ""
+        except SnapshotError as error:
+            # It is tried again after the next turn.
+            if error.problem is not SnapshotProblem.CHANGED:
+                self.failing = self._sentence(folder, error)
+        except EngineError:
+            # The engine is closed or lost; whoever opens the next one asks again.
+            return
+
+    def _room(self, folder: Path) -> bool:
+        """Whether there is room for more; deletes the snapshots of other sessions that are over the limit."""
+        parent = folder.parent
+        try:
+            parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            free = shutil.disk_usage(parent).free
+        except OSError as error:
+            self.failing = _FAILED.format(why=f"{parent} cannot be written ({error.strerror})")
+            return False
+        if free < KEPT_FREE:
+            self.failing = _FULL.format(folder=parent, free=units.size(free))
+            return False
+        sizes = self.sizes()
+        total = sum(sizes.values())
+        for other in sorted((found for found in self._folders() if found != folder), key=_used):
+            if total <= self._limit:
+                break
+            shutil.rmtree(other, ignore_errors=True)
+            total -= sizes.get(other.name, 0)
+        if total > self._limit:
+            self.failing = _LARGE.format(limit=self._limit // _GB)
+        return total <= self._limit
+
+    def _sentence(self, folder: Path, error: SnapshotError) -> str:
+        if error.problem is SnapshotProblem.DISK:
+            with suppress(OSError):
+                free = shutil.disk_usage(folder.parent).free
+                if free < KEPT_FREE:
+                    return _FULL.format(folder=folder.parent, free=units.size(free))
+        return _FAILED.format(why=error)
+
+    def _folders(self) -> list[Path]:
+        if self._folder is None:
+            return []
+        with suppress(OSError):
+            return [found for found in self._folder.iterdir() if found.is_dir() and not found.is_symlink()]
+        return []
+
+
+def _files(folder: Path) -> list[os.stat_result]:
+    found = []
+    with suppress(OSError):
+        for path in folder.iterdir():
+            with suppress(OSError):
+                found.append(path.lstat())
+    return found
+
+
+def _used(folder: Path) -> float:
+    """When a session's snapshots were last written or restored."""
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return 0.0

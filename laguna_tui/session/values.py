@@ -1,0 +1,154 @@
+"""What the protocols of a chat session take and give: frozen values. No engine and no Textual in here.
+
+All texts are raw: a front end passes them through `laguna_tui.base.text`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from laguna_engine.config import Speculation
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.events import AgentEvent, Asked
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session that is kept on disk.
+
+    Attributes:
+        id: what names it for good; a beginning of it that is unique will do.
+        title: its own, or the beginning of its first message.
+        folder: what it is about; it may be gone.
+        model: title of the model that answered last.
+        created, updated: seconds since the epoch.
+        turns: how many messages of the user's it has.
+        size: bytes on disk.
+        here: whether it is about the folder that is open.
+        locked: whether another process has it open.
+        ended: how it ended otherwise than in order ("killed", "SIGTERM"); empty in order.
+        snippet: where a search found its words; empty without a search.
+    """
+
+    id: str
+    title: str
+    folder: Path
+    model: str
+    created: float
+    updated: float
+    turns: int
+    size: int
+    here: bool = False
+    locked: bool = False
+    ended: str = ""
+    snippet: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """What a session goes on with.
+
+    Attributes:
+        summary: the session.
+        events: the newest turns, for the screen, each from its `Asked` to its `TurnFinished`.
+        left_out: how many turns before these there are.
+        notices: sentences about what is not as it was.
+        restored: how many tokens of the conversation are in the KV cache now.
+        seconds: how long it took.
+    """
+
+    summary: SessionSummary
+    events: tuple[Asked | AgentEvent, ...] = ()
+    left_out: int = 0
+    notices: tuple[str, ...] = ()
+    restored: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RewindCost:
+    """What going back to before a turn costs, but for the files.
+
+    Attributes:
+        restored: tokens of the conversation that come from the KV cache or a snapshot of it.
+        restore_s: how long that takes.
+        anew: tokens that have to be read again.
+        anew_s: how long that takes; None before anything was measured.
+    """
+
+    restored: int
+    restore_s: float
+    anew: int
+    anew_s: float | None
+
+
+class OtherFolderError(UserError):
+    """A session is about another folder; start the app again there to resume it."""
+
+    def __init__(self, folder: Path, session: str) -> None:
+        super().__init__(f"this session is about {folder}; resume it there: laguna-tui --resume {session}")
+        self.folder, self.session = folder, session
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.
+
+    `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
+    `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why strict speculation
+    cannot be had in this session, and what to do; empty where it can. `resumed` is the session that it goes on with;
+    None for a new one.
+    """
+
+    context_size: int
+    details: str = ""
+    warnings: tuple[str, ...] = ()
+    mode: Speculation | None = None
+    drafter: str = ""
+    plan: tuple[str, ...] = ()
+    no_strict: str = ""
+    resumed: Resumed | None = None
+
+
+class Here(Enum):
+    """What is on this machine of a model. READY can be opened at once."""
+
+    READY = "here"
+    PARTIAL = "partly here"
+    MISSING = "not here"
+    NOWHERE = "no download"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model that could answer. All texts are raw.
+
+    name: what `switch` takes. size: bytes of its files, None if nobody knows. have: those that are here.
+    fits: whether it runs on this machine, in a few words; runs: the same as a plain answer, None for nobody knows.
+    """
+
+    name: str
+    title: str
+    here: Here
+    fits: str = ""
+    runs: bool | None = None
+    size: int | None = None
+    have: int = 0
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFinished:
+    """The last event of a command of the user's.
+
+    Attributes:
+        exit_code: as a shell says it.
+        seconds: how long it ran.
+        sentence: how it ended, for the user.
+        told: whether the model reads the command and its output with the next message.
+    """
+
+    exit_code: int
+    seconds: float
+    sentence: str
+    told: bool

@@ -1,0 +1,127 @@
+"""The message that is being typed, kept in the state folder so that a crash or a kill does not lose it.
+
+Each app that is open has a file of its own, which it locks, so that no other one takes its draft for a lost one. What a
+lost app leaves is put into the input of the next one that is started in the same folder.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+from hashlib import sha256
+from pathlib import Path
+
+from textual.message_pump import MessagePump
+from textual.timer import Timer
+
+from laguna_engine.files import read_small_file, write_atomically
+from laguna_tui.journal.locked_file import open_locked
+from laguna_tui.tui.background_query import BackgroundQuery
+
+DRAFTS = "drafts"
+"""The folder in the state folder."""
+PAUSE_S = 1.0
+"""Least time between two writes."""
+_LIMIT_BYTES = 64 << 20
+_TEXT, _LOCK = ".json", ".lock"
+
+
+class Draft:
+    """Keeps what is in the input. Screen's thread only; writing waits for a disk and has a thread of its own.
+
+    A disk that cannot be written to keeps nothing, and the app works without it.
+    """
+
+    def __init__(self, pump: MessagePump, state: Path | None, folder: Path) -> None:
+        """Open nothing yet.
+
+        Args:
+            pump: whose timer and callbacks are used.
+            state: the state folder; None keeps nothing.
+            folder: the folder that is asked about.
+        """
+        self._pump = pump
+        self._drafts = state / DRAFTS if state is not None else None
+        self._prefix = sha256(os.fsencode(folder)).hexdigest()[:32]
+        self._name = f"{self._prefix}-{secrets.token_hex(4)}"
+        self._held = -1
+        self._text = self._written = ""
+        self._timer: Timer | None = None
+        self._writes = BackgroundQuery[str, None](pump, self._write, lambda text, _: None, lambda sentence: None)
+
+    def take_lost(self) -> list[str]:
+        """The drafts that lost apps have left in this folder, the newest last; each is given once."""
+        if self._drafts is None:
+            return []
+        found: list[tuple[float, str]] = []
+        with contextlib.suppress(OSError):
+            for path in self._drafts.glob(f"{self._prefix}-*{_TEXT}"):
+                with contextlib.suppress(OSError, ValueError):
+                    found.append(_take(path))
+        return [text for _, text in sorted(found) if text.strip()]
+
+    def changed(self, text: str) -> None:
+        """Keep this text, in at most a second."""
+        self._text = text
+        if self._drafts is not None and self._timer is None:
+            self._timer = self._pump.set_timer(PAUSE_S, self._save)
+
+    def sent(self) -> None:
+        """The text was sent: forget it at once."""
+        self._text = ""
+        if self._written:
+            self.keep_now("")
+
+    def keep_now(self, text: str) -> None:
+        """Write this text before anything else happens, for example before the app ends."""
+        self._writes.cancel()
+        self._text = text
+        if text != self._written:
+            self._write(text)
+
+    def close(self) -> None:
+        """Unlock the draft: the next app that is started here takes it. Idempotent."""
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+    def _save(self) -> None:
+        self._timer = None
+        if self._text != self._written:
+            self._writes.submit(self._text)
+
+    def _write(self, text: str) -> None:
+        if self._drafts is None:
+            return
+        path, lock = self._drafts / f"{self._name}{_TEXT}", self._drafts / f"{self._name}{_LOCK}"
+        with contextlib.suppress(OSError):
+            if not text.strip():
+                path.unlink(missing_ok=True)
+                lock.unlink(missing_ok=True)
+                self.close()
+            else:
+                if self._held < 0:
+                    self._drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
+                    self._held = open_locked(lock, os.O_RDWR | os.O_CREAT)
+                write_atomically(path, json.dumps(text))
+            self._written = text
+
+
+def _take(path: Path) -> tuple[float, str]:
+    """When a lost draft was written, and its text; its files are removed.
+
+    Raises:
+        OSError: it is another app's, or cannot be read.
+        ValueError: it is none.
+    """
+    lock = path.with_suffix(_LOCK)
+    held = open_locked(lock, os.O_RDWR | os.O_CREAT)
+    try:
+        written, data = path.stat().st_mtime, json.loads(read_small_file(path, _LIMIT_BYTES))
+        path.unlink()
+        lock.unlink(missing_ok=True)
+    finally:
+        os.close(held)
+    if not isinstance(data, str):
+        raise ValueError("it is no text")
+    return written, data

@@ -1,0 +1,1 @@
+"""Kept sessions: the picker, its questions, and the controller that resumes, renames and forks."""

@@ -1,0 +1,73 @@
+"""Two questions about a kept session: its new title, and whether it is really to be deleted."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.base.units import size
+from laguna_tui.session.values import SessionSummary
+from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.sessions.session_rows import title_of
+
+TITLE_CHARS = 200
+_LOST = "Its messages, undo points and KV snapshots go: {size}. It cannot be brought back."
+_STYLE = Path(__file__).with_name("session_questions.tcss").read_text(encoding="utf-8")
+
+
+class TitleQuestion(Modal[str | None]):
+    """Returns the title, or None to keep the old one."""
+
+    DEFAULT_CSS = _STYLE
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Keep the title")]
+
+    def __init__(self, title: str) -> None:
+        """title: as it is, sanitised."""
+        super().__init__()
+        self._title = title
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="question") as box:
+            box.border_title = "Title of the session"
+            box.border_subtitle = "Enter renames · Esc does not"
+            yield Input(self._title, compact=True, max_length=TITLE_CHARS, select_on_focus=True)
+
+    @on(Input.Submitted)
+    def _submit(self, event: Input.Submitted) -> None:
+        title = " ".join(sanitize_line(event.value).split())
+        self.dismiss(title if title and title != self._title else None)
+
+
+class DeleteQuestion(Modal[bool]):
+    """Returns whether to delete it."""
+
+    DEFAULT_CSS = _STYLE
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y,Y", "delete", "Delete it"),
+        Binding("n,N,q,Q,escape,enter", "keep", "Keep it"),
+    ]
+
+    def __init__(self, session: SessionSummary) -> None:
+        super().__init__()
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="question") as box:
+            box.border_title = "Delete this session?"
+            box.border_subtitle = "y deletes · n keeps it"
+            yield Static(Content.styled(title_of(self._session), "bold"), markup=False)
+            yield Static(Content(_LOST.format(size=size(self._session.size))), markup=False)
+
+    def action_delete(self) -> None:
+        """Delete it."""
+        self.dismiss(True)
+
+    def action_keep(self) -> None:
+        """Keep it."""
+        self.dismiss(False)

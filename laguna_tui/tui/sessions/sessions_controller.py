@@ -1,0 +1,272 @@
+"""Goes on with kept sessions, names, copies and writes them, and tells the parent process which one is open."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from laguna_tui.base import units
+from laguna_tui.base.app_report import AppReport
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.events import TurnFinished, TurnStarted
+from laguna_tui.base.text import sanitize, sanitize_line
+from laguna_tui.session.api import ChatSession
+from laguna_tui.session.values import Resumed, SessionSummary
+from laguna_tui.tui.background_query import BackgroundQuery
+from laguna_tui.tui.base_app import BaseApp
+from laguna_tui.tui.event_sanitizer import safe_path, safe_turns
+from laguna_tui.tui.modal import notify
+from laguna_tui.tui.session_controller import SessionController
+from laguna_tui.tui.session_messages import (
+    ChatCleared,
+    SessionElsewhere,
+    SessionFailed,
+    SessionIdle,
+    SessionOpened,
+    SessionResumed,
+)
+from laguna_tui.tui.text_lines import crop
+from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
+
+if TYPE_CHECKING:
+    from laguna_tui.tui.sessions.session_picker import SessionChoice
+
+T = TypeVar("T")
+
+BUSY = "The session is busy. Stop it with Esc, then {command}."
+NOTHING_KEPT = "Nothing of this chat is kept yet: send a message first."
+KEPT_AGAIN = "What is said is kept again."
+_LEFT_OUT = "{count} earlier {messages} not shown here; the model knows them, /export writes them."
+_IN_CACHE = "Goes on with “{title}”: {tokens} tokens are in the KV cache again, in {seconds}."
+_TO_READ = "Goes on with “{title}”. The model reads it again with your next message."
+_COPIED = "This is a copy now. The session that it was made from stays as it is: /resume"
+_TITLE_CELLS = 60
+
+
+class SessionsController:
+    """Screen's thread only, but for what is called on a thread of its own."""
+
+    def __init__(
+        self,
+        app: BaseApp,
+        session: ChatSession,
+        controller: SessionController,
+        writer: TranscriptWriter,
+        report: AppReport | None,
+        *,
+        resume: Callable[[], None],
+        leave: Callable[[], None],
+        prune: Callable[[], Sequence[str]] | None = None,
+    ) -> None:
+        """Tell the parent process of every turn from now on.
+
+        Args:
+            report: what the parent reads; None without a parent.
+            resume: called when a job of the session was started.
+            leave: ends the app.
+            prune: deletes old sessions, and returns sentences about it; None never deletes any.
+        """
+        self._app, self._session, self._sessions = app, session, session.sessions
+        self._controller, self._writer, self._report = controller, writer, report
+        self._resume, self._leave, self._prune = resume, leave, prune
+        self._failing = self._title = ""
+        self._copying = False
+        self._after_copy: Callable[[], None] | None = None
+        controller.on_turn = self._tell
+
+    # -- what the user wants
+
+    def begin(self, wanted: str = "") -> None:
+        """Before any model is loaded: go on with a session, or let the user choose one; without one, begin a new."""
+
+        def chosen(choice: "SessionChoice | None") -> None:
+            if choice is None:
+                self._controller.open()
+            else:
+                self._copying = choice.copy
+                self._controller.open(partial(self._find, choice.session.id, copy=choice.copy))
+            self._resume()
+
+        if wanted:
+            self._controller.open(lambda: wanted)
+        else:
+            self._pick(chosen)
+
+    def go_on(self, wanted: str = "") -> None:
+        """Go on with a session, by its ID or title; without one, show the picker."""
+
+        def chosen(choice: "SessionChoice | None") -> None:
+            if choice is not None:
+                self._start(choice.session.id, copy=choice.copy)
+
+        if wanted:
+            self._start(wanted)
+        else:
+            self._pick(chosen)
+
+    def fork(self, after: Callable[[], None] | None = None, title: str = "") -> None:
+        """Go on with a copy of the open session; `after` is called when it is open."""
+        if not self._sessions.open_id:
+            notify(self._app, NOTHING_KEPT, "warning")
+        elif self._start("", copy=True, title=title):
+            self._after_copy = after
+
+    def rename(self, title: str = "") -> None:
+        """Give the open session a title; without one, ask for it."""
+        session = self._sessions.open_id
+        if not session:
+            notify(self._app, NOTHING_KEPT, "warning")
+            return
+
+        def renamed(wanted: str | None) -> None:
+            if wanted is not None:
+                self._behind(partial(self._sessions.rename, session, wanted), lambda _: self._look_at_title())
+
+        if title:
+            renamed(" ".join(sanitize_line(title).split()))
+            return
+        from laguna_tui.tui.sessions.session_questions import TitleQuestion
+
+        self._app.push_screen(TitleQuestion(self._title), renamed)
+
+    def export(self) -> bool:
+        """Write the open session to a file. Returns whether one is kept."""
+        session = self._sessions.open_id
+        if session:
+            self._export(session)
+        return bool(session)
+
+    def _pick(self, chosen: "Callable[[SessionChoice | None], None]") -> None:
+        from laguna_tui.tui.sessions.session_picker import SessionPicker
+
+        self._app.push_screen(SessionPicker(self._sessions, self._export), chosen)
+
+    def _start(self, session: str, *, copy: bool = False, title: str = "") -> bool:
+        started = self._controller.resume(partial(self._find, session, copy=copy, title=title))
+        if started:
+            self._copying = copy
+        else:
+            notify(self._app, BUSY.format(command="/fork" if copy else "/resume"), "warning")
+        self._resume()
+        return started
+
+    def _find(self, session: str, *, copy: bool, title: str = "") -> str:
+        """The session to go on with: itself, or a copy that is made now. On the session's thread."""
+        return self._sessions.fork(session, title).id if copy else session
+
+    def _export(self, session: str) -> None:
+        """Write a session to a file in the current folder."""
+        from laguna_tui.base.crash_log import create_private_file
+
+        def write() -> Path:
+            text, name = self._sessions.export(session, "markdown"), time.strftime("laguna-chat-%Y%m%d-%H%M%S")
+            try:
+                return create_private_file(Path.cwd(), name, ".md", text)
+            except OSError as error:
+                raise UserError(f"It was not written: {error}. Start laguna-tui in a writable folder.") from None
+
+        self._behind(write, lambda path: notify(self._app, f"Wrote {safe_path(path)}"))
+
+    def _behind(self, do: Callable[[], T], done: Callable[[T], None]) -> None:
+        """Do something that waits for the disk on a thread; what goes wrong is said."""
+        BackgroundQuery[None, T](
+            self._app,
+            lambda _: do(),
+            lambda _, result: done(result),
+            lambda sentence: notify(self._app, sentence, "warning"),
+        ).submit(None)
+
+    # -- what becomes of it
+
+    def handle(self, item: object) -> None:
+        """Apply an event of the session."""
+        if isinstance(item, SessionOpened):
+            self._prune_once()
+        match item:
+            case SessionOpened(info) | SessionResumed(info) if info.resumed is not None:
+                self._show(info.resumed)
+            case SessionFailed():
+                self._copying, self._after_copy = False, None
+            case SessionElsewhere(session, folder, sentence):
+                self._move(session, folder, sentence)
+            case ChatCleared():
+                self._open_is(None)
+            case SessionIdle():
+                self._look_at_title()
+                self._follow_copy()
+        if isinstance(item, TurnStarted | TurnFinished | SessionIdle):
+            self._say_whether_kept()
+
+    def _prune_once(self) -> None:
+        """Delete old sessions where the settings say so, and say which. Not before the one that is wanted is open."""
+        prune, self._prune = self._prune, None
+        if prune is not None:
+            self._behind(prune, self._say_pruned)
+
+    def _say_pruned(self, sentences: Sequence[str]) -> None:
+        for sentence in sentences:
+            self._writer.add_notice(sanitize(sentence), "info")
+
+    def _show(self, resumed: Resumed) -> None:
+        """Show the turns that it goes on with, and say what is not as it was."""
+        if resumed.left_out:
+            are = units.plural(resumed.left_out, "message is", "messages are")
+            self._writer.add_notice(_LEFT_OUT.format(count=f"{resumed.left_out:,}", messages=are))
+        self._writer.replay(safe_turns(resumed.events))
+        title = crop(sanitize_line(resumed.summary.title), _TITLE_CELLS)
+        tokens, seconds = f"{resumed.restored:,}", units.duration(resumed.seconds)
+        words = _IN_CACHE if resumed.restored else _TO_READ
+        self._writer.add_notice(words.format(title=title, tokens=tokens, seconds=seconds))
+        for notice in resumed.notices:
+            self._writer.add_notice(sanitize(notice), "warning")
+        if self._copying:
+            self._writer.add_notice(_COPIED)
+        self._copying = False
+        self._open_is(resumed.summary)
+        self._app.transcript.action_follow()
+
+    def _move(self, session: str, folder: Path, sentence: str) -> None:
+        """Start the app again in the folder of a session."""
+        if self._report is None:
+            notify(self._app, sentence, "warning")
+            return
+        self._report.start_next(session, str(folder))
+        self._leave()
+
+    def _follow_copy(self) -> None:
+        after, self._after_copy = self._after_copy, None
+        if after is not None:
+            after()
+
+    def _say_whether_kept(self) -> None:
+        """Say once that nothing is being kept, and once that it is again."""
+        failing = sanitize(self._sessions.failing)
+        if failing != self._failing:
+            self._writer.add_notice(failing or KEPT_AGAIN, "warning" if failing else "info")
+        self._failing = failing
+
+    def _look_at_title(self) -> None:
+        if self._sessions.open_id:
+            self._behind(lambda: self._sessions.current, self._open_is)
+
+    def _open_is(self, session: SessionSummary | None) -> None:
+        """Show which session is open, and have the parent know it."""
+        if session is not None and session.id != self._sessions.open_id:
+            # Another one was opened meanwhile.
+            return
+        title = self._title = " ".join(sanitize_line(session.title).split()) if session is not None else ""
+        self._app.status_bar.status = replace(self._app.status_bar.status, title=title)
+        if self._report is not None:
+            self._report.keeps(session.id if session is not None else "", title)
+
+    def _tell(self, event: TurnStarted | TurnFinished) -> None:
+        """Tell the parent that this session is kept, before anything of it can crash. On the session's thread."""
+        if self._report is None:
+            return
+        session = self._sessions.open_id
+        if session:
+            self._report.keeps(session, self._title or self._controller.asked)
+        if isinstance(event, TurnFinished):
+            self._report.turn_ended()

@@ -1,0 +1,193 @@
+"""Builds a release into `dist/`: sdist and wheel, checked and reproducible; SBOM, notes, hashes, recipes.
+
+    python packaging/release.py [--out DIR]
+
+Built twice from what is committed, in folders of different names; both must be the same bytes.
+"""
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[1]
+NOT_SHIPPED = ("assets/nano/recipe/", "assets/screenshots/")
+NOT_IN_SDIST = (".ci/",)
+LARGEST = 60 << 20
+"""Bytes of a file; the index takes 100 MB."""
+
+
+class Wrong(Exception):
+    """What keeps this from being released, as a sentence."""
+
+
+def main() -> int:
+    """Build and check; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--out", type=Path, default=TOP / "dist", help="folder to write to (default: dist)")
+    try:
+        release(parser.parse_args().out)
+    except Wrong as wrong:
+        sys.stderr.write(f"release: {wrong}\n")
+        return 1
+    return 0
+
+
+def release(out: Path) -> None:
+    """Build everything into `out`; Wrong if something may not be released."""
+    changed = _git("status", "--porcelain").strip()
+    if changed:
+        raise Wrong(f"not everything is committed:\n{changed}\ncommit it, or stash it")
+    version = check_version(TOP)
+    out.mkdir(parents=True, exist_ok=True)
+    built = _built_twice(out)
+    tracked = _git("ls-files").splitlines()
+    for path in built:
+        problems = list(wheel_problems(path, tracked) if path.suffix == ".whl" else sdist_problems(path, tracked))
+        if problems:
+            raise Wrong(f"{path.name}: " + "\n  ".join(problems))
+        print(f"{path.name}: {path.stat().st_size:,} bytes, the same twice, as it should be")
+    (out / "NOTES.md").write_text(notes(TOP / "CHANGELOG.md", version), encoding="utf-8")
+    made = [*built, *_recipes(out, version, next(path for path in built if path.suffix == ".gz"))]
+    sums = "".join(f"{_sha256(path)}  {path.relative_to(out)}\n" for path in sorted(made))
+    (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
+    print(f"{len(made)} files in {out}")
+
+
+def check_version(top: Path) -> str:
+    """Return the version; Wrong if its places do not agree."""
+    version = str(tomllib.loads((top / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
+    source = (top / "laguna_tui/__init__.py").read_text(encoding="utf-8")
+    if f'__version__ = "{version}"' not in source:
+        raise Wrong(f"pyproject.toml says {version}, and laguna_tui/__init__.py another version")
+    notes(top / "CHANGELOG.md", version)
+    return version
+
+
+def notes(changelog: Path, version: str) -> str:
+    """Return a version's section of the changelog; Wrong if there is none."""
+    text = changelog.read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None or not found[1].strip():
+        raise Wrong(f"{changelog.name} says nothing about {version}; write what a user notices under '## {version}'")
+    return found[1].strip() + "\n"
+
+
+def wheel_problems(wheel: Path, tracked: Iterable[str]) -> Iterable[str]:
+    """What is wrong with a wheel: files too many or too few, paths of this machine, its size."""
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name for name in archive.namelist() if not name.endswith("/")}
+        yield from _local_paths({name: archive.read(name) for name in inside})
+    shared = {name for name in inside if ".data/data/share/" in name}
+    expected = set(filter(None, map(wheel_name, tracked)))
+    metadata = {name for name in inside if ".dist-info/" in name}
+    yield from _differences(inside - metadata - shared, expected)
+    if not any(name.endswith("share/man/man1/laguna-tui.1") for name in shared):
+        yield "the man page is missing"
+    if wheel.stat().st_size > LARGEST:
+        yield f"{wheel.stat().st_size:,} bytes are more than {LARGEST:,}"
+
+
+def wheel_name(tracked: str) -> str | None:
+    """Return a tracked file's name in the wheel; None if it is not shipped."""
+    if tracked.startswith(NOT_SHIPPED):
+        return None
+    if tracked.startswith("assets/") or tracked == "models.toml":
+        return f"laguna_tui/data/{tracked}"
+    if tracked.startswith("engine/laguna_engine/"):
+        return tracked.removeprefix("engine/")
+    return tracked if tracked.startswith("laguna_tui/") else None
+
+
+def sdist_problems(sdist: Path, tracked: Iterable[str]) -> Iterable[str]:
+    """What is wrong with an sdist, likewise."""
+    with tarfile.open(sdist) as archive:
+        members = {each.name.partition("/")[2]: each for each in archive.getmembers() if each.isfile()}
+        yield from _local_paths({name: _content(archive, each) for name, each in members.items()})
+    expected = {name for name in tracked if not name.startswith(NOT_IN_SDIST)}
+    yield from _differences(members.keys() - {"PKG-INFO"}, expected)
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    assert file is not None, "it is a file"
+    return file.read()
+
+
+def _differences(inside: set[str], expected: set[str]) -> Iterable[str]:
+    yield from (f"{name} is missing" for name in sorted(expected - inside))
+    yield from (f"{name} does not belong in it" for name in sorted(inside - expected))
+
+
+def _local_paths(files: dict[str, bytes]) -> Iterable[str]:
+    """Files that name the folder they were built in, or this user's home."""
+    local = {str(TOP), str(Path.home()), tempfile.gettempdir() + "/laguna-release"} - {"/", "/root"}
+    for name, content in sorted(files.items()):
+        yield from (f"{name} names {path}" for path in sorted(local) if path.encode() in content)
+
+
+def _built_twice(out: Path) -> list[Path]:
+    """The sdist and the wheel, built in two folders; Wrong if they differ."""
+    epoch = _git("log", "-1", "--format=%ct").strip()
+    with tempfile.TemporaryDirectory(prefix="laguna-release") as work:
+        folders = [_build(Path(work, name), epoch) for name in ("one", "another-name")]
+        one, other = ({path.name: path for path in folder.iterdir()} for folder in folders)
+        differ = [name for name in one if name not in other or _sha256(one[name]) != _sha256(other[name])]
+        if differ or len(one) != 2:
+            raise Wrong(f"{', '.join(differ) or list(one)}: built twice, it is not the same")
+        return [Path(shutil.copy2(path, out)) for path in one.values()]
+
+
+def _build(folder: Path, epoch: str) -> Path:
+    """A folder with the sdist of what is committed, and the wheel made from the sdist."""
+    source, built = folder / "source", folder / "built"
+    source.mkdir(parents=True)
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=TOP, capture_output=True, check=True).stdout
+    subprocess.run(["tar", "x"], cwd=source, input=archive, check=True)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(built), str(source)]
+    run = subprocess.run(
+        command, env={**os.environ, "SOURCE_DATE_EPOCH": epoch}, capture_output=True, text=True, check=False
+    )
+    if run.returncode:
+        raise Wrong(f"building failed:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
+    return built
+
+
+def _recipes(out: Path, version: str, sdist: Path) -> list[Path]:
+    import lock_recipes as recipes
+
+    locked, digest = recipes.read_lock(), _sha256(sdist)
+    models = {path.name: path for path in (TOP / "assets/nano").glob("*.gguf")}
+    lines = recipes.requirements(locked)
+    texts = {
+        "sbom.cdx.json": recipes.sbom(version, locked, models),
+        "homebrew/laguna-tui.rb": recipes.homebrew(version, digest, locked),
+        "aur/PKGBUILD": recipes.pkgbuild(version, digest, lines),
+        "aur/.SRCINFO": recipes.srcinfo(version, digest, lines),
+        "aur/requirements.txt": lines,
+    }
+    for name, text in texts.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_text(text, encoding="utf-8")
+    return [out / name for name in texts]
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True, check=True).stdout
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""Restoring and going on equals never having stopped: the same tokens, and the same keys and values bit for bit."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from laguna_engine.config import PLAIN, Drafting, KvType, Speculation
+from laguna_engine.engine import Engine
+from tests.engine import drafters, tiny
+from tests.engine.snapshot.chats import EARLIER, MESSAGES, again, assert_same_cache, options, say
+
+ROOT = Path(__file__).parents[3]
+NANO = ROOT / "assets/nano/laguna-nano.gguf"
+Open = Callable[..., Engine]
+
+
+@pytest.fixture(scope="module")
+def dflash(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A drafter like Laguna XS-2.1's, for the tiny model."""
+    return drafters.make(drafters.LAGUNA).write(tmp_path_factory.mktemp("drafters") / "tiny-dflash.gguf")
+
+
+@pytest.fixture
+def opened() -> Iterator[Open]:
+    with ExitStack() as stack:
+        yield lambda *arguments, **changes: stack.enter_context(Engine.open(options(*arguments, **changes)))
+
+
+DRAFTING = {"plain": PLAIN, "copy": Drafting(length=4), "dflash": Drafting(length=3)}
+
+
+@pytest.mark.parametrize("kind", DRAFTING)
+@pytest.mark.parametrize("kv", list(KvType), ids=lambda kv: kv.value)
+def test_a_restored_conversation_goes_on_as_if_it_had_not_stopped(
+    opened: Open, tiny_model_path: Path, dflash: Path, tmp_path: Path, kv: KvType, kind: str
+) -> None:
+    drafter = dflash if kind == "dflash" else None
+    engine = opened(tiny_model_path, kv, drafter)
+    chat = [*EARLIER, *EARLIER]
+    for turn, message in enumerate(MESSAGES[:3]):
+        chat += say(engine, chat, 90, DRAFTING[kind]).tokens
+        assert engine.snapshot(tmp_path, last=turn == 2).waits is False
+        chat += message
+    drafting = DRAFTING[kind]
+    if kind == "copy":
+        coming = say(opened(tiny_model_path, kv), chat, 120, PLAIN).tokens
+        drafting = replace(drafting, files=(coming,))
+    expected = say(engine, chat, 120, drafting)
+    if kind != "plain":
+        assert sum(map(len, expected.drafts)) > 10
+
+    other = opened(tiny_model_path, kv, drafter)
+    restored = other.restore(tmp_path, chat)
+    assert (restored.tokens, restored.refused) == (len(chat) - len(MESSAGES[2]) - 1, ())
+    found = again(other, chat, expected)
+    assert (found.tokens, found.cached) == (expected.tokens, expected.cached)
+    assert_same_cache(other, engine)
+
+
+def test_a_drafter_drafts_as_well_as_before(opened: Open, tiny_model_path: Path, dflash: Path, tmp_path: Path) -> None:
+    engine = opened(tiny_model_path, drafter=dflash)
+    chat = [*EARLIER, *say(engine, EARLIER, 90, DRAFTING["dflash"]).tokens]
+    engine.snapshot(tmp_path)
+    chat += MESSAGES[0]
+    expected = say(engine, chat, 60, DRAFTING["dflash"])
+    other = opened(tiny_model_path, drafter=dflash)
+    other.restore(tmp_path, chat)
+    found = say(other, chat, 60, DRAFTING["dflash"])
+    assert (found.tokens, found.drafts, found.cached) == (expected.tokens, expected.drafts, expected.cached)
+
+
+def test_a_drafter_that_was_not_there_sees_the_newest_turn_again_and_no_more(
+    opened: Open, tiny_model_path: Path, dflash: Path, tmp_path: Path
+) -> None:
+    engine = opened(tiny_model_path)
+    first = [*EARLIER, *say(engine, EARLIER, 90).tokens]
+    engine.snapshot(tmp_path)
+    chat = [*first, *MESSAGES[0], *say(engine, [*first, *MESSAGES[0]], 90).tokens]
+    engine.snapshot(tmp_path, last=True)
+    other = opened(tiny_model_path, drafter=dflash)
+    assert other.restore(tmp_path, chat).tokens == len(chat) - 1
+    said = say(other, [*chat, 60], 40, DRAFTING["dflash"])
+    assert (said.cached, sum(map(len, said.drafts)) > 10) == (len(first) - 1, True)
+
+
+def test_the_turn_before_is_a_checkpoint_in_memory_again(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
+    engine = opened(tiny_model_path)
+    first = [*EARLIER, *say(engine, EARLIER, 90).tokens]
+    engine.snapshot(tmp_path)
+    chat = [*first, *MESSAGES[0], *say(engine, [*first, *MESSAGES[0]], 90).tokens]
+    engine.snapshot(tmp_path, last=True)
+    other = opened(tiny_model_path)
+    other.restore(tmp_path, chat)
+    assert other.preview([*first, *MESSAGES[1]]).cached == len(first) - 1
+
+
+def test_after_a_rewind(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
+    engine = opened(tiny_model_path)
+    first = [*EARLIER, *say(engine, EARLIER, 90).tokens]
+    engine.snapshot(tmp_path)
+    left_behind = [*first, *MESSAGES[0]]
+    left_behind += say(engine, left_behind, 80).tokens
+    engine.snapshot(tmp_path)
+    chat = [*first, *MESSAGES[1]]
+    chat += say(engine, chat, 120).tokens
+    assert engine.snapshot(tmp_path, last=True).nbytes > 0
+    for tokens in (chat, left_behind):
+        assert opened(tiny_model_path).restore(tmp_path, [*tokens, 60]).tokens == len(tokens) - 1
+    expected = say(engine, [*chat, *MESSAGES[2]], 80)
+    other = opened(tiny_model_path)
+    other.restore(tmp_path, chat)
+    assert again(other, [*chat, *MESSAGES[2]], expected).tokens == expected.tokens
+    assert_same_cache(other, engine)
+
+
+def test_a_rewind_takes_the_snapshot_of_an_earlier_turn(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
+    engine = opened(tiny_model_path, checkpoints=0)
+    first = [*EARLIER, *say(engine, EARLIER, 90).tokens]
+    engine.snapshot(tmp_path)
+    later = [*first, *MESSAGES[0]]
+    say(engine, later, 300)
+    edited = [*first, *MESSAGES[1]]
+    assert engine.preview(edited).cached == 0
+    assert engine.restore(tmp_path, edited).tokens == len(first) - 1
+    assert engine.preview(edited).cached == len(first) - 1
+
+
+def test_what_is_cached_already_is_not_restored(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
+    engine = opened(tiny_model_path)
+    chat = [*EARLIER, *say(engine, EARLIER, 90).tokens]
+    engine.snapshot(tmp_path)
+    assert engine.restorable(tmp_path, [*chat, 77]) is None
+    assert engine.restore(tmp_path, [*chat, 77]).tokens == 0
+    assert engine.preview([*chat, 77]).cached == len(chat) - 1
+
+
+def test_a_repeated_prompt_is_restored_whole(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
+    engine = opened(tiny_model_path)
+    say(engine, EARLIER, 1)
+    engine.snapshot(tmp_path)
+    other = opened(tiny_model_path)
+    assert other.restore(tmp_path, EARLIER).tokens == len(EARLIER)
+    assert say(other, EARLIER, 5).cached == len(EARLIER) - 1
+
+
+def test_after_a_compaction(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
+    """The conversation before it and the one behind it are both there."""
+    engine = opened(tiny_model_path)
+    before = [*EARLIER, *say(engine, EARLIER, 200).tokens]
+    engine.snapshot(tmp_path)
+    compacted = [*EARLIER[:100], *MESSAGES[0]]
+    compacted += say(engine, compacted, 90).tokens
+    assert engine.snapshot(tmp_path).nbytes > 0
+    for chat in (before, compacted):
+        other = opened(tiny_model_path)
+        assert other.restore(tmp_path, [*chat, 60]).tokens == len(chat) - 1
+    expected = say(engine, [*compacted, *MESSAGES[1]], 60)
+    assert again(other, [*compacted, *MESSAGES[1]], expected).tokens == expected.tokens
+    assert_same_cache(other, engine)
+
+
+def test_a_wrapped_window_whose_newest_cells_are_a_rejected_drafts(
+    opened: Open, tiny_model_path: Path, tmp_path: Path
+) -> None:
+    """At every fill of the ring: its cells lie in another order each time, and some of them are free."""
+    engine = opened(tiny_model_path)
+    chat = list(EARLIER)
+    for turn in range(40):
+        drafts = tuple((1,) * (turn % 7) for _ in range(9))
+        chat += say(engine, chat, 9, Drafting(script=drafts)).tokens
+        folder = tmp_path / str(turn)
+        engine.snapshot(folder)
+        other = opened(tiny_model_path)
+        other.restore(folder, [*chat, 60])
+        expected = say(engine, [*chat, 60, 61], 12, PLAIN)
+        assert say(other, [*chat, 60, 61], 12, PLAIN).tokens == expected.tokens
+        assert_same_cache(other, engine)
+        other.close()
+        chat += [60, 61, *expected.tokens]
+
+
+def test_a_model_without_a_sliding_window_is_restored_up_to_any_token(opened: Open, tmp_path: Path) -> None:
+    path = tiny.laguna(tiny.Shape(n_layer=2, window=0)).write(tmp_path / "full.gguf")
+    engine = opened(path)
+    chat = [*EARLIER, *say(engine, EARLIER, 50).tokens]
+    engine.snapshot(tmp_path / "kept")
+    other = opened(path)
+    assert other.restore(tmp_path / "kept", [*chat[:200], 60]).tokens == 200
+
+
+def test_nano_goes_on_too(opened: Open, tmp_path: Path) -> None:
+    engine = opened(NANO)
+    chat = engine.vocab.tokenize("def add(a, b):\n    return a + b\n\n" * 40, special=False)
+    chat += say(engine, chat, 60).tokens
+    engine.snapshot(tmp_path)
+    chat += engine.vocab.tokenize("\ndef sub(a, b):\n", special=False)
+    expected = say(engine, chat, 80)
+    other = opened(NANO)
+    assert other.restore(tmp_path, chat).tokens == expected.cached
+    assert again(other, chat, expected).tokens == expected.tokens
+    assert_same_cache(other, engine)
+
+
+def test_strict_answers_are_the_plain_ones_behind_a_restored_conversation(
+    tiny_model_path: Path, dflash: Path, tmp_path: Path
+) -> None:
+    """In a process of its own, because strict arithmetic has to be chosen before the first computation."""
+    child = Path(__file__).with_name("strict_child.py")
+    command = [sys.executable, str(child), str(tiny_model_path), str(dflash), str(NANO), str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=170)
+    assert (result.returncode, result.stdout.split()) == (0, ["14"]), result.stdout + result.stderr
+
+
+def test_a_strict_engine_does_not_take_what_a_fast_one_computed(
+    opened: Open, tiny_model_path: Path, tmp_path: Path
+) -> None:
+    engine = opened(tiny_model_path)
+    say(engine, EARLIER, 20)
+    engine.snapshot(tmp_path)
+    identity = engine._snapshots._identity()
+    assert identity.exact is (engine.info.speculation is Speculation.STRICT) is False

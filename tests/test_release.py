@@ -1,0 +1,121 @@
+"""What is released: a wheel with every file and no other, a lock that fits the project, recipes made from it."""
+
+import json
+import re
+import subprocess
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from tests.test_dependencies import plain
+from tests.test_readme import TOP, script
+
+PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+release, recipes = script(TOP / "packaging/release.py"), script(TOP / "packaging/lock_recipes.py")
+LOCKED = recipes.read_lock()
+TRACKED = ["laguna_tui/a.py", "engine/laguna_engine/b.py", "assets/nano/n.gguf", "models.toml", "tests/t.py",
+           "assets/nano/recipe/r.py", "Makefile"]  # fmt: skip
+SHIPPED = ["laguna_tui/a.py", "laguna_engine/b.py", "laguna_tui/data/assets/nano/n.gguf", "laguna_tui/data/models.toml"]
+BESIDE = ["x-1.data/data/share/man/man1/laguna-tui.1", "x-1.dist-info/METADATA"]
+
+
+def problems(folder: Path, files: dict[str, bytes]) -> list[str]:
+    path = folder / "x.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return list(release.wheel_problems(path, TRACKED))
+
+
+def test_a_wheel_with_what_is_shipped_is_right(tmp_path: Path):
+    assert problems(tmp_path, dict.fromkeys([*SHIPPED, *BESIDE], b"")) == []
+
+
+@pytest.mark.parametrize("missing", [*SHIPPED, BESIDE[0]])
+def test_a_file_that_is_missing_from_a_wheel_is_named(missing: str, tmp_path: Path):
+    (problem,) = problems(tmp_path, {name: b"" for name in [*SHIPPED, *BESIDE] if name != missing})
+    assert "missing" in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("tests/t.py", b"", "tests/t.py does not belong in it"),
+        ("laguna_tui/.env", b"", "laguna_tui/.env does not belong in it"),
+        ("x-1.dist-info/RECORD", str(TOP).encode(), f"x-1.dist-info/RECORD names {TOP}"),
+    ],
+)
+def test_what_does_not_belong_into_a_wheel_is_named(name: str, content: bytes, problem: str, tmp_path: Path):
+    files = {**dict.fromkeys([*SHIPPED, *BESIDE], b""), name: content}
+    assert problem in problems(tmp_path, files)
+
+
+def test_the_version_is_one_and_the_changelog_tells_of_it():
+    assert release.check_version(TOP) == PROJECT["version"]
+
+
+def test_a_version_that_the_changelog_does_not_know_is_not_released(tmp_path: Path):
+    path = tmp_path / "CHANGELOG.md"
+    path.write_text("# Changelog\n\n## 2.0.0\n\n- New.\n\n## 1.0.0\n\n- Old.\n")
+    assert release.notes(path, "2.0.0") == "- New.\n"
+    with pytest.raises(release.Wrong, match=r"says nothing about 2\.0;"):
+        release.notes(path, "2.0")
+
+
+def test_the_lock_fits_what_the_project_asks_for():
+    versions = {each.name: each.version for each in LOCKED}
+    for line in PROJECT["dependencies"]:
+        wanted = Requirement(line)
+        assert wanted.specifier.contains(versions[plain(wanted.name)]), f"{line}: run make lock"
+
+
+def test_every_file_of_the_lock_comes_from_the_index_and_has_its_hash():
+    for each in LOCKED:
+        assert each.url.startswith("https://files.pythonhosted.org/packages/")
+        assert each.hashes
+        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in each.hashes)
+
+
+def test_the_sbom_names_every_dependency_and_bundled_model():
+    model = TOP / "assets/nano/laguna-nano.gguf"
+    document = json.loads(recipes.sbom("1.0", LOCKED, {model.name: model}))
+    assert document["bomFormat"] == "CycloneDX"
+    names = [component["name"] for component in document["components"]]
+    assert names == [*(each.name for each in LOCKED), "laguna-nano.gguf"]
+    assert all(len(component["hashes"][0]["content"]) == 64 for component in document["components"])
+
+
+def test_the_formula_has_what_linux_and_macos_need_and_nothing_of_windows():
+    text = recipes.homebrew("1.0", "0" * 64, LOCKED)
+    assert 'resource "llama-cpp-python"' in text
+    assert "colorama" in {each.name for each in LOCKED}
+    assert "colorama" not in text
+    assert len(re.findall(r"^  resource ", text, re.MULTILINE)) == len(re.findall(r"^    sha256 ", text, re.MULTILINE))
+
+
+def test_the_pkgbuild_is_a_script_and_its_requirements_are_pips(tmp_path: Path):
+    lines = recipes.requirements(LOCKED)
+    build = tmp_path / "PKGBUILD"
+    build.write_text(recipes.pkgbuild("1.0", "0" * 64, lines))
+    said = subprocess.run(
+        ["bash", "-c", f"source {build}; printf '%s ' $pkgname ${{sha256sums[@]}} $(type -t package)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    name, sdist, of_lines, function = said.stdout.split()
+    assert (name, sdist, len(of_lines), function) == ("laguna-tui", "0" * 64, 64, "function")
+    heads = [line.removesuffix(" \\") for line in lines.splitlines() if not line.startswith("    --hash")]
+    assert [Requirement(head).name for head in heads] == [each.name for each in LOCKED]
+    info = recipes.srcinfo("1.0", "0" * 64, lines)
+    assert of_lines in info
+    assert "pkgname = laguna-tui" in info
+
+
+def test_the_workflow_tests_every_python_that_is_promised():
+    workflow = yaml.safe_load((TOP / ".github/workflows/release.yml").read_text(encoding="utf-8"))
+    tested = set(workflow["jobs"]["test"]["strategy"]["matrix"]["python"])
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert tested >= set(promised)

@@ -1,0 +1,83 @@
+"""In a real terminal, with the bundled model: whatever ends the app, one key goes on with the session."""
+
+import json
+import os
+import signal
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from laguna_tui import supervise
+from laguna_tui.base.paths import APP
+from tests.tui.job import Job
+from tests.tui.signal_matrix import QUIT_KEY, start_real
+
+ASKED = b"where is Workspace defined?"
+
+
+def journal(folder: Path) -> list[dict]:
+    """The lines of the only session that is kept."""
+    (path,) = (folder / APP / "sessions").glob("*/journal.jsonl")
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
+
+
+@contextmanager
+def answering(folder: Path):
+    """The program in the middle of an answer, or soon after."""
+    with start_real("answering", str(folder)) as job:
+        yield job
+
+
+def press(job: Job, key: bytes) -> None:
+    time.sleep(supervise._DEAF_S + 0.1)
+    job.forget()
+    job.type(key)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_one_key_goes_on_with_the_session_after_a_crash(number: signal.Signals, tmp_path: Path):
+    with answering(tmp_path) as job:
+        first = job.child
+        os.kill(first, number)
+        job.wait_for(b"Enter goes on with")
+        assert ASKED in job.written.rpartition(b"Enter goes on with")[2]
+        job.read_what_is_there()
+        assert [mode for mode in job.left_behind if mode != "settings"] == []
+        press(job, b"\r")
+        job.wait_for(b"Goes on with")
+        job.wait_for(ASKED)
+        assert job.child != first
+        press(job, b"who calls is_binary?\r")
+        job.until(lambda: sum(line["event"] == "turn" for line in journal(tmp_path)) == 2, "the second message")
+        job.type(QUIT_KEY)
+        assert job.expect("ended") == 0
+        job.wait_until_none_is_left()
+        assert job.left_behind == []
+    assert journal(tmp_path)[-1] | {"time": 0} == {"event": "closed", "reason": "", "time": 0}
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "reason"),
+    [
+        ("TERM", "parent", "SIGTERM"),
+        ("HUP", "child", "SIGHUP"),
+        ("QUIT", "parent", "SIGQUIT"),
+        ("KILL", "parent", "its parent process was killed"),
+    ],
+)
+def test_it_ends_in_order_and_the_journal_says_why(name: str, target: str, reason: str, tmp_path: Path):
+    with answering(tmp_path) as job:
+        os.kill(job.pid if target == "parent" else job.child, signal.Signals[f"SIG{name}"])
+        job.expect("ended")
+        job.wait_until_none_is_left()
+        assert job.left_behind == []
+    assert journal(tmp_path)[-1]["reason"] == reason
+
+
+def test_it_ends_in_order_when_the_terminal_goes_away(tmp_path: Path):
+    with answering(tmp_path) as job:
+        job.hang_up()
+        job.until(lambda: not job.processes(), "the end")
+    assert journal(tmp_path)[-1]["reason"] in ("SIGHUP", "its parent process was killed")
