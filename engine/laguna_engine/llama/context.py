@@ -7,12 +7,12 @@ because the batch and its arrays are reused.
 
 import ctypes
 from collections.abc import Sequence
+from functools import partial
 
 import numpy
 from numpy.typing import NDArray
 
 from laguna_engine.config import KvType
-from laguna_engine.constrain.base import FREE
 from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
 from laguna_engine.llama import masked_row, sequence_state, window_state
 from laguna_engine.llama.callback_taps import CallbackTaps
@@ -234,19 +234,8 @@ class Context:
         constraints = chain.constraints
         if constraints is None:
             return self._sample(chain, row)
-        mask = constraints.mask()
-        while mask is not FREE and mask.forced is None:
-            picked = masked_row.pick(chain, constraints, mask, self._likeliest(row), lambda: self._whole_row(row))
-            if picked is not None:
-                constraints.sampled(picked, mask)
-                return picked
-            mask = constraints.mask()
-        if mask.forced is None:
-            token = self._sample(chain, row)
-        else:
-            chain.force(token := mask.forced)
-        constraints.sampled(token, mask)
-        return token
+        free, likeliest = partial(self._sample, chain, row), partial(self._likeliest, row)
+        return masked_row.sample(chain, constraints, free, likeliest, partial(self._whole_row, row))
 
     def _sample(self, chain: SamplerChain, row: int) -> int:
         picks = self._picks or self._read_picks()
