@@ -12,7 +12,7 @@ _shtab_laguna_tui_permissions_subparsers=(list allow deny check)
 _shtab_laguna_tui_setup_subparsers=(gpu)
 _shtab_laguna_tui_subparsers=(ask sessions quantize-drafter bench models fit doctor selfcheck completions index search map compress trust permissions setup)
 
-_shtab_laguna_tui_ask_option_strings=(-h --help --json --stream-json --stats --verbose --timeout --allow --deny --folder --resume -c --continue --model --context --kv --gpu-layers --threads --thinking --no-thinking --thinking-budget --temperature --top-k --top-p --min-p --repeat-penalty --seed --max-tokens --max-steps --speculation --drafter --draft-length --sample-drafts --no-sample-drafts --adapter --scorer --pack --mode --keep-sessions --sessions-limit --snapshots --no-snapshots --snapshots-limit --offline --no-offline --theme --notify --no-notify)
+_shtab_laguna_tui_ask_option_strings=(-h --help --json --stream-json --stats --verbose --timeout --schema --allow --deny --folder --resume -c --continue --model --context --kv --gpu-layers --threads --thinking --no-thinking --thinking-budget --temperature --top-k --top-p --min-p --repeat-penalty --seed --max-tokens --max-steps --speculation --drafter --draft-length --sample-drafts --no-sample-drafts --adapter --scorer --pack --mode --keep-sessions --sessions-limit --snapshots --no-snapshots --snapshots-limit --offline --no-offline --theme --notify --no-notify)
 _shtab_laguna_tui_sessions_list_option_strings=(-h --help --folder --json --all)
 _shtab_laguna_tui_sessions_search_option_strings=(-h --help --folder --json --all)
 _shtab_laguna_tui_sessions_rename_option_strings=(-h --help --folder --json)
@@ -54,6 +54,7 @@ _shtab_laguna_tui_setup_gpu_option_strings=(-h --help --yes --offline --no-offli
 _shtab_laguna_tui_setup_option_strings=(-h --help)
 _shtab_laguna_tui_option_strings=(-h --help --version --folder --resume -c --continue --model --context --kv --gpu-layers --threads --thinking --no-thinking --thinking-budget --temperature --top-k --top-p --min-p --repeat-penalty --seed --max-tokens --max-steps --speculation --drafter --draft-length --sample-drafts --no-sample-drafts --adapter --scorer --pack --mode --keep-sessions --sessions-limit --snapshots --no-snapshots --snapshots-limit --offline --no-offline --theme --notify --no-notify)
 
+_shtab_laguna_tui_ask___schema_COMPGEN=_shtab_compgen_files
 _shtab_laguna_tui_ask___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_laguna_tui_ask___model_COMPGEN=_shtab_compgen_files
 _shtab_laguna_tui_ask___drafter_COMPGEN=_shtab_compgen_files

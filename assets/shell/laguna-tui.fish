@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions index search map compress trust permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu'
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --index-url --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --tokens --top-k --top-p --type --use
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --index-url --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --schema --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --tokens --top-k --top-p --type --use
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -98,6 +98,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l stream-json -d 'one J
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l stats -d 'print the measured rates to stderr'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l verbose -d 'print the output of commands to stderr as it comes'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l timeout -x -d 'stop the answer after this long (default: no limit)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l schema -xka "(__fish_complete_path (commandline -ct))" -d 'answer with JSON that this JSON schema accepts, on stdout as the model writes it'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l allow -x -d 'what to do without asking, such as edit(src/**) or shell(pytest); may be given several times'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l deny -x -d 'what to never do, such as edit(src/**) or shell(pytest); may be given several times'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current one)'
