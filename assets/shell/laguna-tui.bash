@@ -50,7 +50,7 @@ _shtab_laguna_tui_permissions_allow_option_strings=(-h --help --folder)
 _shtab_laguna_tui_permissions_deny_option_strings=(-h --help --folder)
 _shtab_laguna_tui_permissions_check_option_strings=(-h --help --folder)
 _shtab_laguna_tui_permissions_option_strings=(-h --help --folder)
-_shtab_laguna_tui_setup_gpu_option_strings=(-h --help --yes --offline --no-offline --index-url --tag --rollback --source)
+_shtab_laguna_tui_setup_gpu_option_strings=(-h --help --yes --offline --no-offline --index-url --wheels --tag --rollback --source)
 _shtab_laguna_tui_setup_option_strings=(-h --help)
 _shtab_laguna_tui_option_strings=(-h --help --version --folder --resume -c --continue --model --context --kv --gpu-layers --threads --thinking --no-thinking --thinking-budget --temperature --top-k --top-p --min-p --repeat-penalty --seed --max-tokens --max-steps --speculation --drafter --draft-length --sample-drafts --no-sample-drafts --adapter --scorer --pack --mode --keep-sessions --sessions-limit --snapshots --no-snapshots --snapshots-limit --offline --no-offline --theme --notify --no-notify)
 
@@ -102,6 +102,7 @@ _shtab_laguna_tui_permissions_allow___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_laguna_tui_permissions_deny___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_laguna_tui_permissions_check___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_laguna_tui_permissions___folder_COMPGEN=_shtab_compgen_dirs
+_shtab_laguna_tui_setup_gpu___wheels_COMPGEN=_shtab_compgen_dirs
 _shtab_laguna_tui___folder_COMPGEN=_shtab_compgen_dirs
 _shtab_laguna_tui___model_COMPGEN=_shtab_compgen_files
 _shtab_laguna_tui___drafter_COMPGEN=_shtab_compgen_files
