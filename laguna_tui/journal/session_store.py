@@ -106,7 +106,7 @@ class SessionStore:
         self, rows: Mapping[str, IndexedSession], words: Sequence[str], *, misspelt: bool = False
     ) -> Mapping[str, str]:
         """The sessions that have all of the words, each with where they were said."""
-        titled = (row.id for row in rows.values() if has_words(_title(row), words, misspelt=misspelt))
+        titled = (row.id for row in rows.values() if has_words(row.title or row.message, words, misspelt=misspelt))
         said = {found.session: found.snippet for found in self._index.search(words, misspelt=misspelt)}
         return {**dict.fromkeys(titled, ""), **{session: said[session] for session in said if session in rows}}
 

@@ -56,7 +56,8 @@ def script(seen: Seen) -> Any:
     """What the model says: it does what the newest message names, and says its number at the end."""
     kind, number = (_ASKED.findall(seen.user) or [("short", "0")])[-1]
     done = f"done{number}x"
-    if seen.results or kind == "short":
+    # Calls that a kill ended have got results too, which stand before the newest message.
+    if kind == "short" or seen.new.rfind("<tool_response>") > seen.new.rfind("<user>"):
         return say(done)
     if kind == "edit":
         return say(
