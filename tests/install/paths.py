@@ -108,8 +108,9 @@ def by_pipx(clean: Clean) -> Path:
 
 def by_uv(clean: Clean) -> Path:
     """`uv tool install laguna-tui`."""
-    links = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(clean.wheels), "UV_NO_CACHE": "1", "UV_PYTHON_DOWNLOADS": "never"}
-    clean.run(clean.tool("uv"), "tool", "install", "--python", clean.python, "laguna-tui", more=links)
+    quiet = {"UV_NO_CACHE": "1", "UV_PYTHON_DOWNLOADS": "never"}
+    links = ("--no-index", "--find-links", clean.wheels)
+    clean.run(clean.tool("uv"), "tool", "install", "--python", clean.python, *links, "laguna-tui", more=quiet)
     return clean.home / ".local/bin/laguna-tui"
 
 
