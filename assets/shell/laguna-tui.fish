@@ -305,6 +305,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using fit' -l json -d 'one JSON obj
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a doctor -d 'Check this machine: graphics cards and their driver, the installed llama.cpp and what it can use of them, processor,'
 complete -c laguna-tui -n '_shtab_laguna_tui_using doctor' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using doctor' -l json -d 'one JSON object with every finding'
+complete -c laguna-tui -n '_shtab_laguna_tui_using doctor' -l fix -d 'first put right what is safe: permissions of own files, a setup cut off'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a selfcheck -d 'Compare what this machine computes with what it should: memory against its plan, hidden states, the drafter against'
 complete -c laguna-tui -n '_shtab_laguna_tui_using selfcheck' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using selfcheck' -l model -xka "(__fish_complete_path (commandline -ct))" -d 'check this model beside Laguna Nano (default: the chosen one, or the largest downloaded one)'
