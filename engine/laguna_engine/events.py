@@ -90,6 +90,19 @@ class Prefill:
 
 
 @dataclass(frozen=True, slots=True)
+class Logprobs:
+    """Natural logarithms of probabilities, of the logits alone.
+
+    Attributes:
+        chosen: of the token that was committed.
+        top: the likeliest tokens, as many as were asked for, each with its own; the likeliest first.
+    """
+
+    chosen: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
     """One committed token.
 
@@ -99,12 +112,14 @@ class Token:
             ends the generation has no text; other special tokens have their literal text (`Vocab.piece(id)`).
         source: where the token was proposed.
         index: position in the generation, from 0.
+        logprobs: how likely it was; None unless the request wants to know.
     """
 
     id: int
     text: str
     source: Source
     index: int
+    logprobs: Logprobs | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from laguna_engine.constrain.base import Constraint, combined
 from laguna_engine.constrain.repetition import NoRepeat
 from laguna_engine.constrain.thinking import ThinkingBudget
 from laguna_engine.detokenizer import Detokenizer, StopTextFilter
-from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats, Token
+from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Logprobs, Prefill, Source, Stats, Token
 from laguna_engine.gguf.laguna import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.context_params import DecodeStatus, Outputs
-from laguna_engine.llama.sampler import Readout, SamplerChain, stages_of
+from laguna_engine.llama.sampler import LOGITS, LogprobRecorder, Readout, SamplerChain, stages_of
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.speculator import Committed, NullSpeculator
@@ -110,9 +110,11 @@ class Generation:
             return self._prefill_ahead()
         constraint = constraint_of(self._request, self._sequence.model.vocab)
         banned = 0 if constraint is None else constraint.most_banned
-        self._sequence.context.read_out(Readout.of(self._sampling, banned))
+        recorder = None if self._request.logprobs is None else LogprobRecorder(self._request.logprobs)
+        self._sequence.context.read_out(LOGITS if recorder is not None else Readout.of(self._sampling, banned))
         size, position = self._sequence.model.vocab.size, len(self._prompt)
         with closing(SamplerChain(stages_of(self._sampling), size, position, constraint)) as chain:
+            chain.recorder = recorder
             return self._prefill(chain) or self._decode(chain)
 
     def _prefill_ahead(self) -> FinishReason:
@@ -165,7 +167,8 @@ class Generation:
         self._note_prompt_read()
         while True:
             for place, token in enumerate(outcome.tokens, 1 - len(outcome.tokens)):
-                reason = self._emitter.commit(token, outcome.source if place else Source.TARGET)
+                noted = None if chain.recorder is None else chain.recorder.take()
+                reason = self._emitter.commit(token, outcome.source if place else Source.TARGET, noted)
                 if reason is not None:
                     return reason
             if self._batcher.due():
@@ -256,9 +259,9 @@ class Emitter:
         self._text = Detokenizer(vocab.piece, self._stops)
         self._filter = StopTextFilter(request.stop_texts) if request.stop_texts else None
 
-    def commit(self, token: int, source: Source) -> FinishReason | None:
+    def commit(self, token: int, source: Source, logprobs: Logprobs | None = None) -> FinishReason | None:
         """Emit `token`; returns why the generation ends with it, or None."""
-        event = Token(token, self._text.feed(token), source, self.count)
+        event = Token(token, self._text.feed(token), source, self.count, logprobs)
         self.count += 1
         if self._filter is None:
             self._put(event)

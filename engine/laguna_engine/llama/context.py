@@ -12,6 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from laguna_engine.config import KvType
+from laguna_engine.constrain.base import Constraint
 from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
 from laguna_engine.llama import sequence_state, window_state
 from laguna_engine.llama.callback_taps import CallbackTaps
@@ -230,9 +231,12 @@ class Context:
             RequestError: the row has no logits.
         """
         row = self._checked(row)
-        constraint = chain.constraint
-        if constraint is None:
-            return self._sample(chain, row)
+        token = self._sample(chain, row) if chain.constraint is None else self._allowed(chain, chain.constraint, row)
+        if chain.recorder is not None:
+            chain.recorder.note(token, self.logits(row))
+        return token
+
+    def _allowed(self, chain: SamplerChain, constraint: Constraint, row: int) -> int:
         mask = constraint.mask()
         if mask.forced is None:
             token = self._sample(chain, row, mask.banned)
