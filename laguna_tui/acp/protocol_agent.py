@@ -1,6 +1,7 @@
 """The protocol's agent: what a client asks for, done with sessions that share one engine."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -61,7 +62,7 @@ class EditorSession:
     writer: UpdateWriter = field(default_factory=UpdateWriter)
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "laguna-acp"))
     running: bool = False
-    stopped: bool = False
+    stopped: threading.Event = field(default_factory=threading.Event)
     asking: str = ""
 
 
@@ -105,24 +106,47 @@ class ProtocolAgent:
         """Nobody has to."""
         return schema.AuthenticateResponse()
 
-    async def new_session(self, cwd: str, **_: Any) -> schema.NewSessionResponse:
+    async def new_session(
+        self, cwd: str, additional_directories: list[str] | None = None, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> schema.NewSessionResponse:
         """Open a session about a folder."""
         held = await self._opened(cwd)
         return schema.NewSessionResponse(
             session_id=held.id, modes=_modes(held), config_options=await self._options(held)
         )
 
-    async def load_session(self, cwd: str, session_id: str, **_: Any) -> schema.LoadSessionResponse | None:
+    async def load_session(
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: list[Any] | None = None,
+        additional_directories: list[str] | None = None,
+        **_: Any,
+    ) -> schema.LoadSessionResponse | None:
         """Open a kept session, and show its last turns again."""
         held = await self._opened(cwd, session_id, shown=True)
         return schema.LoadSessionResponse(modes=_modes(held), config_options=await self._options(held))
 
-    async def resume_session(self, session_id: str, cwd: str, **_: Any) -> schema.ResumeSessionResponse:
+    async def resume_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: list[Any] | None = None,
+        **_: Any,
+    ) -> schema.ResumeSessionResponse:
         """Open a kept session; the client shows what it knows of it."""
         held = await self._opened(cwd, session_id)
         return schema.ResumeSessionResponse(modes=_modes(held), config_options=await self._options(held))
 
-    async def fork_session(self, session_id: str, cwd: str, **_: Any) -> schema.ForkSessionResponse:
+    async def fork_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: list[Any] | None = None,
+        **_: Any,
+    ) -> schema.ForkSessionResponse:
         """Copy a session, and go on with the copy beside it."""
         copy = await self._guarded(lambda: self._source.fork(session_id))
         held = await self._opened(cwd, copy)
@@ -191,7 +215,7 @@ class ProtocolAgent:
         message = _message(prompt, held.folder)
         if not message.strip():
             raise RequestError(_WRONG, "The message is empty.")
-        held.stopped = False
+        held.stopped.clear()
         await self._on_thread(held, lambda: self._turn(held, message))
         return schema.PromptResponse(stop_reason=held.writer.end, usage=held.writer.usage)
 
@@ -199,7 +223,7 @@ class ProtocolAgent:
         """Stop the turn."""
         held = self._sessions.get(session_id)
         if held is not None:
-            held.stopped = True
+            held.stopped.set()
             # While another session's turn has the engine, this one's has not begun.
             if held.running:
                 held.session.chat.cancel()
@@ -268,7 +292,7 @@ class ProtocolAgent:
         """Answer on the session's thread, as soon as no other session has the engine."""
         held.writer.begin()
         with self._source.turn():
-            if held.stopped:
+            if held.stopped.is_set():
                 held.writer.end = "cancelled"
                 return
             held.running = True
@@ -278,7 +302,7 @@ class ProtocolAgent:
                         held.asking = held.writer.call(event.call_id)
                     for update in held.writer.updates(event):
                         self._send(held, update)
-                    if held.stopped:
+                    if held.stopped.is_set():
                         held.session.chat.cancel()
             finally:
                 held.running = False
@@ -289,7 +313,7 @@ class ProtocolAgent:
             # The next one waits until this one is on its way, so that a slow client slows the turn and not memory.
             sent.result(_SEND_S)
         except Exception:
-            held.stopped = True
+            held.stopped.set()
 
     async def _options(self, held: EditorSession) -> list[Any]:
         choices = await self._guarded(held.session.models.choices)

@@ -181,7 +181,10 @@ class AnthropicMessage:
                     pass
 
 
-_EMPTY = {"text": {"type": "text", "text": ""}, "thinking": {"type": "thinking", "thinking": "", "signature": ""}}
+_EMPTY: dict[str, dict[str, object]] = {
+    "text": {"type": "text", "text": ""},
+    "thinking": {"type": "thinking", "thinking": "", "signature": ""},
+}
 
 
 class _Blocks:

@@ -206,7 +206,9 @@ def _protocol(header_s: float) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def _give_up(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
+            # None before the first request, whatever uvicorn declares.
+            request: object = self.cycle
+            if request is None and not self.transport.is_closing():
                 self.transport.close()
 
     return Guarded

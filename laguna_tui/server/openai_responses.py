@@ -114,7 +114,15 @@ class _Item:
     def item(self, status: str) -> dict[str, object]:
         content = [self.part()] if self.text or status == "completed" else []
         found: dict[str, object] = {"id": self.id, "type": self.kind, "status": status, "content": content}
-        return found | ({"summary": []} if self.kind == "reasoning" else {"role": "assistant"})
+        return found | self._own
+
+    @property
+    def _own(self) -> dict[str, object]:
+        return {"summary": []} if self.kind == "reasoning" else {"role": "assistant"}
+
+    @property
+    def logprobs(self) -> dict[str, object]:
+        return {} if self.kind == "reasoning" else {"logprobs": []}
 
     @property
     def delta(self) -> str:
@@ -204,8 +212,7 @@ class ModelResponse:
             place = self._place(item)
             events.append(self._event("response.content_part.added", **place, part=item.part()))
         item.text += text
-        logprobs = {} if kind == "reasoning" else {"logprobs": []}
-        events.append(self._event(f"{item.delta}.delta", **self._place(item), delta=text, **logprobs))
+        events.append(self._event(f"{item.delta}.delta", **self._place(item), delta=text, **item.logprobs))
         return events
 
     def _close(self) -> list[bytes]:
@@ -215,9 +222,8 @@ class ModelResponse:
         done = item.item("completed")
         self._output.append(done)
         place = self._place(item)
-        logprobs = {} if item.kind == "reasoning" else {"logprobs": []}
         return [
-            self._event(f"{item.delta}.done", **place, text=item.text, **logprobs),
+            self._event(f"{item.delta}.done", **place, text=item.text, **item.logprobs),
             self._event("response.content_part.done", **place, part=item.part()),
             self._event("response.output_item.done", output_index=item.index, item=done),
         ]
@@ -248,6 +254,6 @@ class ModelResponse:
     def _place(self, item: _Item) -> dict[str, object]:
         return {"item_id": item.id, "output_index": item.index, "content_index": 0}
 
-    def _event(self, name: str, **fields: object) -> bytes:
+    def _event(self, kind: str, /, **fields: object) -> bytes:
         self._number += 1
-        return sse({"type": name, "sequence_number": self._number - 1, **fields}, name)
+        return sse({"type": kind, "sequence_number": self._number - 1, **fields}, kind)

@@ -24,7 +24,8 @@ class ServerMetrics:
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     tokens: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
     _clients: dict[str, _Client] = field(default_factory=dict)
 
     def answered(self, path: str, status: int) -> None:
@@ -39,8 +40,8 @@ class ServerMetrics:
         self.tokens["generated"] += stats.generated_tokens
         self.tokens["drafted"] += stats.drafted
         self.tokens["accepted"] += stats.accepted
-        self.seconds["prefill"] += stats.prefill_s
-        self.seconds["decode"] += stats.decode_s
+        self.prefill_s += stats.prefill_s
+        self.decode_s += stats.decode_s
         known = self._clients.setdefault(client, _Client())
         known.requests += 1
         known.generated += stats.generated_tokens
@@ -69,8 +70,8 @@ class ServerMetrics:
         put("requests_total", "counter", "Requests by path and status.", answered)
         for name, about in _TOKENS.items():
             put(f"{name}_tokens_total", "counter", about, [("", self.tokens[name])])
-        for name, about in _SECONDS.items():
-            put(f"{name}_seconds_total", "counter", about, [("", self.seconds[name])])
+        put("prefill_seconds_total", "counter", "Time of reading prompts.", [("", self.prefill_s)])
+        put("decode_seconds_total", "counter", "Time of generating.", [("", self.decode_s)])
         drafted = self.tokens["drafted"]
         put(
             "draft_acceptance", "gauge", "Accepted per drafted token.", [("", self.tokens["accepted"] / (drafted or 1))]
@@ -92,4 +93,3 @@ _TOKENS = {
     "drafted": "Tokens that drafters proposed.",
     "accepted": "Drafted tokens that the target accepted.",
 }
-_SECONDS = {"prefill": "Time of reading prompts.", "decode": "Time of generating."}
