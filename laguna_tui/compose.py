@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.paths import cache_dir, rules_path, state_dir, too_wide_because
 from laguna_tui.base.settings import Settings
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from laguna_tui.base.app_report import AppReport
     from laguna_tui.headless.run import Format
     from laguna_tui.server.http_server import ServerOptions
+    from laguna_tui.session.api import ModelServer
     from laguna_tui.session.session_pool import SessionPool
 
 # How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 SWITCH_INTERVAL_S = 0.0002
 # Who asks once has no later question that could know more of a large folder.
 ASK_WAIT_S = 60.0
+NO_SERVER = "the server's packages are missing; install them with: pip install 'laguna-tui[server]'"
 # Conversations that take turns on one engine wait in so much memory.
 HELD_BYTES = 4 << 30
 # In the state folder: the setup screen was shown.
@@ -190,12 +193,28 @@ def run_tui(
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    options = TuiSettings(state_dir(), settings.theme, marker, settings.notify, partial(_pruned, settings))
+    options = TuiSettings(
+        state_dir(),
+        settings.theme,
+        marker,
+        settings.notify,
+        partial(_pruned, settings),
+        partial(_model_server, session),
+    )
     app = LagunaApp(session, options, ModelSetup(settings), question, report, resume=resume)
     try:
         return app.run_to_the_end()
     finally:
         session.close(app.ended_by)
+
+
+def _model_server(session: LocalSession) -> "ModelServer":
+    """What lets other programs use the session's model, on any free port."""
+    try:
+        from laguna_tui.server.http_server import HttpServer, ServerOptions
+    except ImportError as error:
+        raise UserError(NO_SERVER) from error
+    return HttpServer(lambda: session.shared, ServerOptions(port=0, held_bytes=HELD_BYTES))
 
 
 def _pruned(settings: Settings) -> Sequence[str]:

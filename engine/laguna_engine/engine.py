@@ -82,18 +82,17 @@ class RequestGate:
         if waiting is not None:
             waiting()
 
-    def cancel(self) -> None:
-        """Cancel the admitted generation."""
+    def cancel(self, *, guests: bool = False) -> None:
+        """Cancel the admitted generation; a guest's only with `guests`."""
         with self._lock:
-            if self._inside is not None and not self._guest:
+            if self._inside is not None and (guests or not self._guest):
                 self._inside.cancel()
 
     def close(self) -> None:
         """Cancel the admitted generation and admit no more."""
         with self._lock:
             self._open = False
-            if self._inside is not None:
-                self._inside.cancel()
+            self.cancel(guests=True)
 
 
 __all__ = [
@@ -190,9 +189,9 @@ class Engine:
         """What `hold_conversations` holds. Any thread."""
         return self._pool.figures
 
-    def cancel(self) -> None:
-        """Stop the running generation within one micro-batch, but not a guest's. The cache stays valid."""
-        self._gate.cancel()
+    def cancel(self, *, guests: bool = False) -> None:
+        """Stop the running generation within one micro-batch; a guest's only with `guests`. The cache stays valid."""
+        self._gate.cancel(guests=guests)
 
     def preview(self, tokens: Sequence[int]) -> Preview:
         """Estimate the cost of a request with `tokens` now. Does not wait, not even for a running generation."""

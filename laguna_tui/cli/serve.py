@@ -7,7 +7,6 @@ from pathlib import Path
 from laguna_tui.base.errors import UserError
 from laguna_tui.cli.session_options import add_session_options, chosen_settings
 
-MISSING = "the server's packages are missing; install them with: pip install 'laguna-tui[server]'"
 _EXAMPLE = """\
 Any program that speaks OpenAI's or Anthropic's API can use it, for example:
   OPENAI_BASE_URL=http://127.0.0.1:8093/v1 OPENAI_API_KEY=TOKEN aider --model openai/nano
@@ -50,12 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
         UserError: the settings name no model, the address cannot be had, or it would be open to others unasked.
     """
     from laguna_tui.base.settings import load_settings
-    from laguna_tui.compose import run_serve
+    from laguna_tui.compose import NO_SERVER, run_serve
 
     try:
         from laguna_tui.server.http_server import ServerOptions
     except ImportError as error:
-        raise UserError(MISSING) from error
+        raise UserError(NO_SERVER) from error
     options = ServerOptions(
         host=arguments.host,
         port=arguments.port,
