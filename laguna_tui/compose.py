@@ -18,6 +18,7 @@ from laguna_tui.base.text import sanitize
 from laguna_tui.session.local import LocalSession
 
 if TYPE_CHECKING:
+    from laguna_engine.chat.answer_constraint import SchemaAnswer
     from laguna_tui.base.app_report import AppReport
     from laguna_tui.headless.run import Format
     from laguna_tui.server.http_server import ServerOptions
@@ -48,6 +49,7 @@ class AskOptions:
         piped: text that came with the question, through a pipe; empty for none.
         resume: the kept session to go on with; empty keeps nothing.
         given: names of the settings that come before those of the session.
+        schema: the JSON schema that the answer is held to; None for an answer in words.
     """
 
     stats: bool = False
@@ -58,6 +60,7 @@ class AskOptions:
     piped: str = ""
     resume: str = ""
     given: frozenset[str] = frozenset()
+    schema: "SchemaAnswer | None" = None
 
 
 _PLAIN = AskOptions()
@@ -94,6 +97,8 @@ def run_ask(settings: Settings, folder: Path, question: str, form: "Format", opt
         sys.stderr.write(f"laguna-tui: {sanitize(warning)}\n")
     _stop_gently(session)
     try:
+        if options.schema is not None:
+            session.chat.constrain(options.schema)
         # Closed before the session is, also when nobody reads on: the turn still has to leave the conversation whole.
         message = _with_piped(session, question, options.piped)
         turn = within_time(session.chat.ask(message), options.timeout_s, session.chat.cancel)

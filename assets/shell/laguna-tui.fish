@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions index search map compress trust permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --schema --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -98,6 +98,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l stream-json -d 'one J
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l stats -d 'print the measured rates to stderr'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l verbose -d 'print the output of commands to stderr as it comes'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l timeout -x -d 'stop the answer after this long (default: no limit)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l schema -xka "(__fish_complete_path (commandline -ct))" -d 'answer with JSON that this JSON schema accepts, on stdout as the model writes it'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l allow -x -d 'what to do without asking, such as edit(src/**) or shell(pytest); may be given several times'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l deny -x -d 'what to never do, such as edit(src/**) or shell(pytest); may be given several times'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current one)'
@@ -360,12 +361,13 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using permissions check' -s h -l he
 complete -c laguna-tui -n '_shtab_laguna_tui_using permissions check' -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current one)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a setup -d 'make use of this machine'"'"'s graphics card'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup' -s h -l help -d 'show this help message and exit'
-complete -c laguna-tui -n '_shtab_laguna_tui_using setup; and test $_shtab_laguna_tui_npos -eq 0' -a gpu -d 'Install the llama.cpp that can use this machine'"'"'s graphics card: the prebuilt wheel that fits the driver, into the'
+complete -c laguna-tui -n '_shtab_laguna_tui_using setup; and test $_shtab_laguna_tui_npos -eq 0' -a gpu -d 'Install what llama.cpp needs to use this machine'"'"'s graphics card, into the environment of laguna-tui: a plug-in for the'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -l yes -d 'do not ask for confirmation'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -l offline -l no-offline -d 'open no connection; only --rollback and --source work then'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -l index-url -x -d 'address of the indexes (default: llama-cpp-python'"'"'s)'
-complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -l tag -x -d 'build to install whatever the driver: cu125, vulkan, …'
+complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -l wheels -xka "(__fish_complete_directories)" -d 'take the wheels from this folder, not the network'
+complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -l tag -x -d 'build to install whatever the driver: sm86, cu125, vulkan, …'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -l rollback -d 'restore the previous build'
 complete -c laguna-tui -n '_shtab_laguna_tui_using setup gpu' -l source -d 'only print the command that builds it here'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a serve -d 'Open the model and answer other programs in the shape of OpenAI'"'"'s and Anthropic'"'"'s APIs, until Ctrl-C. Only this machine can ask, and only with the token that is printed.'

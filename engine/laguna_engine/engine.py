@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from laguna_engine.config import GREEDY, Drafting, EngineInfo, EngineOptions, Request, Sampling, checked_tokens
+from laguna_engine.constrain.base import ConstraintSpec
 from laguna_engine.errors import EngineClosed, RequestError
 from laguna_engine.events import Event, LoadProgress
 from laguna_engine.generation import Generation
@@ -211,6 +212,7 @@ class Engine:
         rounds: Sequence[tuple[int, int]] | None = None,
         thinking_budget: int | None = None,
         no_repeat: tuple[tuple[int, ...], ...] = (),
+        constraints: tuple[ConstraintSpec, ...] = (),
     ) -> Replay:
         """Decode the `answer` to `prompt` again without drafts, and compare. Waits for the end; `cancel` ends it early.
 
@@ -222,11 +224,14 @@ class Engine:
             rounds: tokens drafted and accepted in each `Round` of the answer, to find the cause of a difference.
             thinking_budget: that of the answer's request.
             no_repeat: that of the answer's request.
+            constraints: those of the answer's request.
 
         Raises:
             RequestError: as for `generate`.
         """
-        request = Request(prompt, sampling, thinking_budget=thinking_budget, no_repeat=no_repeat)
+        request = Request(
+            prompt, sampling, thinking_budget=thinking_budget, no_repeat=no_repeat, constraints=constraints
+        )
         return replay(self.generate, self._margin, request, answer, progress or (lambda _: None), rounds)
 
     def snapshot(self, folder: Path, *, last: bool = False) -> Saved:

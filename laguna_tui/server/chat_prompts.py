@@ -99,8 +99,8 @@ class ChatPrompts:
         """The tokens of a chat, open for the model's turn."""
         forced = request.choice is CallChoice.REQUIRED
         thinking = self._model.thinking if request.thinking is None else request.thinking
-        # A call that has to be made, and a text that has to match a schema, begin at once.
-        thinking = thinking and not forced and request.schema is None
+        # A call that has to be made begins at once.
+        thinking = thinking and not forced
         renderer = self._renderers[thinking]
         head, rest = _split_system(request.said)
         tokens = renderer.system(head, request.offered)

@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from laguna_engine.config import Request
+from laguna_engine.constrain.base import Continued
 from laguna_engine.detokenizer import StopTextFilter
 from laguna_engine.errors import EngineError
-from laguna_engine.events import Finished, FinishReason, Prefill, Stats, Token
+from laguna_engine.events import ConstraintFailed, Finished, FinishReason, Prefill, Stats, Token
 from laguna_engine.stream import AsyncEventStream
 from laguna_tui.server.fair_queue import FairQueue
 from laguna_tui.session.shared_model import SharedModel
@@ -164,6 +165,8 @@ class GenerationRun:
                     over = len(self._generated) - first >= SLICE_TOKENS and self._queue.waiting
                     if self._ended or over:
                         stream.stop()
+                elif isinstance(event, ConstraintFailed):
+                    raise EngineError(event.sentence)
                 elif isinstance(event, Finished):
                     return self._finished(event)
         finally:
@@ -209,7 +212,8 @@ class GenerationRun:
         if not self._generated:
             return self._request
         tokens = [*self._request.tokens, *self._generated]
-        return replace(self._request, tokens=tokens, max_tokens=self._left())
+        constraints = tuple(Continued(each, len(self._generated)) for each in self._request.constraints)
+        return replace(self._request, tokens=tokens, max_tokens=self._left(), constraints=constraints)
 
     def _stats(self) -> Stats:
         first = self._parts[0]

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from laguna_engine.chat.answer_constraint import SchemaAnswer
 from laguna_engine.config import Request
+from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.errors import RequestError
 from laguna_engine.events import Stats
 from laguna_engine.snapshot.state_pool import PoolFigures
 from laguna_tui.server.api_error import ApiError, context_exceeded, server_stopping
@@ -15,10 +18,6 @@ from laguna_tui.server.server_metrics import ServerMetrics
 from laguna_tui.session.shared_model import SharedModel
 
 Shared = Callable[[], SharedModel | None]
-
-NO_SCHEMA = (
-    "this server cannot hold an answer to a JSON schema yet; leave 'response_format' out and ask for JSON in the prompt"
-)
 
 
 class ModelService:
@@ -78,12 +77,17 @@ class ModelService:
         Raises:
             ApiError: it does not fit, too many requests wait, or it wants what this server cannot do.
         """
-        if request.schema is not None:
-            raise ApiError(400, f"{NO_SCHEMA[0].upper()}{NO_SCHEMA[1:]}.", param="response_format")
         model, prompts = self.model, self.prompts
         prompt = prompts.prompt(request)
         limit = model.thinking_limit if request.thinking_limit is None else request.thinking_limit
-        run = self.run(prompt.tokens, request.wanted, client, prompts.stop_tokens, limit if prompt.thinking else None)
+        run = self.run(
+            prompt.tokens,
+            request.wanted,
+            client,
+            prompts.stop_tokens,
+            limit if prompt.thinking else None,
+            _constraints(request, prompt),
+        )
         return ChatAnswer(request, prompts, prompt, run)
 
     def run(
@@ -93,6 +97,7 @@ class ModelService:
         client: str,
         stop_tokens: frozenset[int] = frozenset(),
         thinking_limit: int | None = None,
+        constraints: tuple[ConstraintSpec, ...] = (),
     ) -> GenerationRun:
         """Continue tokens. Errors as for `answer`."""
         model = self.model
@@ -105,11 +110,12 @@ class ModelService:
             tokens,
             wanted.sampling.seeded(),
             stop_tokens=stop_tokens,
-            # No tokens at all is how the engine reads ahead; a client gets none of the one token then.
+            # No tokens at all is how the engine reads ahead.
             max_tokens=max(1, wanted.max_tokens) if wanted.max_tokens is not None else None,
             drafting=model.drafting,
             thinking_budget=thinking_limit,
             logprobs=wanted.logprobs,
+            constraints=constraints,
         )
 
         def ended(stats: Stats, read_again: int) -> None:
@@ -118,3 +124,13 @@ class ModelService:
         run = GenerationRun(model, request, wanted.stops, client, self.queue, self._turns, ended)
         run.start()
         return run
+
+
+def _constraints(request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:
+    """What the answer has to be. A call that the prompt has begun is none of the schema's."""
+    if request.schema is None or prompt.before:
+        return ()
+    try:
+        return (SchemaAnswer.checked(request.schema, calls=bool(request.offered)),)
+    except RequestError as error:
+        raise ApiError(400, str(error), param="response_format") from error

@@ -28,6 +28,7 @@ from laguna_tui.session.replay_check import check_replay
 from laguna_tui.session.session_parts import SessionParts
 
 if TYPE_CHECKING:
+    from laguna_engine.constrain.base import ConstraintSpec
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
     from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
@@ -244,6 +245,10 @@ class LocalChat:
         session.prepare_undo(parts)
         with session.slot.watched():
             yield from session.sessions.recorder.turn(message, parts.agent.run(message))
+
+    def constrain(self, *constraints: "ConstraintSpec") -> None:
+        """What every answer is held to from now on."""
+        self._session.opened().agent.constrain_answers(*constraints)
 
     def cancel(self) -> None:
         """Stop what runs now, soon. Any thread, at any time."""

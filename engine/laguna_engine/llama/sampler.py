@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laguna_engine.config import MAX_SEED, Sampling
-from laguna_engine.constrain.base import Constraint
+from laguna_engine.constrain.base import Constraints
 from laguna_engine.errors import RequestError
 from laguna_engine.events import Logprobs
 from laguna_engine.native.library import lib
@@ -54,19 +54,15 @@ class Readout:
     k: int = 0
 
     @classmethod
-    def of(cls, sampling: Sampling, banned: int = 0) -> "Readout":
-        """The part of a row that a chain needs: all of it if a penalty may promote an unlikely token.
-
-        Args:
-            sampling: the chain's settings.
-            banned: most tokens that may be banned in a row, whose places the next likeliest take.
-        """
+    def of(cls, sampling: Sampling) -> "Readout":
+        """The part of a row that a chain with these settings needs: all of it if a penalty may promote an unlikely
+        token. Constraints change nothing about it: where too few of what is read are allowed, `masked_row` reads the
+        whole row, so the graph keeps its shape."""
         if sampling.remembered:
             return LOGITS
-        if sampling.temperature == 0 and not banned:
+        if sampling.temperature == 0:
             return BEST
-        wanted = 1 if sampling.temperature == 0 else sampling.top_k
-        return cls(ReadoutKind.CANDIDATES, wanted + banned) if 0 < wanted <= MAX_CANDIDATES - banned else LOGITS
+        return cls(ReadoutKind.CANDIDATES, sampling.top_k) if 0 < sampling.top_k <= MAX_CANDIDATES else LOGITS
 
 
 BEST = Readout(ReadoutKind.BEST)
@@ -229,12 +225,12 @@ class SamplerChain:
     Attributes:
         draws: whether tokens are sampled rather than the likeliest selected.
         position: position of the next token, for the noise.
-        constraint: what the next token may be; None allows all.
+        constraints: what the next token may be; None allows all.
         recorder: told of every token that was picked, with its row of logits; None for nobody.
     """
 
     def __init__(
-        self, stages: Sequence[Stage], n_vocab: int, position: int = 0, constraint: Constraint | None = None
+        self, stages: Sequence[Stage], n_vocab: int, position: int = 0, constraints: Constraints | None = None
     ) -> None:
         """Build the chain for a vocabulary of `n_vocab` tokens; RequestError for values out of range."""
         _check_order(stages)
@@ -244,7 +240,7 @@ class SamplerChain:
         self._seed = last.seed if isinstance(last, Distribution) else None
         self.draws = self._seed is not None
         self.position = position
-        self.constraint = constraint
+        self.constraints = constraints
         self.recorder: LogprobRecorder | None = None
         self._handle: SamplerHandle = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         for stage in stages:

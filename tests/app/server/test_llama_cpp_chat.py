@@ -183,7 +183,37 @@ def test_chat_completions_multiple_choices_are_refused(nano: Served):
     assert nano.chat("hello", n=2).body["error"]["param"] == "n"
 
 
-@pytest.mark.parametrize("schema", [{"type": "nothing"}, {"type": "json_schema"}, {"type": 1}])
+SCHEMAS = [{"const": "42"}, {"enum": ["red", "amber", "green"]}, {"type": "boolean"}]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+@pytest.mark.parametrize("shape", ["response_format", "json_schema"])
+def test_completion_with_json_schema(nano: Served, schema: Any, shape: str):
+    """Nano would say something else."""
+    strict = {"type": "json_schema", "json_schema": {"name": "it", "schema": schema, "strict": True}}
+    wanted = {"response_format": strict} if shape == "response_format" else {"json_schema": schema}
+    choice = nano.chat("hello", max_tokens=60, **wanted).body["choices"][0]
+    value = json.loads(choice["message"]["content"])
+    assert value in schema.get("enum", [schema.get("const")]) or (schema.get("type"), type(value)) == ("boolean", bool)
+    assert choice["finish_reason"] == "stop"
+
+
+def test_an_object_that_the_model_writes_anyway_is_as_it_wrote_it(serve: Any):
+    server = serve([say(think("Which one?"), '{"ok": true, "names": ["a"]}')], thinking=True)
+    message = server.chat("go", response_format={"type": "json_object"}).body["choices"][0]["message"]
+    assert json.loads(message["content"]) == {"ok": True, "names": ["a"]}
+    assert message["reasoning"] == "Which one?"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nothing"},
+        {"type": "json_schema"},
+        {"type": 1},
+        {"type": "json_schema", "json_schema": {"schema": {"type": "nonsense"}}},
+    ],
+)
 def test_completion_with_invalid_response_format(nano: Served, schema: Any):
     assert nano.chat("hello", response_format=schema).status == 400
 
