@@ -18,10 +18,12 @@ class FairQueue:
 
     Attributes:
         limit: most requests that wait.
+        inside: requests that have a turn, wait for one, or are about to.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.inside = 0
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._taken = ""
         self._busy = False
@@ -38,7 +40,7 @@ class FairQueue:
 
     def require_room(self) -> None:
         """ApiError if too many requests wait already."""
-        if self.waiting >= self.limit:
+        if self.inside > self.limit:
             raise ApiError(
                 429,
                 f"{self.limit} requests wait already; try again soon.",

@@ -112,7 +112,13 @@ class GenerationRun:
 
     def start(self) -> None:
         """Wait for a turn from now on."""
+        self._queue.inside += 1
         self._task = asyncio.create_task(self._run())
+        # Also of one that is cancelled before it runs.
+        self._task.add_done_callback(lambda _: self._leave())
+
+    def _leave(self) -> None:
+        self._queue.inside -= 1
 
     def stop(self) -> None:
         """What was generated is enough: end in order."""

@@ -28,6 +28,8 @@ def parse(fields: Fields, model: SharedModel) -> tuple[list[int], Wanted]:
 def _prompt(fields: Fields, model: SharedModel) -> list[int]:
     """Of a text, of tokens, or of a list of both; markup in a text is the client's own, so it counts."""
     value = fields.values.get("prompt")
+    if not isinstance(value, str | list):
+        fields.wrong("prompt", "a string or a list")
     parts: Sequence[object] = value if isinstance(value, list) else [value]
     if len(parts) == 1 and isinstance(parts[0], list):
         parts = parts[0]

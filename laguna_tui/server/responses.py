@@ -75,7 +75,9 @@ class EventStreamResponse(Response):
         try:
             await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
             if sending.done():
-                sending.result()
+                with suppress(TimeoutError):
+                    # Who reads nothing is left; the connection is closed because the answer is not complete.
+                    sending.result()
         finally:
             for task in (sending, gone):
                 task.cancel()

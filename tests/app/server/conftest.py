@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from laguna_tui.server.http_app import Timing
+from laguna_tui.server.http_server import ServerOptions
 from tests.app.server.serving import NANO, Served, scripted, served
 
 
@@ -14,6 +16,14 @@ from tests.app.server.serving import NANO, Served, scripted, served
 def nano() -> Iterator[Served]:
     """The bundled model; what a test leaves in its cache must not matter to another."""
     with served(NANO) as found:
+        yield found
+
+
+@pytest.fixture
+def tiny(tiny_model_path: Path) -> Iterator[Served]:
+    """A random model, which goes on for as long as it may; one request waits beside the one that is answered."""
+    options = ServerOptions(port=0, waiting=1, timing=Timing(send_s=0.5))
+    with served(tiny_model_path, options, context=8192) as found:
         yield found
 
 

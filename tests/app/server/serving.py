@@ -66,6 +66,20 @@ class Served:
         finally:
             connection.close()
 
+    @contextmanager
+    def streaming(self, prompt: str, **body: Any) -> Iterator[http.client.HTTPResponse]:
+        """A continuation of a text as long as the context, whose first event has come; it is left at the end."""
+        connection = self.connection()
+        wanted = {"prompt": prompt, "stream": True, **body}
+        try:
+            connection.request("POST", "/v1/completions", _encoded(wanted), self._all(None))
+            # The response has the socket from here on, and closes it.
+            with connection.getresponse() as response:
+                response.readline()
+                yield response
+        finally:
+            connection.close()
+
     def get(self, path: str) -> Answered:
         return self.ask("GET", path)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from laguna_engine.events import Finished, FinishReason
 from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.fair_queue import FairQueue
 from laguna_tui.server.generation_run import SLICE_TOKENS
-from tests.app.server.serving import WAIT_S, Served
+from tests.app.server.serving import WAIT_S, Served, served
+from tests.engine import tiny
 from tests.scripted_model import say
 
 
@@ -70,28 +72,36 @@ async def _turn(queue: FairQueue, client: str) -> None:
         pass
 
 
-def test_a_long_answer_lets_others_have_their_turn_and_is_the_same(serve: Any):
+def test_a_long_answer_lets_others_have_their_turn_and_is_the_same(tmp_path: Path):
     """A part of it at a time; nothing is said twice or left out."""
-    words = " ".join(f"w{number}" for number in range(SLICE_TOKENS))
-    server = serve(lambda seen: say(words if "long" in seen.text else "short"), context=16_384)
-    found: dict[str, Any] = {}
+    lengths = {"long 1": 3 * SLICE_TOKENS, "long 2": 3 * SLICE_TOKENS, "brief 3": 20, "brief 4": 20}
 
-    def ask(name: str) -> None:
-        found[name] = server.ask(
-            "POST",
-            "/v1/chat/completions",
-            {"messages": [{"role": "user", "content": name}], "temperature": 1.0, "seed": 5},
-            {"User-Agent": name},
-        ).body
+    def ask(server: Served, name: str) -> Any:
+        wanted = {"prompt": name, "temperature": 1.0, "seed": 5, "max_tokens": lengths[name]}
+        return server.ask("POST", "/v1/completions", wanted, {"User-Agent": name.replace(" ", "-")}).body
 
-    threads = [threading.Thread(target=ask, args=(name,)) for name in ("long 1", "long 2", "brief 3", "brief 4")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WAIT_S)
-    texts = {name: body["choices"][0]["message"]["content"] for name, body in found.items()}
-    assert texts == {"long 1": words, "long 2": words, "brief 3": "short", "brief 4": "short"}
-    assert {client.name.partition(" ")[2] for client in server.server.clients()} == {"long", "brief"}
+    # What decides how sums are rounded is fixed: no drafts, and a sliding window whose cells are never taken again.
+    file = tiny.laguna(tiny.Shape(n_ctx=4096, window=4096)).write(tmp_path / "wide.gguf")
+    with served(file, speculation="off") as server:
+        alone = {name: ask(server, name) for name in lengths}
+        assert alone["long 1"]["usage"]["completion_tokens"] > SLICE_TOKENS
+        together: dict[str, Any] = {}
+        threads = [
+            threading.Thread(target=lambda name=name: together.update({name: ask(server, name)}))  # type: ignore[misc]
+            for name in lengths
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT_S)
+        users = {client.name.partition(" ")[2] for client in server.server.clients()}
+    assert {name: body["choices"] for name, body in together.items()} == {
+        name: body["choices"] for name, body in alone.items()
+    }
+    assert {name: body["usage"]["completion_tokens"] for name, body in together.items()} == {
+        name: body["usage"]["completion_tokens"] for name, body in alone.items()
+    }
+    assert users == {"long-1", "long-2", "brief-3", "brief-4"}
 
 
 def test_the_user_goes_first_and_the_client_s_answer_is_whole(serve: Any):
