@@ -386,7 +386,8 @@ def _message(blocks: Sequence[Any], folder: Path) -> str:
             case schema.ResourceContentBlock(uri=uri):
                 parts.append(_mention(uri, folder))
             case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents(uri=uri, text=text)):
-                parts.append(f"\n{_mention(uri, folder)}:\n{text}\n")
+                # Not a mention: the editor's text of it may be newer than the file.
+                parts.append(f"\n{_mention(uri, folder).removeprefix('@')}:\n{text}\n")
             case _:
                 raise RequestError(_WRONG, "This model reads text only.")
     return "".join(parts)

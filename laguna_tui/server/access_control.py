@@ -143,7 +143,7 @@ async def _refuse(send: Send, path: str, error: ApiError) -> None:
 
 
 async def _answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-    kind = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    kind = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())] if body else []
     await send({"type": "http.response.start", "status": status, "headers": [*kind, *headers]})
     await send({"type": "http.response.body", "body": body})
 

@@ -85,6 +85,8 @@ class PipeClient:
                 self._wrong.append(line)
                 continue
             self._take(message)
+        for waiting in self._answers.values():
+            waiting.put({"error": {"message": "the agent is gone"}})
 
     def _take(self, message: dict[str, Any]) -> None:
         match message.get("method"):

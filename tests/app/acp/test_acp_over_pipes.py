@@ -97,7 +97,7 @@ def test_in_a_mode_that_edits_nobody_is_asked(connect: Connect, folder: Path):
 
 
 def test_a_plan_is_shown(connect: Connect, folder: Path):
-    script = 'SCRIPT = [call("todo", todos="[x] read\\n[~] edit\\n[ ] test"), "Planned."]'
+    script = 'SCRIPT = [call("todo", items="[x] read\\n[~] edit\\n[ ] test"), "Planned."]'
     with connect(script) as client:
         client.prompt(opened(client, folder), "plan it")
     entries = [[(e["content"], e["status"]) for e in plan["entries"]] for plan in client.of_kind("plan")]
@@ -133,7 +133,7 @@ def test_sessions_of_two_folders_share_the_engine(connect: Connect, folder: Path
 
 
 def test_a_session_is_listed_loaded_and_forked(connect: Connect, folder: Path):
-    script = 'SCRIPT = lambda seen: f"{seen.text.count("<user>")} messages"'
+    script = 'SCRIPT = lambda seen: str(seen.text.count("<user>")) + " messages"'
     with connect(script) as client:
         first = opened(client, folder)
         client.prompt(first, "one")
