@@ -231,6 +231,12 @@ class Context:
             RequestError: the row has no logits.
         """
         row = self._checked(row)
+        token = self._picked(chain, row)
+        if chain.recorder is not None:
+            chain.recorder.note(token, self.logits(row))
+        return token
+
+    def _picked(self, chain: SamplerChain, row: int) -> int:
         constraints = chain.constraints
         if constraints is None:
             return self._sample(chain, row)
