@@ -16,7 +16,9 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import SESSIONS
 from laguna_tui.journal.snapshot_store import SnapshotStore
 from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection, select_other
+from laguna_tui.models.remote_entry import is_url
 from laguna_tui.session.engine_slot import EngineSlot
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.kv_cache import KvCache
@@ -358,16 +360,16 @@ class LocalSessions:
     def _opened(self) -> Event:
         slot = self._access.slot
         engine, wanted = slot.healthy(), slot.selection.settings.model
-        info = engine.info
-        return {
+        named = wanted in load_catalogue() or is_url(wanted)
+        opened = {
             "event": "opened",
-            "model": wanted if wanted in load_catalogue() else str(Path(wanted).expanduser().absolute()),
+            "model": wanted if named else str(Path(wanted).expanduser().absolute()),
             "title": slot.selection.entry.title,
             "identity": self._identity(),
-            "context": info.n_ctx,
-            "kv": info.kv_type.value,
-            "speculation": slot.mode.value,
+            "context": engine.n_ctx,
         }
+        local = slot.engine
+        return opened if local is None else opened | {"kv": local.info.kv_type.value, "speculation": slot.mode.value}
 
     def _identity(self) -> Sequence[Any]:
         """What has to be the same for tokens to mean the same: the file, the template and whether the model thinks."""
@@ -375,8 +377,10 @@ class LocalSessions:
 
         selection = self._access.slot.selection
         entry, path = selection.entry, selection.entry.path
-        assert path is not None, "what is open has a file"
         thinking = agent_options(selection.settings, entry).thinking
+        if entry.kind is ModelKind.REMOTE:
+            return [entry.url, entry.served, entry.tools.value, thinking]
+        assert path is not None, "what is open in this process has a file"
         return [path.name, path.stat().st_size, str(entry.template or ""), entry.tools.value, thinking]
 
     def _note_mode(self, mode: Mode) -> None:

@@ -111,7 +111,8 @@ class SessionInfo:
 
     `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
     `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why strict speculation
-    cannot be had in this session, and what to do; empty where it can. `resumed` is the session that it goes on with;
+    cannot be had in this session, and what to do; empty where it can. `not_shown` says what is not known of a remote
+    model, a sentence; empty of one in this process. `resumed` is the session that it goes on with;
     None for a new one.
     """
 
@@ -123,15 +124,17 @@ class SessionInfo:
     plan: tuple[str, ...] = ()
     no_strict: str = ""
     resumed: Resumed | None = None
+    not_shown: str = ""
 
 
 class Here(Enum):
-    """What is on this machine of a model. READY can be opened at once."""
+    """What is on this machine of a model. READY can be opened at once, REMOTE is behind an endpoint."""
 
     READY = "here"
     PARTIAL = "partly here"
     MISSING = "not here"
     NOWHERE = "no download"
+    REMOTE = "remote"
 
 
 @dataclass(frozen=True, slots=True)
