@@ -3,9 +3,9 @@
     python -m tests.bench.llama_builds PYTHON PYTHON... [--model FILE] [--threads N]
 
 Each PYTHON is that of an environment with its own build, and this project installed in it. The builds run in turn, each
-in a process of its own, and every run of a build is divided by the first build's run of the same turn: a machine whose
-speed drifts slows all of them. Without a model: Laguna Nano (16 bits), and a random one of 231 MB in Laguna's Q4_K_M
-mix.
+in a process of its own, and every run of a build is divided by the first build's run of the same turn. What counts is
+CPU time, so that other programs disturb less: use one thread. Without a model: Laguna Nano (16 bits), and a random one
+of 231 MB in Laguna's Q4_K_M mix.
 """
 
 import argparse
@@ -75,7 +75,7 @@ def compare(model: Path, pythons: list[str], threads: int, turns: int) -> None:
 
 
 def rates(model: Path, threads: int) -> tuple[float, float]:
-    """Tokens a second of prefill and of plain decoding, each the best of some answers."""
+    """Tokens a second of this process's CPU time, of prefill and of plain decoding, each the best of some answers."""
     found = []
     options = EngineOptions(model, n_ctx=CONTEXT, threads=threads, speculation=Speculation.OFF)
     with Engine.open(options) as engine:
@@ -83,8 +83,8 @@ def rates(model: Path, threads: int) -> tuple[float, float]:
         for turn in range(1, ANSWERS + 1):
             # Another beginning, so that nothing is cached.
             request = Request([*prompt[turn:], *prompt[:turn]], max_tokens=TOKENS)
-            begun = time.perf_counter()
-            at = [time.perf_counter() for event in engine.generate(request) if isinstance(event, Token)]
+            begun = time.process_time()
+            at = [time.process_time() for event in engine.generate(request) if isinstance(event, Token)]
             found.append((len(prompt) / (at[0] - begun), (len(at) - 1) / (at[-1] - at[0])))
     return max(each[0] for each in found), max(each[1] for each in found)
 
