@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from laguna_engine.chat.answer_constraint import SchemaAnswer
     from laguna_tui.base.app_report import AppReport
     from laguna_tui.headless.run import Format
+    from laguna_tui.server.http_server import ServerOptions
+    from laguna_tui.session.session_pool import SessionPool
 
 # How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
 # time of a whole token: with a busy screen, decoding was measured at a fifth of its speed.
 SWITCH_INTERVAL_S = 0.0002
 # Who asks once has no later question that could know more of a large folder.
 ASK_WAIT_S = 60.0
+# Conversations that take turns on one engine wait in so much memory.
+HELD_BYTES = 4 << 30
 # In the state folder: the setup screen was shown.
 SETUP_SEEN = "setup-seen"
 
@@ -112,6 +116,51 @@ def _with_piped(session: LocalSession, question: str, piped: str) -> str:
 
     piece = piped_attachment(piped)
     return f"{question}\n\n{piece.whole}" if session.tell(piece) else question
+
+
+def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str], None]) -> int:
+    """Let other programs use the model until Ctrl-C; returns the exit code.
+
+    Args:
+        settings: the user's.
+        options: how to serve.
+        say: told where it listens, and what the user should know.
+
+    Raises:
+        UserError: the settings name no model, or the address cannot be had.
+    """
+    from laguna_engine.config import Speculation
+    from laguna_tui.models.model_selection import select_model
+    from laguna_tui.server.http_server import HttpServer
+    from laguna_tui.session.engine_slot import EngineSlot
+    from laguna_tui.session.shared_model import shared_model
+
+    slot = EngineSlot(
+        select_model(settings), Speculation(settings.speculation), state_dir(), lambda engine, selection: None
+    )
+    server = HttpServer(lambda: shared_model(slot), options)
+    try:
+        slot.open(lambda progress: None)
+        for warning in slot.given_up:
+            say(sanitize(warning))
+        server.start()
+        say(f"{slot.selection.entry.title} listens on {server.url} (OpenAI: {server.url}/v1). Stop it with Ctrl-C.")
+        say(f"token: {server.token}" if options.token_file is None else f"token: that of {options.token_file}")
+        server.wait()
+    except EngineError as error:
+        return _complain(error, ExitCode.MODEL)
+    finally:
+        server.stop()
+        slot.close()
+    return 0
+
+
+def session_pool(settings: Settings) -> "SessionPool":
+    """Sessions for the agent's clients; nothing is opened yet."""
+    from laguna_tui.session.session_pool import SessionPool
+
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    return SessionPool(settings, state_dir(), cache_dir(), rules_path(), HELD_BYTES)
 
 
 def run_tui(

@@ -20,7 +20,10 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-DECLARED = {plain(re.split(r"[\s<>=!~\[;]", line, maxsplit=1)[0]) for line in PROJECT["dependencies"]}
+EXTRAS = PROJECT["optional-dependencies"]
+"""What is only imported by the commands that need it, which say how to install it."""
+LINES = [*PROJECT["dependencies"], *(line for name, extra in EXTRAS.items() if name != "dev" for line in extra)]
+DECLARED = {plain(re.split(r"[\s<>=!~\[;]", line, maxsplit=1)[0]) for line in LINES}
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -6,7 +6,7 @@ llama.cpp is imported only when an engine is opened.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError, NativeAbort
@@ -19,6 +19,22 @@ if TYPE_CHECKING:
     from laguna_tui.session.opening_report import OpenedAs
 
 Progress = Callable[[LoadProgress], None]
+
+
+class EngineSource(Protocol):
+    """Where engines come from and go to, where several slots share one."""
+
+    def open(
+        self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress
+    ) -> "tuple[Engine, OpenedAs]":
+        """An engine of this model; UserError, EngineError as for `open_selection`."""
+        ...
+
+    def close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None) -> None:
+        """A slot needs this engine no more. state: None if it was lost."""
+        ...
+
+
 Adopt = Callable[["Engine", ModelSelection], None]
 NO_MODEL = "no model is loaded; open one first"
 
@@ -36,12 +52,20 @@ class EngineSlot:
         before_close: is given each engine that is closed, but for lost ones.
     """
 
-    def __init__(self, selection: ModelSelection, mode: Speculation, state: Path | None, adopt: Adopt) -> None:
+    def __init__(
+        self,
+        selection: ModelSelection,
+        mode: Speculation,
+        state: Path | None,
+        adopt: Adopt,
+        source: EngineSource | None = None,
+    ) -> None:
         """Open nothing yet.
 
         Args:
             state: folder that keeps what engines learn about drafts and about what did not fit; None keeps nothing.
             adopt: makes the session use an engine of its own model: the first one, and each that replaces a lost one.
+            source: where engines come from; None opens and closes its own.
         """
         self.selection = selection
         self.mode = mode
@@ -49,6 +73,7 @@ class EngineSlot:
         self.before_close: Callable[[Engine], None] = lambda engine: None
         self._state = state
         self._adopt = adopt
+        self._source = source
         self._engine: Engine | None = None
         self._lost = False
 
@@ -125,7 +150,11 @@ class EngineSlot:
         if self._engine is not None and self.opened_as is not None:
             if not self._lost:
                 self.before_close(self._engine)
-            close_engine(self._engine, self.opened_as.options, None if self._lost else self._state)
+            kept = None if self._lost else self._state
+            if self._source is None:
+                close_engine(self._engine, self.opened_as.options, kept)
+            else:
+                self._source.close(self._engine, self.opened_as, kept)
             self._lost = True
 
     def close(self) -> None:
@@ -142,10 +171,14 @@ class EngineSlot:
     def _open(self, selection: ModelSelection, mode: Speculation, adopt: Adopt, progress: Progress) -> None:
         from laguna_tui.session.opening import open_selection
 
-        engine, opened_as = open_selection(selection, mode, self._state, progress)
+        take = open_selection if self._source is None else self._source.open
+        engine, opened_as = take(selection, mode, self._state, progress)
         try:
             adopt(engine, selection)
         except BaseException:
-            engine.close()
+            if self._source is None:
+                engine.close()
+            else:
+                self._source.close(engine, opened_as, None)
             raise
         self.selection, self._engine, self.opened_as, self._lost = selection, engine, opened_as, False

@@ -18,7 +18,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.commits import LocalCommits
-from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
+from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot, EngineSource
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.local_models import LocalModels
 from laguna_tui.session.local_permissions import LocalPermissions
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
     from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
+    from laguna_tui.session.shared_model import SharedModel
     from laguna_tui.session.values import SessionInfo
 
 T = TypeVar("T")
@@ -63,8 +64,9 @@ class LocalSession:
         cache: Path | None,
         *,
         undoable: bool,
+        source: EngineSource | None = None,
     ) -> None:
-        self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt)
+        self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt, source)
         self.parts: SessionParts | None = None
         self.state = state
         self._wait_s, self._undoable = wait_s, undoable
@@ -100,6 +102,7 @@ class LocalSession:
         cache: Path | None = None,
         resume: str = "",
         given: Collection[str] = (),
+        source: EngineSource | None = None,
     ) -> "LocalSession":
         """Find out what would be opened, without opening it.
 
@@ -114,13 +117,16 @@ class LocalSession:
             cache: the user's cache folder, for the KV caches of kept sessions; None keeps none.
             resume: the session to go on with, once it is opened; empty begins another one.
             given: which settings the user chose for this time, so that they come before those of the session.
+            source: where engines come from, for sessions that share one; None for one of its own.
 
         Raises:
             UserError: the settings name no model, or no drafter, that is there; or the session cannot be resumed.
         """
         permissions = LocalPermissions(settings, folder, rules, allow, deny)
         selection = select_model(settings)
-        session = cls(selection, folder, state, wait_s, holds_more, permissions, cache, undoable=undoable)
+        session = cls(
+            selection, folder, state, wait_s, holds_more, permissions, cache, undoable=undoable, source=source
+        )
         session.sessions.given = given
         if resume:
             session.sessions.choose(resume)
@@ -159,6 +165,13 @@ class LocalSession:
         folder = self.folder
         info = session_info(engine, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
         return replace(info, warnings=(*info.warnings, *self.permissions.notes))
+
+    @property
+    def shared(self) -> "SharedModel | None":
+        """The open model, for other programs; None while there is none."""
+        from laguna_tui.session.shared_model import shared_model
+
+        return shared_model(self.slot)
 
     def opened(self) -> SessionParts:
         """What is open; UserError if nothing is."""

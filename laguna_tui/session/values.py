@@ -152,3 +152,22 @@ class CommandFinished:
     seconds: float
     sentence: str
     told: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClientUse:
+    """What another program had of the model so far.
+
+    Attributes:
+        name: its address, and what it says that it is.
+        requests: that were answered.
+        generated: tokens.
+        now: whether it is being answered.
+        seen_s: seconds since its last request.
+    """
+
+    name: str
+    requests: int
+    generated: int
+    now: bool
+    seen_s: float

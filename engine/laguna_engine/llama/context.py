@@ -12,7 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from laguna_engine.config import KvType
-from laguna_engine.constrain.base import FREE
+from laguna_engine.constrain.base import FREE, Constraints
 from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
 from laguna_engine.llama import masked_row, sequence_state, window_state
 from laguna_engine.llama.callback_taps import CallbackTaps
@@ -231,9 +231,13 @@ class Context:
             RequestError: the row has no logits.
         """
         row = self._checked(row)
-        constraints = chain.constraints
-        if constraints is None:
-            return self._sample(chain, row)
+        token = self._sample(chain, row) if chain.constraints is None else self._allowed(chain, chain.constraints, row)
+        if chain.recorder is not None:
+            chain.recorder.note(token, self.logits(row))
+        return token
+
+    def _allowed(self, chain: SamplerChain, constraints: Constraints, row: int) -> int:
+        """Pick a token that the constraints allow."""
         mask = constraints.mask()
         while mask is not FREE and mask.forced is None:
             picked = masked_row.pick(chain, constraints, mask, self._likeliest(row), lambda: self._whole_row(row))
