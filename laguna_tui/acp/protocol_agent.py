@@ -345,7 +345,11 @@ def _mention(uri: str, folder: Path) -> str:
 def run_stdio(source: SessionSource) -> None:
     """Serve one client until it closes stdin."""
     _keep_stdout()
-    asyncio.run(_serve(source))
+    try:
+        asyncio.run(_serve(source))
+    finally:
+        # The protocol's library has closed it.
+        sys.stdout = sys.stderr
 
 
 async def _serve(source: SessionSource) -> None:
