@@ -10,7 +10,7 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test test-again test-other fuzz lint bench release wheels lock nano nano-work nano-check clean
+.PHONY: demo run test test-again test-other fuzz lint bench release wheels installer lock nano nano-work nano-check clean
 
 demo: $(READY)
 	@for question in $(if $(QUESTION),"$(QUESTION)",$(DEMO)); do \
@@ -66,6 +66,10 @@ CUDA ?=
 
 wheels: $(READY)
 	$(BIN)/python packaging/llama_wheels.py $(foreach arch,$(CUDA),--cuda $(arch))
+
+# install.sh, the list of packages that it checks, and the bundle for machines without a network, after `make release wheels`.
+installer: $(READY)
+	$(BIN)/python packaging/installer.py --bundle
 
 # The versions and hashes of all dependencies, for every system, by uv: packaging/pylock.toml.
 lock:

@@ -108,7 +108,11 @@ def run_ask(settings: Settings, folder: Path, question: str, form: "Format", opt
     except EngineError as error:
         return _complain(error, ExitCode.FAILED)
     finally:
+        failing = session.sessions.failing
         session.close()
+        # The KV cache is kept last.
+        for sentence in filter(None, (failing.said, session.sessions.failing.cache)):
+            sys.stderr.write(f"laguna-tui: {sanitize(sentence)}\n")
 
 
 def _with_piped(session: LocalSession, question: str, piped: str) -> str:

@@ -41,6 +41,7 @@ LIBRARIES = {
 }
 """Of the copies that a build makes under three names, those that the engine, the bindings or other libraries open."""
 
+LLAMA_LICENSE = "vendor/llama.cpp/LICENSE"
 LEAST_CPU_PLUGINS = {"x86_64": 10, "aarch64": 5, "arm64": 2}
 LARGEST = 60 << 20
 """Bytes of a wheel; a plug-in for a card may have twice as many."""
@@ -92,15 +93,13 @@ def build(options: argparse.Namespace) -> Iterable[Path]:
     work = options.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     tools = make_tools(work)
+    source = sources(work, tools)
     for arch, file in options.plugin:
-        yield plugin_wheel(Path(file), arch, work, tools, options.out)
+        yield plugin_wheel(Path(file), arch, source, work, tools, options.out)
     for arch in options.cuda:
-        folder = compile_(
-            sources(work, tools), work / f"cuda-{arch}", ("ggml-cuda",), cuda_options(arch), tools, options
-        )
-        yield plugin_wheel(folder / "libggml-cuda.so", arch, work, tools, options.out)
+        folder = compile_(source, work / f"cuda-{arch}", ("ggml-cuda",), cuda_options(arch), tools, options)
+        yield plugin_wheel(folder / "libggml-cuda.so", arch, source, work, tools, options.out)
     if not options.plugin and not options.cuda:
-        source = sources(work, tools)
         folder = compile_(source, work / "build", ("llama", "ggml"), cpu_options(work), tools, options)
         yield portable_wheel(source, folder, work, tools, options.out)
 
@@ -185,6 +184,7 @@ def portable_wheel(source: Path, libraries: Path, work: Path, tools: Path, out: 
         shutil.copy(path, inside)
     if system == "Linux":
         _run("strip", "--strip-unneeded", *inside.iterdir())
+    shutil.copy(source / LLAMA_LICENSE, source / "LICENSE.llama.cpp")
     # It keeps libraries out of the wheel.
     (source / ".gitignore").unlink(missing_ok=True)
     raw = work / "raw"
@@ -229,7 +229,7 @@ def wheel_problems(wheel: Path, system: str, machine: str) -> Iterable[str]:
         yield f"{wheel.stat().st_size:,} bytes are more than {LARGEST:,}"
 
 
-def plugin_wheel(library: Path, arch: str, work: Path, tools: Path, out: Path) -> Path:
+def plugin_wheel(library: Path, arch: str, source: Path, work: Path, tools: Path, out: Path) -> Path:
     """Pack a compiled CUDA plug-in into a wheel."""
     version, _ = locked_sdist()
     name = f"laguna_ggml_cuda_sm{arch}"
@@ -241,6 +241,8 @@ def plugin_wheel(library: Path, arch: str, work: Path, tools: Path, out: Path) -
     inside.parent.mkdir()
     packed.mkdir()
     shutil.copyfile(library, inside)
+    (info / "licenses").mkdir()
+    shutil.copy(source / LLAMA_LICENSE, info / "licenses/LICENSE.llama.cpp")
     _run("strip", "--strip-unneeded", inside)
     needs = "".join(f"Requires-Dist: {each}\n" for each in (f"{PACKAGE}=={version}", *CUDA_RUNTIME))
     (info / "METADATA").write_text(

@@ -12,8 +12,11 @@ from laguna_tui.base.text import sanitize
 from laguna_tui.cli.arguments import add_commands, add_offline
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from laguna_tui.doctor.gpus import Graphics
     from laguna_tui.doctor.host import Host
+    from laguna_tui.doctor.repairs import Repair
     from laguna_tui.setup_gpu.builds import PrebuiltBuild
     from laguna_tui.setup_gpu.installer import BuildOffer, Installer
 
@@ -108,6 +111,39 @@ def _installer(arguments: argparse.Namespace, host: "Host") -> int:
         _show("")
         sys.stderr.write(sanitize(f"laguna-tui: {error}\n"))
         return FAILED
+
+
+def interrupted_setup() -> "Iterator[Repair]":
+    """The restoring of the build before a setup that was cut off; nothing where there was none."""
+    from filelock import FileLock, Timeout
+
+    from laguna_tui.base.network import Network
+    from laguna_tui.base.paths import state_dir
+    from laguna_tui.doctor.repairs import Repair
+    from laguna_tui.setup_gpu.installer import Installer
+    from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
+    from laguna_tui.setup_gpu.rollback import Rollback
+    from laguna_tui.setup_gpu.trial import try_nano
+    from laguna_tui.setup_gpu.wheels import SetupFailed
+
+    rollback = Rollback(state_dir(), sys.prefix)
+
+    def restore() -> None:
+        environment = PythonEnvironment.of()
+        pip = Pip(environment, rollback.work, Network(offline=True))
+        try:
+            with FileLock(rollback.folder / "lock", timeout=0):
+                Installer(environment, rollback, pip, try_nano, _silent, _silent).recover()
+                rollback.clean()
+        except Timeout as error:
+            raise SetupFailed("another laguna-tui setup is running; wait until it ends") from error
+
+    if rollback.pending() is not None:
+        yield Repair("the build before a setup that was cut off is restored", restore)
+
+
+def _silent(_text: str) -> None:
+    """Say nothing."""
 
 
 def _set_up(arguments: argparse.Namespace, installer: "Installer", host: "Host") -> int:

@@ -13,7 +13,7 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.permission_request import Approver
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
-from laguna_tui.session.values import CommandFinished, ModelChoice, RewindCost, SessionInfo, SessionSummary
+from laguna_tui.session.values import CommandFinished, ModelChoice, NotKept, RewindCost, SessionInfo, SessionSummary
 
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
@@ -292,8 +292,8 @@ class Sessions(Protocol):
         ...
 
     @property
-    def failing(self) -> str:
-        """Why nothing is being kept now, a sentence; empty while all is well. Takes no time."""
+    def failing(self) -> NotKept:
+        """What is not being kept now, and why. Takes no time."""
         ...
 
     def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:

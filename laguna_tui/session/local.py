@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from laguna_engine.constrain.base import ConstraintSpec
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
+    from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
     from laguna_tui.session.shared_model import SharedModel
     from laguna_tui.session.values import SessionInfo
@@ -155,15 +156,21 @@ class LocalSession:
 
     def info(self) -> "SessionInfo":
         """What a front end shows of the open session."""
-        from laguna_tui.session.opening import session_info
-
         engine, opened_as, settings = self.slot.healthy(), self.slot.opened_as, self.slot.selection.settings
         assert opened_as is not None, "a healthy engine was opened"
         if self.permissions.mode.value != settings.mode:
             # Of this session alone: no command that starts another one repeats it.
             settings = replace(settings, mode=Settings().mode)
         folder = self.folder
-        info = session_info(engine, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
+        if opened_as.options is None:
+            from laguna_tui.session.remote_opening import remote_info
+
+            info = remote_info(cast("RemoteBackend", engine), opened_as.report, folder.path, folder.withheld)
+        else:
+            from laguna_tui.session.opening import session_info
+
+            local = cast("Engine", engine)
+            info = session_info(local, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
         return replace(info, warnings=(*info.warnings, *self.permissions.notes))
 
     @property
@@ -209,7 +216,7 @@ class LocalSession:
         if self._undoable and parts.toolbox.runs_commands and not self.folder.withheld:
             self.history.prepare()
 
-    def _adopt(self, engine: "Engine", selection: ModelSelection) -> None:
+    def _adopt(self, engine: "Engine | RemoteBackend", selection: ModelSelection) -> None:
         """Use an engine of the session's own model; the first one begins the conversation."""
         if self.parts is not None:
             self.parts.use_engine(engine)
@@ -295,7 +302,10 @@ class LocalChat:
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
         """Generate the last generation of the last answer again without speculation, and compare."""
-        engine, last = self._session.slot.healthy(), self._session.opened().agent.conversation.last
+        from laguna_tui.session.remote_opening import in_process
+
+        engine = in_process(self._session.slot.healthy(), "A replay")
+        last = self._session.opened().agent.conversation.last
         if last is None:
             raise UserError("There is no answer to prove yet. Ask something first.")
         with self._session.slot.watched():
@@ -344,7 +354,7 @@ class LocalPromptView:
         parts = self._session.parts
         # The engine may be closed meanwhile.
         with contextlib.suppress(EngineError):
-            if parts is not None and self._session.slot.engine is not None:
+            if parts is not None and self._session.slot.backend is not None:
                 return question(parts.agent.prompt_preview())
         return unknown
 

@@ -145,7 +145,8 @@ class _SharedEngine:
         if self._open is not None:
             _, _, engine, opened_as, state = self._open
             self._open = None
-            close_engine(engine, opened_as.options, state)
+            if opened_as.options is not None:
+                close_engine(engine, opened_as.options, state)
 
 
 def _same(left: ModelSelection, left_mode: Speculation, right: ModelSelection, right_mode: Speculation) -> bool:

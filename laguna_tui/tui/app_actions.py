@@ -66,6 +66,10 @@ class AppActions(BaseApp):
         """Have the model write an AGENTS.md for the folder."""
         self.chat_controller.send(INIT, later=True)
 
+    def action_retry(self) -> None:
+        """Have an answer that broke off go on."""
+        self.chat_controller.retry()
+
     def action_new_chat(self) -> None:
         """Forget the conversation."""
         self.chat_controller.new_chat()

@@ -155,6 +155,8 @@ def aider(installed: Path, work: Path) -> bool:
 
 
 def _run(line: Sequence[str], folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    # Some read the folder from there.
+    environment = {**environment, "PWD": str(folder)}
     return subprocess.run(
         line, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
         check=False,
