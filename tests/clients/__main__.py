@@ -52,9 +52,10 @@ def npm(folder: Path, package: str) -> None:
 
 def pip(folder: Path, package: str) -> Path:
     """Install a package of PyPI's into an environment there, unless it is; its programs."""
-    if not (folder / "bin" / "python").exists():
+    if not (folder / "installed").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", package], check=True)
+        (folder / "installed").touch()
     return folder / "bin"
 
 
