@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from laguna_tui.base.app_report import AppReport
     from laguna_tui.headless.run import Format
     from laguna_tui.server.http_server import ServerOptions
-    from laguna_tui.session.api import ModelServer
     from laguna_tui.session.session_pool import SessionPool
+    from laguna_tui.session.sharing import ModelServer
 
 # How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
 # time of a whole token: with a busy screen, decoding was measured at a fifth of its speed.
@@ -137,14 +137,16 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
         UserError: the settings name no model, or the address cannot be had.
     """
     from laguna_engine.config import Speculation
+    from laguna_tui.models.entry import ModelKind
     from laguna_tui.models.model_selection import select_model
     from laguna_tui.server.http_server import HttpServer
     from laguna_tui.session.engine_slot import EngineSlot
     from laguna_tui.session.shared_model import shared_model
 
-    slot = EngineSlot(
-        select_model(settings), Speculation(settings.speculation), state_dir(), lambda engine, selection: None
-    )
+    selection = select_model(settings)
+    if selection.entry.kind is ModelKind.REMOTE:
+        raise UserError(f"--model {settings.model}: it is behind an endpoint; serve a model that is on this machine")
+    slot = EngineSlot(selection, Speculation(settings.speculation), state_dir(), lambda engine, selection: None)
     server = HttpServer(lambda: shared_model(slot), options)
     try:
         slot.open(lambda progress: None)

@@ -1,69 +1,37 @@
-"""The protocol's agent: what a client asks for, done with sessions that share one engine."""
+"""The protocol's agent: what a client asks for over stdin, done with sessions that share one engine."""
 
 import asyncio
-import threading
+import os
+import sys
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from acp import PROTOCOL_VERSION, schema
+from acp.core import run_agent
 from acp.exceptions import RequestError
 from acp.interfaces import Client
 
 from laguna_engine.errors import EngineError
 from laguna_tui import __version__
 from laguna_tui.acp.client_approver import ClientApprover
-from laguna_tui.acp.session_updates import UpdateWriter
+from laguna_tui.acp.editor_session import MODEL, THINKING, THINKING_VALUES, EditorSession, config_options, mode_state
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import PermissionAsked
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.session.api import ChatSession, SessionSource
-from laguna_tui.session.values import Here, SessionInfo
+from laguna_tui.session.sharing import SessionSource
+from laguna_tui.session.values import SessionInfo
 
 T = TypeVar("T")
 
-MODEL, THINKING = "model", "thinking"
-_MODES = {
-    Mode.ASK: "Ask about every change and command",
-    Mode.ACCEPT_EDITS: "Change files unasked",
-    Mode.PLAN: "Only look, and end with a plan",
-    Mode.AUTO: "Change files, and run commands in the sandbox, unasked",
-}
-_THINKING = {"default": "As the model is made for", "on": "On", "off": "Off"}
 _SEND_S = 60.0
+_LINE_BYTES = 64 << 20
+"""A prompt with embedded files is one line."""
 _FAILED = -32603
 _WRONG = -32602
-
-
-@dataclass
-class EditorSession:
-    """One session of a client's.
-
-    Attributes:
-        id: its ID, also where it is kept.
-        folder: what it is about.
-        session: the session itself; its methods are called on `thread` only, as the session's thread.
-        changes: its settings that are not the user's own.
-        writer: of its updates.
-        running: whether its turn has the engine.
-        stopped: the client wants no more of the turn.
-        asking: the call that asks for permission, in the protocol.
-    """
-
-    folder: Path
-    session: ChatSession
-    id: str = ""
-    changes: dict[str, object] = field(default_factory=dict)
-    writer: UpdateWriter = field(default_factory=UpdateWriter)
-    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "laguna-acp"))
-    running: bool = False
-    stopped: threading.Event = field(default_factory=threading.Event)
-    asking: str = ""
 
 
 class ProtocolAgent:
@@ -112,7 +80,7 @@ class ProtocolAgent:
         """Open a session about a folder."""
         held = await self._opened(cwd)
         return schema.NewSessionResponse(
-            session_id=held.id, modes=_modes(held), config_options=await self._options(held)
+            session_id=held.id, modes=mode_state(held), config_options=await self._options(held)
         )
 
     async def load_session(
@@ -125,7 +93,7 @@ class ProtocolAgent:
     ) -> schema.LoadSessionResponse | None:
         """Open a kept session, and show its last turns again."""
         held = await self._opened(cwd, session_id, shown=True)
-        return schema.LoadSessionResponse(modes=_modes(held), config_options=await self._options(held))
+        return schema.LoadSessionResponse(modes=mode_state(held), config_options=await self._options(held))
 
     async def resume_session(
         self,
@@ -137,7 +105,7 @@ class ProtocolAgent:
     ) -> schema.ResumeSessionResponse:
         """Open a kept session; the client shows what it knows of it."""
         held = await self._opened(cwd, session_id)
-        return schema.ResumeSessionResponse(modes=_modes(held), config_options=await self._options(held))
+        return schema.ResumeSessionResponse(modes=mode_state(held), config_options=await self._options(held))
 
     async def fork_session(
         self,
@@ -151,7 +119,7 @@ class ProtocolAgent:
         copy = await self._guarded(lambda: self._source.fork(session_id))
         held = await self._opened(cwd, copy)
         return schema.ForkSessionResponse(
-            session_id=held.id, modes=_modes(held), config_options=await self._options(held)
+            session_id=held.id, modes=mode_state(held), config_options=await self._options(held)
         )
 
     async def list_sessions(
@@ -201,7 +169,7 @@ class ProtocolAgent:
             raise RequestError(_WRONG, "The model is answering; stop it first.")
         if config_id == MODEL:
             await self._on_thread(held, lambda: self._switch(held, str(value)))
-        elif config_id == THINKING and value in _THINKING:
+        elif config_id == THINKING and value in THINKING_VALUES:
             await self._on_thread(held, lambda: self._rethink(held, str(value)))
         else:
             raise RequestError(_WRONG, f"There is no option {sanitize_line(config_id)} with this value.")
@@ -316,30 +284,7 @@ class ProtocolAgent:
             held.stopped.set()
 
     async def _options(self, held: EditorSession) -> list[Any]:
-        choices = await self._guarded(held.session.models.choices)
-        models = [
-            schema.SessionConfigSelectOption(value=each.name, name=sanitize_line(each.title))
-            for each in choices
-            if each.here is Here.READY
-        ]
-        current = next((each.name for each in choices if each.current), "")
-        thinking = {True: "on", False: "off"}.get(held.changes.get(THINKING), "default")  # type: ignore[call-overload]
-        found: list[Any] = [
-            schema.SessionConfigOptionSelect(
-                type="select",
-                id=THINKING,
-                name="Thinking",
-                category="thought_level",
-                current_value=thinking,
-                options=[schema.SessionConfigSelectOption(value=key, name=name) for key, name in _THINKING.items()],
-            )
-        ]
-        if current:
-            option = schema.SessionConfigOptionSelect(
-                type="select", id=MODEL, name="Model", category="model", current_value=current, options=models
-            )
-            found.insert(0, option)
-        return found
+        return config_options(held, await self._guarded(held.session.models.choices))
 
     # -- threads
 
@@ -363,11 +308,6 @@ async def _as_request(work: Awaitable[T]) -> T:
         return await work
     except (UserError, EngineError) as error:
         raise RequestError(_FAILED, sanitize_line(str(error))) from error
-
-
-def _modes(held: EditorSession) -> schema.SessionModeState:
-    modes = [schema.SessionMode(id=mode.value, name=mode.value, description=about) for mode, about in _MODES.items()]
-    return schema.SessionModeState(current_mode_id=held.session.permissions.mode.value, available_modes=modes)
 
 
 def _iso(seconds: float) -> str:
@@ -400,3 +340,32 @@ def _mention(uri: str, folder: Path) -> str:
         return uri
     path = Path(unquote(parsed.path))
     return f"@{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
+
+
+def run_stdio(source: SessionSource) -> None:
+    """Serve one client until it closes stdin."""
+    _keep_stdout()
+    try:
+        asyncio.run(_serve(source))
+    finally:
+        # The protocol's library has closed it.
+        sys.stdout = sys.stderr
+
+
+async def _serve(source: SessionSource) -> None:
+    agent = ProtocolAgent(source)
+    try:
+        with suppress(ConnectionError, BrokenPipeError):
+            # Forking, resuming and closing a session are not in the stable protocol yet.
+            await run_agent(agent, use_unstable_protocol=True, stdio_buffer_limit_bytes=_LINE_BYTES)
+    finally:
+        await agent.close()
+
+
+def _keep_stdout() -> None:
+    """Give the protocol the real stdout, and stderr to whatever else writes there, libraries in C included."""
+    sys.stdout.flush()
+    own = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # The protocol's library takes it from here; nothing is printed by the app itself.
+    sys.stdout = os.fdopen(own, "w", encoding="utf-8")

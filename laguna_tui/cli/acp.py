@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     settings = load_settings().merged(chosen)
     try:
-        from laguna_tui.acp.stdio_server import run_stdio
+        from laguna_tui.acp.protocol_agent import run_stdio
     except ImportError as error:
         raise UserError(MISSING) from error
     from laguna_tui.compose import session_pool

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import plural
-from laguna_tui.session.api import ModelServer
+from laguna_tui.session.sharing import ModelServer
 from laguna_tui.session.values import ClientUse
 from laguna_tui.tui.formatting import GOOD, MUTED, StyledText
 from laguna_tui.tui.modal import Modal, notify
