@@ -37,6 +37,9 @@ class Source:
 
 Source.TARGET = Source("target")
 
+CONSTRAINED = Source("constrained", label="constraint", colour="rose", title="The constraint")
+"""What a constraint leaves: the drafter of it, and on the screen all tokens where only some were allowed."""
+
 
 class FinishReason(Enum):
     """Why a generation ended."""

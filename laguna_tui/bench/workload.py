@@ -16,7 +16,7 @@ from pathlib import Path
 from laguna_engine.config import PLAIN, EngineOptions, Sampling, Speculation
 from laguna_engine.draft import registry
 from laguna_engine.engine import Engine, Request
-from laguna_engine.events import Event, Source
+from laguna_engine.events import CONSTRAINED, Event, Source
 from laguna_engine.sequence import Preview
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import AgentOptions
@@ -43,9 +43,13 @@ COPY, DFLASH, BOTH = "copy", "dflash", "both"
 _COPIES = frozenset({Source("suffix"), Source("file")})
 
 
+# What a constraint drafts is no choice, and what is measured has none.
+_NOT_ALONE = _COPIES | {CONSTRAINED}
+
+
 def single_drafters() -> dict[str, Source]:
     """Return the drafters that are measured by themselves, by name."""
-    return {entry.source.value: entry.source for entry in registry.DRAFTERS if entry.source not in _COPIES}
+    return {entry.source.value: entry.source for entry in registry.DRAFTERS if entry.source not in _NOT_ALONE}
 
 
 def uses(drafter: Path | None) -> list[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from laguna_engine.checkpoints import DrafterSnapshot
     from laguna_engine.config import EngineOptions
+    from laguna_engine.constrain.base import Constraints
     from laguna_engine.ggml.device import Backend
     from laguna_engine.ggml.tensor import Tensor
     from laguna_engine.gguf.header import Header
@@ -87,6 +88,7 @@ class DraftRequest:
         files: tokens of the files that are open or were read, latest last.
         choose: draws a token with the answer's own noise, if drafts are to be sampled; None for the likeliest tokens.
         remembered: what this drafter remembered at the last checkpoint up to `keep`, if it did.
+        constraints: what the answer's tokens may be; None for anything.
     """
 
     keep: int
@@ -95,6 +97,7 @@ class DraftRequest:
     files: tuple[Sequence[int], ...] = ()
     choose: Choose | None = None
     remembered: "DrafterSnapshot | None" = None
+    constraints: "Constraints | None" = None
 
 
 class Drafter(Protocol):

@@ -7,11 +7,11 @@ because the batch and its arrays are reused.
 
 import ctypes
 from collections.abc import Sequence
+from functools import partial
 
 import numpy
 from numpy.typing import NDArray
 
-from laguna_engine.constrain.base import FREE, Constraints
 from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
 from laguna_engine.llama import masked_row, sequence_state, window_state
 from laguna_engine.llama.callback_taps import CallbackTaps
@@ -230,25 +230,14 @@ class Context:
             RequestError: the row has no logits.
         """
         row = self._checked(row)
-        token = self._sample(chain, row) if chain.constraints is None else self._allowed(chain, chain.constraints, row)
-        if chain.recorder is not None:
-            chain.recorder.note(token, self.logits(row))
-        return token
-
-    def _allowed(self, chain: SamplerChain, constraints: Constraints, row: int) -> int:
-        """Pick a token that the constraints allow."""
-        mask = constraints.mask()
-        while mask is not FREE and mask.forced is None:
-            picked = masked_row.pick(chain, constraints, mask, self._likeliest(row), lambda: self._whole_row(row))
-            if picked is not None:
-                constraints.sampled(picked, mask)
-                return picked
-            mask = constraints.mask()
-        if mask.forced is None:
+        constraints = chain.constraints
+        if constraints is None:
             token = self._sample(chain, row)
         else:
-            chain.force(token := mask.forced)
-        constraints.sampled(token, mask)
+            free, likeliest = partial(self._sample, chain, row), partial(self._likeliest, row)
+            token = masked_row.sample(chain, constraints, free, likeliest, partial(self._whole_row, row))
+        if chain.recorder is not None:
+            chain.recorder.note(token, self.logits(row))
         return token
 
     def _sample(self, chain: SamplerChain, row: int) -> int:

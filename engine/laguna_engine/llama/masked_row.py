@@ -13,16 +13,50 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.constrain.base import ConstraintError, Constraints, RowMask
+from laguna_engine.constrain.base import FREE, ConstraintError, Constraints, RowMask
 from laguna_engine.llama.sampler import CANDIDATE, SamplerChain
 
 _TESTED = 256
 """Likeliest tokens of a whole row that are tested before all allowed ones are asked for."""
 
+_FIRST = 16
+"""More tokens than a chain needs that are tested first; mostly they are enough."""
+
 _SPARE = 64
 """More tokens than a chain needs that are tested at least."""
 
 _Result = TypeVar("_Result")
+
+
+def sample(
+    chain: SamplerChain,
+    constraints: Constraints,
+    free: Callable[[], int],
+    likeliest: Callable[[], NDArray[np.void] | None],
+    whole_row: Callable[[], NDArray[np.float32]],
+) -> int:
+    """Sample a token as `constraints` allow, accept it, and tell them.
+
+    Args:
+        chain: the sampler chain.
+        constraints: what the token may be.
+        free: samples from the row as if there were none.
+        likeliest: the tokens that the chain needs of a free row, likeliest first, `CANDIDATE` [k]; None for all.
+        whole_row: reads all logits of the row, float32 [vocabulary].
+    """
+    mask = constraints.mask()
+    while mask is not FREE and mask.forced is None:
+        picked = pick(chain, constraints, mask, likeliest(), whole_row)
+        if picked is not None:
+            constraints.sampled(picked, mask)
+            return picked
+        mask = constraints.mask()
+    if mask.forced is None:
+        token = free()
+    else:
+        chain.force(token := mask.forced)
+    constraints.sampled(token, mask)
+    return token
 
 
 def pick(
@@ -80,9 +114,11 @@ def _allowed(mask: RowMask, logits: NDArray[np.float32], wanted: int | None) -> 
         return _without_banned(mask, few)
     if wanted is not None:
         tested = _likeliest(logits, max(_TESTED, wanted + _SPARE))
-        passing = tested[_passing(mask, tested)]
-        if len(passing) >= wanted and (not mask.least or _share(logits, passing) >= mask.least):
-            return passing
+        passing = tested[:0]
+        for part in (tested[: wanted + _FIRST], tested[wanted + _FIRST :]):
+            passing = np.append(passing, part[_passing(mask, part)])
+            if len(passing) >= wanted and (not mask.least or _share(logits, passing) >= mask.least):
+                return passing
     every = np.arange(len(logits), dtype=np.int32) if mask.allowed is None else _asked(mask.allowed.every)
     return _without_banned(mask, every)
 

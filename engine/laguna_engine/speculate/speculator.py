@@ -139,7 +139,10 @@ class Speculator(NullSpeculator):
         self._backoff.end()
         reuse = self._sequence.rewind(prompt)
         choose = chain.propose if chain is not None and chain.draws and drafting.sampled else None
-        asked = DraftRequest(reuse.keep, len(prompt), drafting.adapter, drafting.files, choose, reuse.drafter)
+        constraints = None if chain is None else chain.constraints
+        asked = DraftRequest(
+            reuse.keep, len(prompt), drafting.adapter, drafting.files, choose, reuse.drafter, constraints
+        )
         if not drafting.enabled:
             self._each("pause", lambda drafter: drafter.pause(_own(asked, drafter.source)))
             return reuse
@@ -204,8 +207,9 @@ class Speculator(NullSpeculator):
         draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
         if choice.offer is not None and choice.offer.source not in self._drafters:
             choice = _FAILED
-        elif resting is not _SCRIPTED and chain.constraints is not None:
-            choice, draft = _admitted(choice, draft, chain.constraints)
+        counted = choice
+        if draft.tokens and resting is not _SCRIPTED and chain.constraints is not None:
+            counted, draft = _admitted(choice, draft, chain.constraints)
         drafted = time.perf_counter()
         status = self._sequence.verify(draft.tokens)
         if status is not DecodeStatus.OK:
@@ -218,7 +222,7 @@ class Speculator(NullSpeculator):
         accepted = len(tokens) - 1
         if resting is None:
             spent = drafted - began, verified - drafted
-            self.policy.record(choice, start, len(draft.tokens), accepted, *spent, draft.doubted)
+            self.policy.record(counted, start, len(draft.tokens), accepted, *spent, draft.doubted)
             asking_s = time.perf_counter() - picked + drafted - began
             self._backoff.after(choice, asking_s, verified - drafted)
         report = Round(
@@ -330,12 +334,13 @@ def _shortened(draft: Draft, length: int) -> Draft:
 
 
 def _admitted(choice: DraftChoice, draft: Draft, constraints: Constraints) -> tuple[DraftChoice, Draft]:
-    """`draft` up to where it leaves what is allowed, which is nothing to hold against its drafter."""
+    """`draft` up to where it leaves what is allowed, and what of the choice is learned: of a cut draft nothing is held
+    against its drafter."""
     allowed = constraints.admitted(draft.tokens)
     if allowed == len(draft.tokens):
         return choice, draft
     confidence = None if draft.confidence is None else draft.confidence[:allowed]
-    return replace(choice, length=min(choice.length, allowed)), Draft(draft.tokens[:allowed], confidence)
+    return replace(choice, offer=None, length=allowed), Draft(draft.tokens[:allowed], confidence)
 
 
 def _longest_draft(chain: SamplerChain, room: int | None) -> int:
