@@ -20,8 +20,10 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-EXTRAS = (line for name, lines in PROJECT["optional-dependencies"].items() if name != "dev" for line in lines)
-DECLARED = {plain(re.split(r"[\s<>=!~\[;]", line, maxsplit=1)[0]) for line in (*PROJECT["dependencies"], *EXTRAS)}
+EXTRAS = PROJECT["optional-dependencies"]
+"""What is only imported by the commands that need it, which say how to install it."""
+LINES = [*PROJECT["dependencies"], *(line for name, extra in EXTRAS.items() if name != "dev" for line in extra)]
+DECLARED = {plain(re.split(r"[\s<>=!~\[;]", line, maxsplit=1)[0]) for line in LINES}
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.config import Drafting, Request
+from laguna_engine.constrain.base import ConstraintSpec
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_state import ConversationState
 from laguna_tui.agent.generation import AgentOptions, answer_reserve
@@ -149,6 +150,10 @@ class Agent:
         """How what is asked from now on is sped up; generations that run go on as they began."""
         self._options = replace(self._options, drafting=drafting)
 
+    def constrain_answers(self, *constraints: ConstraintSpec) -> None:
+        """What every answer is held to from now on, also with another model."""
+        self._options = replace(self._options, constraints=constraints)
+
     def use_engine(self, engine: Backend, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
         self._engine, self._attacher = engine, attacher
@@ -168,6 +173,7 @@ class Agent:
             EngineError: the model cannot chat; everything is as it was.
         """
         self.conversation = self.conversation.retold_for(toolbox.profile, vocabulary, thinking=options.thinking)
+        options = replace(options, constraints=self._options.constraints)
         self._engine, self._options, self._toolbox, self._attacher = engine, options, toolbox, attacher
         self.history.use_model()
 

@@ -26,6 +26,7 @@ from laguna_tui.agent.tools.base.results import dropped, places_of
 from laguna_tui.context.blocks import Attachment, Place
 
 if TYPE_CHECKING:
+    from laguna_engine.constrain.base import ConstraintSpec
     from laguna_tui.agent.tools.base.model_profile import ModelProfile
 
 MESSAGE = "message"
@@ -225,7 +226,7 @@ class GenerationRecord:
         answer, calls: what was said, taken apart, as in `GeneratedMessage`.
         rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
         begun: what the model said before, with which the prompt ends: it was stopped in a loop, and went on from there.
-        thinking_budget, no_repeat: the request's.
+        thinking_budget, no_repeat, constraints: the request's.
     """
 
     prompt: Sequence[int]
@@ -237,6 +238,7 @@ class GenerationRecord:
     begun: Sequence[int] = ()
     thinking_budget: int | None = None
     no_repeat: tuple[tuple[int, ...], ...] = ()
+    constraints: "tuple[ConstraintSpec, ...]" = ()
 
     def message(self, label: str) -> GeneratedMessage:
         """What the model said in all."""

@@ -215,6 +215,7 @@ class Turn:
             max_tokens=options.max_tokens,
             drafting=replace(options.drafting, files=self._conversation.files.tokens),
             thinking_budget=options.thinking_limit(self._parts.engine.n_ctx),
+            constraints=options.constraints,
         )
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:

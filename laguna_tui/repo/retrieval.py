@@ -76,14 +76,21 @@ SCORED_UNITS = 3_000
 _COLUMN_WEIGHTS = (4.0, 2.0, 1.0)  # title, path, body
 _ROW = """
     select units.id, files.id, files.path, units.title, units.line, units.end, units.spans,
-        coalesce(names.name, ''), coalesce(symbols.kind, ''), coalesce(symbols.signature, '')
+        coalesce(names.name, ''), coalesce(symbols.kind, ''), coalesce(symbols.signature, ''),
+        files.exact, coalesce(symbols.body >= symbols.stop and substr(symbols.signature, 1, 1) != '#', 0)
     from units join files on files.id = units.file
     left join symbols on symbols.id = units.symbol left join names on names.id = symbols.name
 """
 
 
 class Candidate(NamedTuple):
-    """A unit with its location; `bm25` is higher for better matches, 0 when no word matched."""
+    """A unit with its location.
+
+    Attributes:
+        exact: Whether a grammar parsed its file.
+        bare: Whether its definition has no body.
+        bm25: Higher for better matches, 0 when no word matched.
+    """
 
     unit: int
     file: int
@@ -95,6 +102,8 @@ class Candidate(NamedTuple):
     name: str
     kind: str
     signature: str
+    exact: bool
+    bare: bool
     bm25: float = 0.0
 
 

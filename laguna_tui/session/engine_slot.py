@@ -6,7 +6,7 @@ llama.cpp is imported only when an engine is opened.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError, NativeAbort
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
     from laguna_tui.session.opening_report import OpenedAs
 
 Progress = Callable[[LoadProgress], None]
+
+
+class EngineSource(Protocol):
+    """Where engines come from and go to, where several slots share one."""
+
+    def open(
+        self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress
+    ) -> "tuple[Engine, OpenedAs]":
+        """An engine of this model; UserError, EngineError as for `open_selection`."""
+        ...
+
+    def close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None) -> None:
+        """A slot needs this engine no more. state: None if it was lost."""
+        ...
+
+
 Adopt = Callable[["Engine | RemoteBackend", ModelSelection], None]
 NO_MODEL = "no model is loaded; open one first"
 
@@ -38,12 +54,20 @@ class EngineSlot:
         before_close: is given each engine of this process that is closed, but for lost ones.
     """
 
-    def __init__(self, selection: ModelSelection, mode: Speculation, state: Path | None, adopt: Adopt) -> None:
+    def __init__(
+        self,
+        selection: ModelSelection,
+        mode: Speculation,
+        state: Path | None,
+        adopt: Adopt,
+        source: EngineSource | None = None,
+    ) -> None:
         """Open nothing yet.
 
         Args:
             state: folder that keeps what engines learn about drafts and about what did not fit; None keeps nothing.
             adopt: makes the session use an engine of its own model: the first one, and each that replaces a lost one.
+            source: where engines come from; None opens and closes its own.
         """
         self.selection = selection
         self.mode = mode
@@ -51,6 +75,7 @@ class EngineSlot:
         self.before_close: Callable[[Engine], None] = lambda engine: None
         self._state = state
         self._adopt = adopt
+        self._source = source
         self._engine: Engine | RemoteBackend | None = None
         self._lost = False
 
@@ -140,15 +165,9 @@ class EngineSlot:
     def retire(self) -> None:
         """Close the engine and keep what it learned; `healthy` then opens the same model again. Idempotent."""
         if self._engine is not None and self.opened_as is not None:
-            if self.opened_as.options is None:
-                self._engine.close()
-            else:
-                from laguna_tui.session.opening import close_engine
-
-                engine = cast("Engine", self._engine)
-                if not self._lost:
-                    self.before_close(engine)
-                close_engine(engine, self.opened_as.options, None if self._lost else self._state)
+            if not self._lost and self.opened_as.options is not None:
+                self.before_close(cast("Engine", self._engine))
+            self._give_back(self._engine, self.opened_as, None if self._lost else self._state)
             self._lost = True
 
     def close(self) -> None:
@@ -176,7 +195,7 @@ class EngineSlot:
         try:
             adopt(engine, selection)
         except BaseException:
-            engine.close()
+            self._give_back(engine, opened_as, None)
             raise
         self.selection, self._engine, self.opened_as, self._lost = selection, engine, opened_as, False
 
@@ -189,4 +208,16 @@ class EngineSlot:
             return open_remote(selection, progress)
         from laguna_tui.session.opening import open_selection
 
-        return open_selection(selection, mode, self._state, progress)
+        take = open_selection if self._source is None else self._source.open
+        return take(selection, mode, self._state, progress)
+
+    def _give_back(self, engine: "Engine | RemoteBackend", opened_as: "OpenedAs", state: Path | None) -> None:
+        """Close an engine and keep what it learned, where `state` says; a shared one goes back to its source."""
+        if opened_as.options is None:
+            engine.close()
+        elif self._source is None:
+            from laguna_tui.session.opening import close_engine
+
+            close_engine(cast("Engine", engine), opened_as.options, state)
+        else:
+            self._source.close(cast("Engine", engine), opened_as, state)

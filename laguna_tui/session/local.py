@@ -18,7 +18,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.commits import LocalCommits
-from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
+from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot, EngineSource
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.local_models import LocalModels
 from laguna_tui.session.local_permissions import LocalPermissions
@@ -28,10 +28,12 @@ from laguna_tui.session.replay_check import check_replay
 from laguna_tui.session.session_parts import SessionParts
 
 if TYPE_CHECKING:
+    from laguna_engine.constrain.base import ConstraintSpec
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
     from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
+    from laguna_tui.session.shared_model import SharedModel
     from laguna_tui.session.values import SessionInfo
 
 T = TypeVar("T")
@@ -63,8 +65,9 @@ class LocalSession:
         cache: Path | None,
         *,
         undoable: bool,
+        source: EngineSource | None = None,
     ) -> None:
-        self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt)
+        self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt, source)
         self.parts: SessionParts | None = None
         self.state = state
         self._wait_s, self._undoable = wait_s, undoable
@@ -100,6 +103,7 @@ class LocalSession:
         cache: Path | None = None,
         resume: str = "",
         given: Collection[str] = (),
+        source: EngineSource | None = None,
     ) -> "LocalSession":
         """Find out what would be opened, without opening it.
 
@@ -114,13 +118,16 @@ class LocalSession:
             cache: the user's cache folder, for the KV caches of kept sessions; None keeps none.
             resume: the session to go on with, once it is opened; empty begins another one.
             given: which settings the user chose for this time, so that they come before those of the session.
+            source: where engines come from, for sessions that share one; None for one of its own.
 
         Raises:
             UserError: the settings name no model, or no drafter, that is there; or the session cannot be resumed.
         """
         permissions = LocalPermissions(settings, folder, rules, allow, deny)
         selection = select_model(settings)
-        session = cls(selection, folder, state, wait_s, holds_more, permissions, cache, undoable=undoable)
+        session = cls(
+            selection, folder, state, wait_s, holds_more, permissions, cache, undoable=undoable, source=source
+        )
         session.sessions.given = given
         if resume:
             session.sessions.choose(resume)
@@ -166,6 +173,13 @@ class LocalSession:
             info = session_info(local, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
         servers = self.parts.servers.notes if self.parts is not None else ()
         return replace(info, warnings=(*info.warnings, *self.permissions.notes, *servers))
+
+    @property
+    def shared(self) -> "SharedModel | None":
+        """The open model, for other programs; None while there is none."""
+        from laguna_tui.session.shared_model import shared_model
+
+        return shared_model(self.slot)
 
     def opened(self) -> SessionParts:
         """What is open; UserError if nothing is."""
@@ -239,6 +253,10 @@ class LocalChat:
         session.prepare_undo(parts)
         with session.slot.watched():
             yield from session.sessions.recorder.turn(message, parts.agent.run(message))
+
+    def constrain(self, *constraints: "ConstraintSpec") -> None:
+        """What every answer is held to from now on."""
+        self._session.opened().agent.constrain_answers(*constraints)
 
     def cancel(self) -> None:
         """Stop what runs now, soon. Any thread, at any time."""

@@ -60,6 +60,7 @@ COMMANDS = (
     Command("Diff", "What this session changed, or its last turn", "diff", "/diff", "turn"),
     Command("Mode", "What is done without asking", "mode", "/mode", "ask|accept-edits|plan|auto"),
     Command("Jobs", "Commands in the background: read and stop them", "jobs", "/jobs"),
+    Command("Serve", "Let other programs use the model, and see who does", "serve", "/serve"),
     Command("Compact", "Make room in the context now; say what to keep", "compact", "/compact", "GUIDANCE"),
     Command("Strict", "Strict speculation, or how to start with it", "strict", "/strict"),
     Command("Speculation off or on", "Decode plainly from the next answer on, or draft", "speculation"),

@@ -292,7 +292,5 @@ async def _listed(session: mcp.ClientSession) -> tuple[ListedTool, ...]:
 
 async def _called(session: mcp.ClientSession, name: str, arguments: dict[str, Any]) -> CallAnswer:
     result = await session.call_tool(name, arguments)
-    if not isinstance(result, mcp.types.CallToolResult):
-        return CallAnswer("the server wants something else first, which is not supported", ok=False)
     texts = (each.text if isinstance(each, mcp.types.TextContent) else f"[{each.type}]" for each in result.content)
     return CallAnswer("\n".join(texts), ok=not result.is_error)
