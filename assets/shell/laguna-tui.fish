@@ -50,7 +50,7 @@ function _shtab_laguna_tui_using
   test "$_shtab_laguna_tui_cmdpath" = "$argv"
 end
 
-set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions index search map compress trust permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
+set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
 set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --schema --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
 
 complete -c laguna-tui -e
@@ -316,6 +316,8 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using selfcheck' -l json -d 'one JS
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a completions -d 'Print what a shell needs to complete commands, options and files.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using completions' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using completions; and test $_shtab_laguna_tui_npos -eq 0' -ka "bash fish zsh" -d 'the shell'
+complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a help -d 'Print a page of the documentation.'
+complete -c laguna-tui -n '_shtab_laguna_tui_using help' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a index -d 'Index the folder'"'"'s code. Indexes files, definitions and words.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using index' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using index' -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current one)'
@@ -347,6 +349,9 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_
 complete -c laguna-tui -n '_shtab_laguna_tui_using trust' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using trust' -l revoke -d 'stop trusting it'
 complete -c laguna-tui -n '_shtab_laguna_tui_using trust' -l list -d 'list the trusted folders'
+complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a mcp -d 'List the MCP servers that a session about the folder would have, or trust those of the folder.'
+complete -c laguna-tui -n '_shtab_laguna_tui_using mcp' -s h -l help -d 'show this help message and exit'
+complete -c laguna-tui -n '_shtab_laguna_tui_using mcp; and test $_shtab_laguna_tui_npos -eq 0' -ka "list trust" -d 'start and list all; or trust the folder'"'"'s .mcp.json'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a permissions -d 'The rules in force in the current folder, or in --folder.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using permissions' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using permissions' -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current one)'

@@ -106,7 +106,7 @@ class RemoteBackend:
         progress(LoadProgress(f"asking {options.host}", 0.0))
         thread = AsyncThread("laguna-remote-opening")
         try:
-            served = thread.start(_asked(options)).result()
+            served = thread.start(list_served(options)).result()
         finally:
             thread.close()
         progress(LoadProgress(f"asking {options.host}", 1.0))
@@ -288,8 +288,8 @@ async def _limited(response: httpx2.Response) -> bytes:
     return body
 
 
-async def _asked(options: RemoteOptions) -> Sequence[ServedModel]:
-    """The models that the endpoint has; none where it does not list them."""
+async def list_served(options: RemoteOptions) -> Sequence[ServedModel]:
+    """The models that an endpoint has; none where it does not list them. RemoteError where it cannot be asked."""
 
     async def get(url: str) -> Any:
         async with asyncio.timeout(_ASK_S), client.stream("GET", url) as response:

@@ -1,6 +1,8 @@
 """What goes wrong with an endpoint, as a sentence that says what to do."""
 
 import json
+import os
+import socket
 import ssl
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -84,7 +86,11 @@ def of_exception(error: Exception, host: str, *, begun: bool) -> RemoteError:
         why = getattr(cause, "verify_message", "") or cause.reason or "TLS failed"
         return RemoteError(RemoteProblem.TLS, f"The connection to {host} is not safe ({why})")
     if isinstance(error, httpx2.ConnectTimeout | httpx2.ConnectError) and not begun:
-        why = cause.strerror if isinstance(cause, OSError) and cause.strerror else "no connection"
+        why = "no connection"
+        if isinstance(cause, socket.gaierror):
+            why = str(cause.strerror)
+        elif isinstance(cause, OSError) and cause.errno:
+            why = os.strerror(cause.errno)
         return RemoteError(RemoteProblem.UNREACHABLE, f"Nobody answers at {host} ({why})")
     if isinstance(error, httpx2.TimeoutException):
         return RemoteError(RemoteProblem.SILENT, f"{host} stopped sending")

@@ -6,6 +6,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from laguna_tui.base.errors import UserError
+
 MAIN = "main"
 """Revision used when none is pinned; the commit it meant at the download is recorded beside the file."""
 
@@ -126,6 +128,17 @@ class ModelEntry:
     url: str = ""
     served: str = ""
     key_variable: str = ""
+
+    @property
+    def file(self) -> Path:
+        """Its file on this machine, which `resolve` has looked for.
+
+        Raises:
+            UserError: It is a remote model, which has none.
+        """
+        if self.path is None:
+            raise UserError(f"{self.title} has no file on this machine, which is needed here; give --model FILE.gguf")
+        return self.path
 
 
 def companions(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], kind: ModelKind) -> tuple[ModelEntry, ...]:

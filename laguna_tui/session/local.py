@@ -171,7 +171,8 @@ class LocalSession:
 
             local = cast("Engine", engine)
             info = session_info(local, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
-        return replace(info, warnings=(*info.warnings, *self.permissions.notes))
+        servers = self.parts.servers.notes if self.parts is not None else ()
+        return replace(info, warnings=(*info.warnings, *self.permissions.notes, *servers))
 
     @property
     def shared(self) -> "SharedModel | None":
@@ -380,6 +381,10 @@ class LocalFolder:
         from laguna_tui.repo.workspace import Workspace
 
         return choose_check(self._session.permissions.opened().permissions, Workspace(self.path), command)
+
+    def mcp(self) -> str:
+        """The MCP servers of this session, and what each offers, as text."""
+        return self._session.opened().servers.text()
 
     def index(self) -> str:
         """Read the folder's code, also where it is more than a project; a sentence about it."""

@@ -42,6 +42,12 @@ class LocalModels:
         slot = self._slot
         return list_models(slot.selection.settings, slot.opened_as.report.holds if slot.opened_as else {})
 
+    def others(self) -> "tuple[ModelChoice, ...]":
+        """What other programs serve or store on this machine. Any thread; opens nothing."""
+        from laguna_tui.session.model_list import list_others
+
+        return list_others()
+
     def switch(self, wanted: str, progress: Progress) -> "SessionInfo":
         """Answer with another model from now on, which reads the conversation again.
 

@@ -5,6 +5,7 @@ Opens no socket and no model; looks at names, sizes, headers and free memory.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from laguna_engine.errors import EngineError
@@ -46,6 +47,27 @@ def list_models(settings: Settings, holds: Mapping[str, int], store: Store | Non
         return (_endpoint(remote_entry(settings.model, catalogue), current=True), *found)
     own = ModelChoice(settings.model, settings.model.rpartition("/")[2], Here.READY, current=True)
     return (own, *found)
+
+
+def list_others(home: Path | None = None) -> tuple[ModelChoice, ...]:
+    """What other programs have on this machine: models that they serve, and model files in their stores.
+
+    Asks their ports on loopback, so only where the user wants to know; takes two seconds at most.
+
+    home: the user's home folder; None for this process's.
+    """
+    from laguna_tui.backends.loopback_endpoints import found_endpoints
+    from laguna_tui.models.other_stores import found_files
+
+    served = (
+        ModelChoice(f"{each.url}#{each.name}", each.name, Here.REMOTE, f"served here, as {each.owner} does")
+        for each in found_endpoints()
+    )
+    files = (
+        ModelChoice(str(each.path), each.title, Here.READY, f"a file of {each.owner}", size=each.size)
+        for each in found_files(home)
+    )
+    return (*served, *files)
 
 
 def _endpoint(entry: ModelEntry, *, current: bool) -> ModelChoice:

@@ -24,7 +24,6 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
     from laguna_engine.config import KvType
     from laguna_engine.engine import EngineOptions
 
-    assert entry.path is not None, "resolve only returns entries with a file"
     adapter = adapter_of(settings)
     if adapter and drafter is None:
         raise UserError(
@@ -32,7 +31,7 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
             "--drafter FILE.gguf, or leave the adapter out"
         )
     return EngineOptions(
-        model=entry.path,
+        model=entry.file,
         n_ctx=settings.context or entry.context,
         kv_type=KvType(settings.kv or KvType.F16),
         gpu_layers=-1 if settings.gpu_layers is None else settings.gpu_layers,

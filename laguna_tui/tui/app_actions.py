@@ -199,6 +199,10 @@ class AppActions(BaseApp):
         """Let the folder's AGENTS.md instruct the model, from the next chat on."""
         self.chat_controller.say(self._session.folder.trust)
 
+    def action_mcp(self) -> None:
+        """Show the MCP servers, and what each offers."""
+        self.chat_controller.say(self._session.folder.mcp)
+
     def action_check(self, command: str = "") -> None:
         """Choose the command that checks the project, or show it."""
         self.chat_controller.say(lambda: self._session.folder.use_check(command))

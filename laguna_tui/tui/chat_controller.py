@@ -170,6 +170,7 @@ class ChatController:
     def retry(self) -> None:
         """Have an answer that broke off go on, or load the model again where it could not be loaded."""
         if self._controller.state is SessionState.FAILED:
+            self._controller.state = SessionState.LOADING
             self._controller.open()
             self.resume()
         elif self._controller.busy:

@@ -50,6 +50,7 @@ COMMANDS = (
     Command("Fit", "Which contexts and caches of a model fit here", "fit", "/fit", "NAME|FILE"),
     Command("Context", "The context: its blocks and their costs", "context", "/context"),
     Command("Trust", "Let this folder's AGENTS.md instruct the model", "trust", "/trust"),
+    Command("MCP servers", "The MCP servers of this session, and what each offers", "mcp", "/mcp"),
     Command("Check", "What the model checks its changes with, or none", "check", "/check", "COMMAND"),
     Command("Index", "Index this folder's code, even if it is your home folder", "index", "/index"),
     Command("Plan", "How the model was opened, and why", "plan", "/plan"),

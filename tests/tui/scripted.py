@@ -123,6 +123,8 @@ class ScriptedSession:
         self.listed = models
         self.switch_error = switch_error
         self.switched: list[str] = []
+        self.others_found: Sequence[ModelChoice] = ()
+        self.looked = 0
         self.cost, self.complete, self.change_cost = costs, names, change_costs
         self.context = tuple(blocks)
         self.texts = texts or {}
@@ -239,6 +241,9 @@ class ScriptedSession:
     def use_check(self, command: str) -> str:
         return f"{command or 'make test'} checks this project."
 
+    def mcp(self) -> str:
+        return "No MCP server is named."
+
     def index(self) -> str:
         return f"{self.path} is read."
 
@@ -250,6 +255,10 @@ class ScriptedSession:
 
     def choices(self) -> tuple[ModelChoice, ...]:
         return self.listed
+
+    def others(self) -> Sequence[ModelChoice]:
+        self.looked += 1
+        return self.others_found
 
     def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         progress(LoadProgress("loading the weights", 0.5))

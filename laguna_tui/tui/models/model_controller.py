@@ -73,12 +73,18 @@ class ModelController:
             self._take(offer)
             return
         wanted = name or (offer.name if offer is not None else "")
-        screen = SetupScreen(lambda: model_setup.describe(wanted), download, self.watch, self._prompt.put)
+        screen = SetupScreen(
+            lambda: model_setup.describe(wanted), download, self.watch, self._prompt.put, self.choose_other
+        )
         self._app.push_screen(screen, self._take)
 
     def choose(self) -> None:
         """Show the model picker."""
         self._app.push_screen(ModelPicker(self._models.choices), self._chosen)
+
+    def choose_other(self) -> None:
+        """Show what other programs serve or store on this machine; their ports are asked."""
+        self._app.push_screen(ModelPicker(self._models.others), self._chosen)
 
     def change(self, wanted: str) -> None:
         """Change the model as soon as the session is free."""

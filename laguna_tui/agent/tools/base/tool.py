@@ -1,6 +1,6 @@
 """A tool: one declaration gives its schema, the check of its arguments, the model's text and the documentation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -57,6 +57,8 @@ class Tool(Generic[A]):
         read_only: whether it changes nothing outside this process. Calls of such tools that are side by side run at
             the same time, and are allowed in every mode.
         bind: makes the function that runs its calls in one session; raises ValueError where a service is missing.
+        parameters: the JSON schema of somebody else's tool, which gets its arguments as they were written; None of our
+            own, whose schema is made of `arguments`.
         spec: what the model is told about it.
     """
 
@@ -65,10 +67,12 @@ class Tool(Generic[A]):
     arguments: type[A]
     read_only: bool
     bind: Callable[[ToolServices], Callable[[ToolRun, A], Answer]]
+    parameters: Mapping[str, object] | None = None
     spec: ToolSpec = field(init=False)
 
     def __post_init__(self) -> None:
-        spec = ToolSpec(self.name, self.description, json_schema(self.arguments))
+        schema = json_schema(self.arguments) if self.parameters is None else self.parameters
+        spec = ToolSpec(self.name, self.description, schema)
         object.__setattr__(self, "spec", spec)
 
     @classmethod
