@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions index search map compress trust permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu'
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --index-url --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --tokens --top-k --top-p --type --use
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --tokens --top-k --top-p --type --use
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -321,6 +321,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current one)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l json -d 'one JSON object'
+complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l issue -xka "(__fish_complete_path (commandline -ct))" -d 'find what an issue'"'"'s text is about (- for stdin)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l symbol -d 'find definitions by name, or by some of its letters'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l limit -x -d 'most results (default: 20)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l why -d 'show the factors of each result'"'"'s score'
