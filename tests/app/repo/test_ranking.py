@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from laguna_tui.repo.issue_search import search_issue
 from laguna_tui.repo.ranking import BM25_ALONE, search
 from laguna_tui.repo.reference_graph import ReferenceGraph, build_graph, load_graph, name_weight, save_graph
 from laguna_tui.repo.relative_paths import is_secondary, is_test, path_stem
@@ -55,6 +58,18 @@ def test_a_definition_is_found_by_name_even_where_no_word_matches(index, shop):
 @pytest.mark.parametrize("question", ["", "???", '" OR *', "NEAR(", "zzqqx", "x" * 5000, "\0", "a AND (b"])
 def test_no_question_is_a_fault(index, question):
     assert isinstance(search(index, question), list)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.text(max_size=300) | st.lists(st.sampled_from("Cart.total price :: -> () ` \" 'x' _ 9 shop/cart.py:3".split()))
+)
+def test_whatever_is_asked_gives_results_in_order(index, asked):
+    text = asked if isinstance(asked, str) else " ".join(asked)
+    for ranked in (search(index, text), search_issue(index, text)):
+        scores = [found.score for found in ranked]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0.0 < score < float("inf") for score in scores)
 
 
 def test_a_qualified_name_finds_its_own_definition_first(index, shop):
