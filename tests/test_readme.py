@@ -94,6 +94,8 @@ def test_every_flag_in_the_readme_exists(capsys):
         "selfcheck",
         "trust",
         "compress",
+        "serve",
+        "acp",
         "permissions",
         *(f"sessions {name}" for name in ("list", "fork", "delete", "export", "prune")),
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from laguna_engine.constrain.base import ConstraintSpec
 from laguna_engine.errors import RequestError
 from laguna_engine.events import Source
 
@@ -237,7 +238,7 @@ PLAIN = Drafting(enabled=False)
 class Request:
     """A request to continue a transcript.
 
-    The answer depends only on the tokens, the sampling settings, seed included, and the two constraints at the end;
+    The answer depends only on the tokens, the sampling settings, seed included, and the constraints at the end;
     drafting changes the speed only (up to rounding, see `Speculation`).
 
     Attributes:
@@ -254,6 +255,9 @@ class Request:
             has no such tokens.
         no_repeat: stretches of tokens that were repeated without end; the token that would begin another round of one,
             right after a whole round, is not sampled.
+        constraints: what else the next token may be; one that fails is left out with a warning (`ConstraintFailed`).
+        logprobs: note for each token how likely it was, and so many of the likeliest; None notes nothing. The whole row
+            of logits leaves the device for it.
     """
 
     tokens: Sequence[int]
@@ -264,8 +268,12 @@ class Request:
     drafting: Drafting = DRAFTING
     thinking_budget: int | None = None
     no_repeat: tuple[tuple[int, ...], ...] = ()
+    constraints: tuple[ConstraintSpec, ...] = ()
+    logprobs: int | None = None
 
     def __post_init__(self) -> None:
+        if self.logprobs is not None and self.logprobs < 0:
+            raise RequestError(f"logprobs is {self.logprobs}; give 0 or more, or None to note nothing")
         if self.thinking_budget is not None and self.thinking_budget < 0:
             raise RequestError(f"thinking_budget is {self.thinking_budget}; give 0 or more, or None for no limit")
         if not all(self.no_repeat):

@@ -1,7 +1,8 @@
 """The engine's events: frozen values, created on the engine thread, safe to share between threads.
 
 `Engine.generate` yields `Prefill`* then (`Token` | `Round`)* and ends with exactly one `Finished`; a request that
-does not fit yields `ContextOverflow` right before its `Finished`. `DrafterFailed` may come anywhere before that. Times
+does not fit yields `ContextOverflow` right before its `Finished`. `DrafterFailed` and `ConstraintFailed`
+may come anywhere before that. Times
 are seconds, counts are tokens.
 """
 
@@ -90,6 +91,19 @@ class Prefill:
 
 
 @dataclass(frozen=True, slots=True)
+class Logprobs:
+    """Natural logarithms of probabilities, of the logits alone.
+
+    Attributes:
+        chosen: of the token that was committed.
+        top: the likeliest tokens, as many as were asked for, each with its own; the likeliest first.
+    """
+
+    chosen: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
     """One committed token.
 
@@ -99,12 +113,16 @@ class Token:
             ends the generation has no text; other special tokens have their literal text (`Vocab.piece(id)`).
         source: where the token was proposed.
         index: position in the generation, from 0.
+        constrained: whether a constraint allowed only some tokens here.
+        logprobs: how likely it was; None unless the request wants to know.
     """
 
     id: int
     text: str
     source: Source
     index: int
+    constrained: bool = False
+    logprobs: Logprobs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +172,22 @@ class DrafterFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstraintFailed:
+    """A constraint of the request failed and is left out for the rest of the answer.
+
+    Attributes:
+        problem: the failure, as a sentence fragment.
+    """
+
+    problem: str
+
+    @property
+    def sentence(self) -> str:
+        """The message for the user."""
+        return f"A constraint failed ({self.problem}); the answer goes on without it, so check what it says."
+
+
+@dataclass(frozen=True, slots=True)
 class ContextOverflow:
     """The prompt does not fit into the context.
 
@@ -180,6 +214,8 @@ class Stats:
         drafted: tokens proposed.
         accepted: tokens accepted.
         seed: the seed used, to reproduce the answer; None if nothing was sampled.
+        constrained: tokens of the answer where a constraint allowed only some.
+        dropped: how often a constraint let go, because what it allowed was not what the model meant.
     """
 
     prompt_tokens: int
@@ -191,6 +227,8 @@ class Stats:
     drafted: int = 0
     accepted: int = 0
     seed: int | None = None
+    constrained: int = 0
+    dropped: int = 0
 
     @property
     def prefill_rate(self) -> float | None:
@@ -223,4 +261,4 @@ class Finished:
     stats: Stats
 
 
-Event = Prefill | Token | Round | DrafterFailed | ContextOverflow | Finished
+Event = Prefill | Token | Round | DrafterFailed | ConstraintFailed | ContextOverflow | Finished

@@ -11,15 +11,26 @@ from contextlib import closing, contextmanager
 
 from laguna_engine.checkpoints import CheckpointPolicy
 from laguna_engine.config import Request
-from laguna_engine.constrain.base import Constraint, combined
+from laguna_engine.constrain.base import Constraint, Constraints
 from laguna_engine.constrain.repetition import NoRepeat
 from laguna_engine.constrain.thinking import ThinkingBudget
 from laguna_engine.detokenizer import Detokenizer, StopTextFilter
-from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Source, Stats, Token
+from laguna_engine.events import (
+    ConstraintFailed,
+    ContextOverflow,
+    Event,
+    Finished,
+    FinishReason,
+    Logprobs,
+    Prefill,
+    Source,
+    Stats,
+    Token,
+)
 from laguna_engine.gguf.laguna import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.context_params import DecodeStatus, Outputs
-from laguna_engine.llama.sampler import Readout, SamplerChain, stages_of
+from laguna_engine.llama.sampler import LOGITS, LogprobRecorder, Readout, SamplerChain, stages_of
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.speculator import Committed, NullSpeculator
@@ -55,6 +66,7 @@ class Generation:
         self._sampling = request.sampling.seeded()
         self._limit = request.max_tokens
         self._prompt = prompt
+        self._constraints: Constraints | None = None
         self._leave = leave
         self._cancellation = Cancellation(sequence.context)
         self._batcher = EventBatcher(self.channel)
@@ -108,11 +120,12 @@ class Generation:
         self._began = time.perf_counter()
         if self._limit == 0:
             return self._prefill_ahead()
-        constraint = constraint_of(self._request, self._sequence.model.vocab)
-        banned = 0 if constraint is None else constraint.most_banned
-        self._sequence.context.read_out(Readout.of(self._sampling, banned))
+        self._constraints = constraints_of(self._request, self._sequence.model.vocab)
+        recorder = None if self._request.logprobs is None else LogprobRecorder(self._request.logprobs)
+        self._sequence.context.read_out(LOGITS if recorder is not None else Readout.of(self._sampling))
         size, position = self._sequence.model.vocab.size, len(self._prompt)
-        with closing(SamplerChain(stages_of(self._sampling), size, position, constraint)) as chain:
+        with closing(SamplerChain(stages_of(self._sampling), size, position, self._constraints)) as chain:
+            chain.recorder = recorder
             return self._prefill(chain) or self._decode(chain)
 
     def _prefill_ahead(self) -> FinishReason:
@@ -164,8 +177,11 @@ class Generation:
         # Only now: devices compute in the background, and sampling a token waits for them.
         self._note_prompt_read()
         while True:
+            masked = [] if self._constraints is None else self._constraints.take_masked()
             for place, token in enumerate(outcome.tokens, 1 - len(outcome.tokens)):
-                reason = self._emitter.commit(token, outcome.source if place else Source.TARGET)
+                narrowed = bool(masked) and masked[place - 1]
+                noted = None if chain.recorder is None else chain.recorder.take()
+                reason = self._emitter.commit(token, outcome.source if place else Source.TARGET, narrowed, noted)
                 if reason is not None:
                     return reason
             if self._batcher.due():
@@ -206,6 +222,8 @@ class Generation:
         if self._limit != 0 and self._drafting.script is None:
             for failure in self._speculator.failures():
                 self._batcher.put(failure)
+        for problem in () if self._constraints is None else self._constraints.failures():
+            self._batcher.put(ConstraintFailed(problem))
 
     def _note_prompt_read(self) -> None:
         self._prompt_read = time.perf_counter()
@@ -224,20 +242,24 @@ class Generation:
             drafted=self._drafted,
             accepted=self._accepted,
             seed=self._sampling.seed,
+            constrained=0 if self._constraints is None else self._constraints.constrained,
+            dropped=0 if self._constraints is None else self._constraints.dropped,
         )
 
 
 Leave = Callable[[Generation], None]
 
 
-def constraint_of(request: Request, vocab: Vocab) -> Constraint | None:
+def constraints_of(request: Request, vocab: Vocab) -> Constraints | None:
     """What the tokens of the answer may be; None allows all."""
     constraints: list[Constraint] = [NoRepeat(stretch, request.tokens) for stretch in request.no_repeat]
     opens, closes = vocab.id_of(THINK), vocab.id_of(END_THINK)
     if request.thinking_budget is not None and opens is not None and closes is not None:
         call = vocab.id_of(TOOL_CALL), vocab.id_of(END_TOOL_CALL)
         constraints.insert(0, ThinkingBudget(request.thinking_budget, opens, closes, request.tokens, call))
-    return combined(constraints)
+    if not constraints and not request.constraints:
+        return None
+    return Constraints.begun(constraints, request.constraints, vocab, request.tokens)
 
 
 class Emitter:
@@ -256,9 +278,11 @@ class Emitter:
         self._text = Detokenizer(vocab.piece, self._stops)
         self._filter = StopTextFilter(request.stop_texts) if request.stop_texts else None
 
-    def commit(self, token: int, source: Source) -> FinishReason | None:
+    def commit(
+        self, token: int, source: Source, constrained: bool = False, logprobs: Logprobs | None = None
+    ) -> FinishReason | None:
         """Emit `token`; returns why the generation ends with it, or None."""
-        event = Token(token, self._text.feed(token), source, self.count)
+        event = Token(token, self._text.feed(token), source, self.count, constrained, logprobs)
         self.count += 1
         if self._filter is None:
             self._put(event)

@@ -12,7 +12,18 @@ from typing import Protocol
 from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text, ToolCall
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
-from laguna_engine.events import DrafterFailed, Event, Finished, FinishReason, Prefill, Round, Source, Token
+from laguna_engine.constrain.base import ConstraintSpec, Continued
+from laguna_engine.events import (
+    ConstraintFailed,
+    DrafterFailed,
+    Event,
+    Finished,
+    FinishReason,
+    Prefill,
+    Round,
+    Source,
+    Token,
+)
 from laguna_engine.sequence import Preview
 from laguna_tui.agent.loop_guard import Loop, find_loop
 from laguna_tui.agent.messages import GenerationRecord, assistant_message, calls_of
@@ -30,7 +41,7 @@ class AgentOptions:
 
     `drafting` is how they are sped up; the files to copy from are added to it. `thinking_budget` is the most tokens of
     thinking in one generation, 0 for no limit; None means 8,192, and at most a quarter of the context. `max_steps` is
-    how many generations a turn has at most; None means as many as are let through.
+    how many generations a turn has at most; None means as many as are let through. `constraints` hold every answer.
     """
 
     sampling: Sampling = GREEDY
@@ -39,6 +50,7 @@ class AgentOptions:
     drafting: Drafting = DRAFTING
     thinking_budget: int | None = None
     max_steps: int | None = None
+    constraints: tuple[ConstraintSpec, ...] = ()
 
     def thinking_limit(self, n_ctx: int) -> int | None:
         """Most tokens of thinking in a context of `n_ctx`; None for no limit, and for a model that does not think."""
@@ -247,6 +259,7 @@ class Generation:
             tuple(self.generated[: self._begun]),
             request.thinking_budget,
             request.no_repeat,
+            request.constraints,
         )
 
     def run(self, request: Request, cancelled: Callable[[], bool]) -> Iterator[AgentEvent]:
@@ -280,6 +293,7 @@ class Generation:
             sampling=asked.sampling if self.seed is None else replace(asked.sampling, seed=self.seed),
             max_tokens=None if asked.max_tokens is None else max(1, asked.max_tokens - self._begun),
             no_repeat=no_repeat,
+            constraints=tuple(Continued(each, self._begun) for each in asked.constraints),
         )
 
     def _take_back(self, loop: Loop) -> None:
@@ -293,6 +307,8 @@ class Generation:
         match event:
             case Prefill() | DrafterFailed():
                 yield event
+            case ConstraintFailed():
+                yield Notice(event.sentence)
             case Round(drafted=drafted, accepted=accepted):
                 self.drafted.append((drafted, accepted))
                 yield from _reported(self._rounds.begin(event))

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 
 from laguna_engine.chat.encoding import Tokenizer
 from laguna_engine.config import Drafting, Request
+from laguna_engine.constrain.base import ConstraintSpec
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_state import ConversationState
-from laguna_tui.agent.generation import AgentOptions, TokenEngine, answer_reserve
+from laguna_tui.agent.generation import AgentOptions, answer_reserve
+from laguna_tui.agent.message_step import Backend
 from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.steering import Steering
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
 from laguna_tui.agent.turn_history import TurnHistory, no_journal
+from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, Gathered, Place
@@ -43,7 +46,7 @@ class Agent:
 
     def __init__(
         self,
-        engine: TokenEngine,
+        engine: Backend,
         vocabulary: Tokenizer,
         toolbox: Toolbox,
         options: AgentOptions | None = None,
@@ -147,14 +150,18 @@ class Agent:
         """How what is asked from now on is sped up; generations that run go on as they began."""
         self._options = replace(self._options, drafting=drafting)
 
-    def use_engine(self, engine: TokenEngine, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
+    def constrain_answers(self, *constraints: ConstraintSpec) -> None:
+        """What every answer is held to from now on, also with another model."""
+        self._options = replace(self._options, constraints=constraints)
+
+    def use_engine(self, engine: Backend, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
         self._engine, self._attacher = engine, attacher
         self.conversation.use_vocabulary(vocabulary)
 
     def use_model(
         self,
-        engine: TokenEngine,
+        engine: Backend,
         vocabulary: Tokenizer,
         options: AgentOptions,
         toolbox: Toolbox,
@@ -166,6 +173,7 @@ class Agent:
             EngineError: the model cannot chat; everything is as it was.
         """
         self.conversation = self.conversation.retold_for(toolbox.profile, vocabulary, thinking=options.thinking)
+        options = replace(options, constraints=self._options.constraints)
         self._engine, self._options, self._toolbox, self._attacher = engine, options, toolbox, attacher
         self.history.use_model()
 
@@ -205,6 +213,9 @@ class Agent:
             EngineError: the engine fails.
         """
         self._cancelled = False
+        if isinstance(self._engine, MessageBackend):
+            # Nothing is sent anywhere before the user says so.
+            return
         tokens = self.prompt_preview().ahead(message)
         if self._engine.preview(tokens).new <= 1:
             return
@@ -229,7 +240,8 @@ class Agent:
             # Of a chat that is forgotten turn by turn, none but the message itself is too long.
             conversation.forget(0)
             preview = self._engine.preview(tokens := conversation.begun(message, gathered))
-        yield TurnStarted(len(tokens), preview.cached, self.history.next_number if preview.fits else 0)
+        cached = None if isinstance(self._engine, MessageBackend) else preview.cached
+        yield TurnStarted(len(tokens), cached, self.history.next_number if preview.fits else 0)
         if not preview.fits:
             # Nothing is added, so that a shorter message can still be sent.
             yield self._refused(message, gathered)

@@ -1,20 +1,26 @@
 """`laguna-tui ask`: one question, answered on stdout."""
 
 import argparse
+import json
 import os
 import select
 import stat
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.cli.session_options import (
     add_session_options,
     chosen_session,
     chosen_settings,
+    forked,
     given_settings,
     kept_sessions,
 )
+
+if TYPE_CHECKING:
+    from laguna_engine.chat.answer_constraint import SchemaAnswer
 
 EXIT_CODES = "exit codes of `ask`:\n" + "".join(f"  {code:<2} {code.meaning}\n" for code in ExitCode)
 # A pipe that nobody writes to is mostly one that a script left open.
@@ -53,6 +59,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="stop the answer after this long (default: no limit)"
     )
+    parser.add_argument(
+        "--schema",
+        type=Path,
+        metavar="FILE",
+        help="answer with JSON that this JSON schema accepts, on stdout as the model writes it",
+    )
     for flag, does in (("--allow", "do without asking"), ("--deny", "never do")):
         what = f"what to {does}, such as edit(src/**) or shell(pytest); may be given several times"
         parser.add_argument(flag, action="append", default=[], metavar="RULE", help=what)
@@ -83,8 +95,29 @@ def run(arguments: argparse.Namespace) -> int:
         piped=piped,
         resume=session,
         given=given_settings(arguments),
+        schema=_schema(arguments.schema) if arguments.schema else None,
     )
     return run_ask(settings, folder, question, Format(arguments.form or "text"), options)
+
+
+def _schema(path: Path) -> "SchemaAnswer":
+    """The constraint of the schema in a file.
+
+    Raises:
+        UserError: It cannot be read, or is no schema that can be held.
+    """
+    from laguna_engine.chat.answer_constraint import SchemaAnswer
+    from laguna_engine.errors import RequestError
+    from laguna_tui.base.errors import UserError
+
+    try:
+        return SchemaAnswer.checked(json.loads(path.read_text(encoding="utf-8")), calls=True)
+    except OSError as error:
+        raise UserError(f"--schema {path}: {error.strerror or error}; give a file that can be read") from error
+    except ValueError as error:
+        raise UserError(f"--schema {path} is not JSON ({error}); give a JSON schema") from error
+    except RequestError as error:
+        raise UserError(f"--schema {path}: {error}") from error
 
 
 def _folder_and_session(arguments: argparse.Namespace) -> tuple[Path, str]:
@@ -93,7 +126,7 @@ def _folder_and_session(arguments: argparse.Namespace) -> tuple[Path, str]:
 
     if arguments.resume and arguments.folder is None:
         found = kept_sessions().find(arguments.resume, folder_of(None))
-        return found.about, found.id
+        return found.about, forked(arguments, found.id, found.about)
     folder = project_folder(arguments.folder)
     return folder, chosen_session(arguments, folder) or ""
 

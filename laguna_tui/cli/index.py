@@ -12,7 +12,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
-from laguna_tui.cli.arguments import folder_of, working_folder
+from laguna_tui.cli.arguments import project_folder, working_folder
 
 if TYPE_CHECKING:
     from laguna_tui.repo.index import Index
@@ -117,11 +117,11 @@ def _search(arguments: argparse.Namespace) -> int:
 
 
 def _map(arguments: argparse.Namespace) -> int:
-    from laguna_tui.repo.repository_map import repository_map
-
     if arguments.tokens < _MIN_TOKENS:
         raise UserError(f"--tokens {arguments.tokens}: the least for a map is {_MIN_TOKENS}")
     with _opened(arguments) as (index, _):
+        from laguna_tui.repo.repository_map import repository_map
+
         focus = [_inside(index.root, path) for path in arguments.focus]
         found = repository_map(index.connection, index.graph(), arguments.tokens, focus)
         if arguments.json:
@@ -191,14 +191,16 @@ def _opened(
     arguments: argparse.Namespace, *, wait: bool = False, rebuild: bool = False
 ) -> "Iterator[tuple[Index, IndexUpdate | None]]":
     """The folder's index, up to date unless another process is writing it; its notes go to stderr."""
+    # Before numpy: Python 3.13 cannot import it where the current folder is gone.
+    folder = project_folder(arguments.folder)
+
     import sqlite3
 
-    from laguna_tui.cli.arguments import project_folder
     from laguna_tui.repo.index import Index
     from laguna_tui.repo.index_database import explained, index_path
 
     try:
-        with Index.open(project_folder(arguments.folder)) as index:
+        with Index.open(folder) as index:
             if rebuild:
                 index.rebuild()
             with ProgressLine("reading the folder's code") as line:
@@ -207,7 +209,7 @@ def _opened(
                 sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
             yield index, update
     except sqlite3.Error as error:
-        raise UserError(sanitize_line(explained(error, index_path(folder_of(arguments.folder))))) from error
+        raise UserError(sanitize_line(explained(error, index_path(folder)))) from error
 
 
 def _counts(index: "Index") -> dict[str, int]:

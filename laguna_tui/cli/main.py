@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from laguna_tui import __version__
 from laguna_tui.cli import (
+    acp,
     ask,
     bench,
     completions,
@@ -24,6 +25,7 @@ from laguna_tui.cli import (
     permissions,
     quantize_drafter,
     selfcheck,
+    serve,
     sessions,
     setup_gpu,
     trust,
@@ -171,6 +173,8 @@ def command_parser() -> SuggestingParser:
     trust.add_command(commands)
     permissions.add_command(commands)
     setup_gpu.add_command(commands)
+    serve.add_command(commands)
+    acp.add_command(commands)
     return parser
 
 

@@ -4,6 +4,7 @@ No engine and no Textual in here.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,13 +14,22 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.permission_request import Approver
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
-from laguna_tui.session.values import CommandFinished, ModelChoice, RewindCost, SessionInfo, SessionSummary
+from laguna_tui.session.values import (
+    ClientUse,
+    CommandFinished,
+    ModelChoice,
+    NotKept,
+    RewindCost,
+    SessionInfo,
+    SessionSummary,
+)
 
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
     from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
     from laguna_tui.sandbox.background import BackgroundCommand
     from laguna_tui.session.commits import CommitDraft
+    from laguna_tui.session.shared_model import SharedModel
 
 
 class Chat(Protocol):
@@ -292,8 +302,8 @@ class Sessions(Protocol):
         ...
 
     @property
-    def failing(self) -> str:
-        """Why nothing is being kept now, a sentence; empty while all is well. Takes no time."""
+    def failing(self) -> NotKept:
+        """What is not being kept now, and why. Takes no time."""
         ...
 
     def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
@@ -396,4 +406,78 @@ class ChatSession(Protocol):
     @property
     def folder(self) -> Folder:
         """What is asked about."""
+        ...
+
+    @property
+    def shared(self) -> "SharedModel | None":
+        """The open model, as other programs may use it; None while there is none. Any thread."""
+        ...
+
+
+class SessionSource(Protocol):
+    """Sessions about any folder, which share one engine. Any thread."""
+
+    def prepare(self, folder: Path, resume: str = "", **changes: object) -> ChatSession:
+        """A session that is not open yet.
+
+        Args:
+            folder: what it is about.
+            resume: the kept session to go on with; empty for a new one.
+            changes: settings that are not the user's own.
+
+        Raises:
+            UserError: there is no such model, or the session cannot be resumed.
+        """
+        ...
+
+    def keep(self, session: ChatSession) -> str:
+        """Keep an open session from now on, also before its first message; its ID."""
+        ...
+
+    def kept(self, folder: Path | None) -> Sequence[SessionSummary]:
+        """The kept sessions about a folder, or all; the newest first."""
+        ...
+
+    def fork(self, session: str) -> str:
+        """Copy a kept session; the ID of the copy."""
+        ...
+
+    def turn(self) -> AbstractContextManager[None]:
+        """The engine is one session's inside; waits for the others."""
+        ...
+
+
+class ModelServer(Protocol):
+    """Lets other programs use the open model. Any thread."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it listens."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        ...
+
+    @property
+    def token(self) -> str:
+        """What other programs have to show."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for their turn."""
+        ...
+
+    def start(self) -> None:
+        """Listen from now on; UserError if that cannot be had."""
+        ...
+
+    def stop(self) -> None:
+        """End all answers, and listen no more. Idempotent."""
+        ...
+
+    def clients(self) -> "Sequence[ClientUse]":
+        """Who used it, the latest first."""
         ...

@@ -65,9 +65,10 @@ class LocalModels:
             EngineError, UserError: the mode cannot be had; everything is as it was.
         """
         from laguna_engine.native.cpu_determinism import use_fixed_kernels
+        from laguna_tui.session.remote_opening import in_process
 
         slot, parts = self._slot, self._parts()
-        engine = slot.healthy()
+        engine = in_process(slot.healthy(), "Another mode of speculation")
         assert parts is not None, "a session with an engine has its parts"
         # Asked before the engine is given up: once something was computed, the answer is no.
         if mode is Speculation.STRICT and not use_fixed_kernels():

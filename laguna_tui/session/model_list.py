@@ -5,6 +5,7 @@ Opens no socket and no model; looks at names, sizes, headers and free memory.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from laguna_engine.errors import EngineError
 from laguna_engine.fit.devices import Machine, read_machine
@@ -15,6 +16,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelEntry, ModelKind
 from laguna_tui.models.fit import model_to_fit, plan_in_words
+from laguna_tui.models.remote_entry import is_url, remote_entry
 from laguna_tui.models.store import ModelState, Store
 from laguna_tui.session.values import Here, ModelChoice
 
@@ -36,10 +38,18 @@ def list_models(settings: Settings, holds: Mapping[str, int], store: Store | Non
     catalogue, shelf, machine = load_catalogue(), store or Store(), freed(read_machine(), holds)
     targets = [entry for entry in catalogue.values() if entry.kind is ModelKind.TARGET]
     found = [_choice(entry, catalogue, shelf, settings, machine) for entry in targets]
+    remote = (entry for entry in catalogue.values() if entry.kind is ModelKind.REMOTE)
+    found += [_endpoint(entry, current=settings.model == entry.name) for entry in remote]
     if settings.model in catalogue:
         return tuple(found)
+    if is_url(settings.model):
+        return (_endpoint(remote_entry(settings.model, catalogue), current=True), *found)
     own = ModelChoice(settings.model, settings.model.rpartition("/")[2], Here.READY, current=True)
     return (own, *found)
+
+
+def _endpoint(entry: ModelEntry, *, current: bool) -> ModelChoice:
+    return ModelChoice(entry.name, entry.title, Here.REMOTE, f"at {urlsplit(entry.url).netloc}", current=current)
 
 
 def freed(machine: Machine, holds: Mapping[str, int]) -> Machine:

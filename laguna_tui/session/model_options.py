@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.units import size
-from laguna_tui.models.entry import ModelEntry
+from laguna_tui.models.entry import ModelEntry, ModelKind
 from laguna_tui.models.model_selection import adapter_of, drafter_of
 from laguna_tui.session.draft_statistics import draft_statistics_path
 
@@ -58,7 +58,8 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
     from laguna_tui.agent.generation import AgentOptions
 
     thinking = entry.thinking if settings.thinking is None else settings.thinking
-    adapter = adapter_of(settings) if drafter_of(settings, entry) else None
+    remote = entry.kind is ModelKind.REMOTE
+    adapter = adapter_of(settings) if not remote and drafter_of(settings, entry) else None
     return AgentOptions(
         sampling=_sampling(settings, entry),
         thinking=thinking,

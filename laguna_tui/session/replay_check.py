@@ -30,6 +30,7 @@ def check_replay(
         generated.rounds,
         generated.thinking_budget,
         generated.no_repeat,
+        generated.constraints,
     )
     found = replay.divergence
     difference = _difference(engine, generated, found) if found is not None else None

@@ -3,9 +3,10 @@
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from laguna_engine.config import Speculation
+from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.model_options import agent_options
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from laguna_tui.agent.permission_gate import PermissionGate
     from laguna_tui.agent.tools.registry import Toolbox
     from laguna_tui.agent.turn_history import TurnHistory
+    from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.sandbox.runner import CommandRunner
     from laguna_tui.session.workspace_context import WorkspaceContext
 
@@ -37,7 +39,7 @@ class SessionParts:
     @classmethod
     def begin(
         cls,
-        engine: "Engine",
+        engine: "Engine | RemoteBackend",
         selection: ModelSelection,
         changes: "Changes",
         permissions: "PermissionGate",
@@ -67,7 +69,7 @@ class SessionParts:
             workspace = Workspace(folder)
             context = WorkspaceContext(workspace, settings, state, wait_s, permissions.permissions.readable)
             undo.callback(context.close)
-            profile = profile_of(entry, engine.info)
+            profile = profile_of(entry, None if entry.kind is ModelKind.REMOTE else cast("Engine", engine).info)
             codebase = context.codebase
             toolbox = Toolbox(
                 profile,
@@ -85,11 +87,11 @@ class SessionParts:
             undo.pop_all()
         return cls(toolbox, agent, context, permissions)
 
-    def use_engine(self, engine: "Engine") -> None:
+    def use_engine(self, engine: "Engine | RemoteBackend") -> None:
         """Go on with a fresh engine of the same model."""
         self.agent.use_engine(engine, engine.vocab, self.context.attacher(engine, self.toolbox.profile))
 
-    def use_model(self, engine: "Engine", selection: ModelSelection, mode: Speculation) -> None:
+    def use_model(self, engine: "Engine | RemoteBackend", selection: ModelSelection, mode: Speculation) -> None:
         """Go on with another model, which reads the conversation again; all or nothing.
 
         Raises:
@@ -99,7 +101,9 @@ class SessionParts:
 
         options = agent_options(selection.settings, selection.entry)
         options = replace(options, drafting=replace(options.drafting, enabled=mode is not Speculation.OFF))
-        toolbox = self.toolbox.with_profile(profile_of(selection.entry, engine.info))
+        remote = selection.entry.kind is ModelKind.REMOTE
+        info = None if remote else cast("Engine", engine).info
+        toolbox = self.toolbox.with_profile(profile_of(selection.entry, info))
         attacher = self.context.attacher(engine, toolbox.profile)
         self.agent.use_model(engine, engine.vocab, options, toolbox, attacher)
         self.toolbox = toolbox

@@ -56,7 +56,7 @@ from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.commits import LocalCommits
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.recorder import Recorder
-from laguna_tui.session.values import ModelChoice, OtherFolderError, Resumed, SessionInfo, SessionSummary
+from laguna_tui.session.values import ModelChoice, NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 
@@ -336,7 +336,7 @@ class ScriptedSessions:
         self.listed = list(listed)
         self.keeps = keeps
         self.opened = ""
-        self.failing = ""
+        self.failing = NotKept()
         self.events: dict[str, Sequence[Asked | AgentEvent]] = {}
         self.contents: dict[str, str] = {}
         self.notices: tuple[str, ...] = ()

@@ -2,18 +2,17 @@
 
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 
-from laguna_engine.constrain.base import FREE, RowMask
+from laguna_engine.constrain.base import FREE, Constraint, RowMask
 
 
-class NoRepeat:
+class NoRepeat(Constraint):
     """Bans the token that continues a loop, wherever the tokens before it are one whole round of the loop.
 
     A round may begin at any token of the stretch. Shorter parts of it stay allowed, so that the words of a loop can
     still be used.
     """
-
-    most_banned = 1
 
     def __init__(self, stretch: Sequence[int], before: Sequence[int]) -> None:
         """Start after the tokens `before`; `stretch` is one round of the loop, at least one token."""
@@ -36,9 +35,11 @@ class NoRepeat:
         """See `Constraint`."""
         self._tail.append(token)
 
-    def free_rows(self) -> int | None:
-        """See `Constraint`: nothing is forced."""
-        return None
+    def fork(self) -> "NoRepeat":
+        """See `Constraint`."""
+        forked = copy(self)
+        forked._tail = self._tail.copy()
+        return forked
 
     def _ends_round(self, place: int) -> bool:
         """Whether the tail is a whole round that ends with the token at `place`."""

@@ -1,19 +1,18 @@
 """The thinking budget: once it is used up, the only token allowed inside a `<think>` span is `</think>`."""
 
 from collections.abc import Sequence
+from copy import copy
 
-from laguna_engine.constrain.base import FREE, RowMask
+from laguna_engine.constrain.base import FREE, Constraint, RowMask
 
 
-class ThinkingBudget:
+class ThinkingBudget(Constraint):
     """Limits the tokens between `<think>` and `</think>` of one answer, over all its spans.
 
     A span that the prompt leaves open counts from where it was opened, so that an answer which is continued does not
     get its budget again. A span that is opened when nothing is left is closed at once. A tool call inside a span is no
     thinking: its tokens do not count, and it is not cut.
     """
-
-    most_banned = 0
 
     def __init__(
         self, budget: int, opens: int, closes: int, prompt: Sequence[int], call: tuple[int | None, int | None]
@@ -49,6 +48,10 @@ class ThinkingBudget:
             self._in_call = token == self._opens_call
         elif self._inside and not self._in_call:
             self._left -= 1
+
+    def fork(self) -> "ThinkingBudget":
+        """See `Constraint`."""
+        return copy(self)
 
     def free_rows(self) -> int | None:
         """See `Constraint`."""

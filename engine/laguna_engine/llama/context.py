@@ -6,14 +6,15 @@ because the batch and its arrays are reused.
 """
 
 import ctypes
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy
 from numpy.typing import NDArray
 
 from laguna_engine.config import KvType
+from laguna_engine.constrain.base import FREE
 from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
-from laguna_engine.llama import sequence_state, window_state
+from laguna_engine.llama import masked_row, sequence_state, window_state
 from laguna_engine.llama.callback_taps import CallbackTaps
 from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs, physical_cores
 from laguna_engine.llama.model import Model
@@ -230,28 +231,55 @@ class Context:
             RequestError: the row has no logits.
         """
         row = self._checked(row)
-        constraint = chain.constraint
-        if constraint is None:
-            return self._sample(chain, row)
-        mask = constraint.mask()
-        if mask.forced is None:
-            token = self._sample(chain, row, mask.banned)
-        else:
-            chain.force(token := mask.forced)
-        constraint.advance(token)
+        token = self._picked(chain, row)
+        if chain.recorder is not None:
+            chain.recorder.note(token, self.logits(row))
         return token
 
-    def _sample(self, chain: SamplerChain, row: int, banned: Collection[int] = ()) -> int:
+    def _picked(self, chain: SamplerChain, row: int) -> int:
+        constraints = chain.constraints
+        if constraints is None:
+            return self._sample(chain, row)
+        mask = constraints.mask()
+        while mask is not FREE and mask.forced is None:
+            picked = masked_row.pick(chain, constraints, mask, self._likeliest(row), lambda: self._whole_row(row))
+            if picked is not None:
+                constraints.sampled(picked, mask)
+                return picked
+            mask = constraints.mask()
+        if mask.forced is None:
+            token = self._sample(chain, row)
+        else:
+            chain.force(token := mask.forced)
+        constraints.sampled(token, mask)
+        return token
+
+    def _sample(self, chain: SamplerChain, row: int) -> int:
         picks = self._picks or self._read_picks()
         if picks is not None:
-            return picks.pick(chain, row - self._rows.start if row >= 0 else row, banned)
-        if chain.draws or banned:
+            return picks.pick(chain, self._output_row(row))
+        if chain.draws:
             candidates = self._all_candidates
             candidates["id"], candidates["logit"] = self._all_ids, self.logits(row)
-            candidates = numpy.delete(candidates, list(banned)) if banned else candidates
             return chain.choose(candidates, likeliest_first=False)
         token: int = lib.llama_sampler_sample(chain.handle, self._handle, row)
         return token
+
+    def _likeliest(self, row: int) -> NDArray[numpy.void] | None:
+        """The tokens of `row` that are read anyway, likeliest first; None if the chain needs all of them."""
+        picks = self._picks or self._read_picks()
+        return None if picks is None else picks.likeliest(self._output_row(row))
+
+    def _whole_row(self, row: int) -> NDArray[numpy.float32]:
+        """All logits of `row`, float32 [vocabulary], whatever the readout is."""
+        taps = self.taps
+        if isinstance(taps, Taps) and taps.readout != LOGITS:
+            return taps.logits(self._output_row(row) % len(self._rows))
+        return self.logits(row)
+
+    def _output_row(self, row: int) -> int:
+        """The place of `row` among the rows with outputs; negative ones count back from the last."""
+        return row - self._rows.start if row >= 0 else row
 
     @property
     def readout(self) -> Readout:

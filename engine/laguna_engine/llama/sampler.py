@@ -14,6 +14,7 @@ al., "Coupling without Communication and Drafter-Invariant Speculative Decoding"
 import ctypes
 import math
 import secrets
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -22,8 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laguna_engine.config import MAX_SEED, Sampling
-from laguna_engine.constrain.base import Constraint
+from laguna_engine.constrain.base import Constraints
 from laguna_engine.errors import RequestError
+from laguna_engine.events import Logprobs
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import SamplerHandle, TokenData, TokenDataArray
 
@@ -52,19 +54,15 @@ class Readout:
     k: int = 0
 
     @classmethod
-    def of(cls, sampling: Sampling, banned: int = 0) -> "Readout":
-        """The part of a row that a chain needs: all of it if a penalty may promote an unlikely token.
-
-        Args:
-            sampling: the chain's settings.
-            banned: most tokens that may be banned in a row, whose places the next likeliest take.
-        """
+    def of(cls, sampling: Sampling) -> "Readout":
+        """The part of a row that a chain with these settings needs: all of it if a penalty may promote an unlikely
+        token. Constraints change nothing about it: where too few of what is read are allowed, `masked_row` reads the
+        whole row, so the graph keeps its shape."""
         if sampling.remembered:
             return LOGITS
-        if sampling.temperature == 0 and not banned:
+        if sampling.temperature == 0:
             return BEST
-        wanted = 1 if sampling.temperature == 0 else sampling.top_k
-        return cls(ReadoutKind.CANDIDATES, wanted + banned) if 0 < wanted <= MAX_CANDIDATES - banned else LOGITS
+        return cls(ReadoutKind.CANDIDATES, sampling.top_k) if 0 < sampling.top_k <= MAX_CANDIDATES else LOGITS
 
 
 BEST = Readout(ReadoutKind.BEST)
@@ -195,17 +193,44 @@ def stages_of(sampling: Sampling) -> list[Stage]:
     return [stage for stage in chain if stage is not None]
 
 
+class LogprobRecorder:
+    """Notes how likely the target found each token that is picked, and what it found likelier.
+
+    The probabilities are those of the logits alone: before penalties, filters, the temperature and any constraint.
+    """
+
+    def __init__(self, most: int) -> None:
+        """most: how many of the likeliest tokens are noted, 0 for none."""
+        self._most = most
+        self._noted: deque[Logprobs] = deque()
+
+    def note(self, token: int, logits: NDArray[np.float32]) -> None:
+        """`token` was picked from a row of logits, float32 [vocabulary]."""
+        row = logits.astype(np.float64)
+        row -= row.max()
+        row -= np.log(np.exp(row).sum())
+        most = min(self._most, len(row))
+        likeliest = np.argpartition(row, -most)[-most:] if most else np.empty(0, np.int64)
+        top = sorted(((int(each), float(row[each])) for each in likeliest), key=lambda found: (-found[1], found[0]))
+        self._noted.append(Logprobs(float(row[token]), tuple(top)))
+
+    def take(self) -> Logprobs | None:
+        """The oldest note that was not taken yet."""
+        return self._noted.popleft() if self._noted else None
+
+
 class SamplerChain:
     """A native sampler chain. Not thread-safe; used on the engine thread only.
 
     Attributes:
         draws: whether tokens are sampled rather than the likeliest selected.
         position: position of the next token, for the noise.
-        constraint: what the next token may be; None allows all.
+        constraints: what the next token may be; None allows all.
+        recorder: told of every token that was picked, with its row of logits; None for nobody.
     """
 
     def __init__(
-        self, stages: Sequence[Stage], n_vocab: int, position: int = 0, constraint: Constraint | None = None
+        self, stages: Sequence[Stage], n_vocab: int, position: int = 0, constraints: Constraints | None = None
     ) -> None:
         """Build the chain for a vocabulary of `n_vocab` tokens; RequestError for values out of range."""
         _check_order(stages)
@@ -215,7 +240,8 @@ class SamplerChain:
         self._seed = last.seed if isinstance(last, Distribution) else None
         self.draws = self._seed is not None
         self.position = position
-        self.constraint = constraint
+        self.constraints = constraints
+        self.recorder: LogprobRecorder | None = None
         self._handle: SamplerHandle = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         for stage in stages:
             if not isinstance(stage, Distribution):

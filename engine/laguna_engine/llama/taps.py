@@ -5,13 +5,13 @@ the host, where a row sampler selects tokens row by row, in order. Layers are co
 layer (`l_out-<layer>` in llama.cpp's graphs). `graph_hook` inserts the nodes.
 """
 
-from collections.abc import Collection
+import ctypes
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.errors import GraphError, RequestError
+from laguna_engine.errors import GraphError
 from laguna_engine.ggml.device import Backend, Device
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.operations import Operations
@@ -130,6 +130,7 @@ class Taps:
         self._features: HiddenStates | None = None
         self._store: DeviceTensors | None = None
         self._readout = BEST
+        self._logits: int | None = None
         self._best: dict[int, Port] = {}
         self._ids: dict[str, Port] = {}
         self._owner = _Weights()
@@ -186,6 +187,22 @@ class Taps:
         self._tensors.read_into("candidates", ids)
         self._tensors.read_into("candidate_logits", logits)
         return ids, logits
+
+    def logits(self, row: int) -> NDArray[np.float32]:
+        """All logits of output row `row` of the last decode, float32 [vocabulary], whatever the readout is.
+
+        llama.cpp marks the logits as an output of its graph, so they stay where they were computed until the next one.
+        """
+        address = self._logits
+        if address is None:
+            raise GraphError("the last graph computed no logits; decode with outputs first")
+        vocabulary, rows, *_ = tensor_layout.shape_of(address)
+        if not 0 <= row < rows:
+            raise GraphError(f"row {row} of the last decode has no logits; it had {rows} rows with outputs")
+        values = np.empty(vocabulary, np.float32)
+        offset = row * tensor_layout.strides_of(address)[1]
+        lib.ggml_backend_tensor_get(TensorHandle(address), ctypes.c_void_p(values.ctypes.data), offset, values.nbytes)
+        return values
 
     def close(self) -> None:
         """Free everything; close the context, and all graphs that use `features` and `head`, first."""
@@ -254,6 +271,7 @@ class Taps:
         if not found or not tensor_layout.shape_of(found.value or 0)[1]:
             return
         logits = Tensor(found, arena)
+        self._logits = found.value
         rows = logits.shape[1]
         if rows > self.outputs:
             raise GraphError(f"{rows} rows of logits in one decode, at most {self.outputs} were planned for")
@@ -296,13 +314,13 @@ class BestRowSampler:
     def __init__(self, best: NDArray[np.int32]) -> None:
         self._best: list[int] = best.tolist()
 
-    def pick(self, _chain: SamplerChain, row: int, banned: Collection[int] = ()) -> int:
+    def pick(self, _chain: SamplerChain, row: int) -> int:
         """The best token of `row`; a greedy chain without penalties has no state to update."""
-        if banned:
-            raise RequestError(
-                "only the best token was read, and tokens are banned; read out candidates before decoding"
-            )
         return self._best[row]
+
+    def likeliest(self, row: int) -> NDArray[np.void]:
+        """The best token of `row` alone, `CANDIDATE` [1] without its logit."""
+        return np.array([(self._best[row], 0, 0)], CANDIDATE)
 
 
 class CandidateRowSampler:
@@ -315,12 +333,14 @@ class CandidateRowSampler:
         self._rows["id"] = np.take_along_axis(ids, order, axis=1)
         self._rows["logit"] = np.take_along_axis(logits, order, axis=1)
 
-    def pick(self, chain: SamplerChain, row: int, banned: Collection[int] = ()) -> int:
-        """The token that `chain` selects from `row` without the `banned` ones, and accepts."""
-        candidates = self._rows[row]
-        if banned:
-            return chain.choose(candidates[~np.isin(candidates["id"], list(banned))])
-        return chain.choose(candidates.copy())
+    def pick(self, chain: SamplerChain, row: int) -> int:
+        """The token that `chain` selects from `row`, and accepts."""
+        return chain.choose(self.likeliest(row))
+
+    def likeliest(self, row: int) -> NDArray[np.void]:
+        """A copy of the k likeliest tokens of `row`, likeliest first, `CANDIDATE` [k]."""
+        candidates: NDArray[np.void] = self._rows[row].copy()
+        return candidates
 
 
 def row_sampler(taps: Taps, rows: int) -> BestRowSampler | CandidateRowSampler:

@@ -94,6 +94,11 @@ class Vocab:
                 return buffer.raw[:length]
             size = -length
 
+    @cached_property
+    def pieces(self) -> tuple[bytes, ...]:
+        """The bytes of every token, by id; empty for special tokens. Takes 0.1 s for 100,000 tokens, once."""
+        return tuple(b"" if self.is_control(token) else self.piece(token) for token in range(self.size))
+
     def is_control(self, token: int) -> bool:
         """Whether `token` is special (control or user-defined) rather than text."""
         return token in self._attributes

@@ -20,6 +20,7 @@ from typing import TypeVar, overload
 
 from laguna_engine.checkpoints import DrafterSnapshot
 from laguna_engine.config import DRAFTING, Drafting
+from laguna_engine.constrain.base import Constraints
 from laguna_engine.draft.base import MAX_DRAFT, Draft, Drafter, DraftRequest, Offer
 from laguna_engine.errors import RequestError
 from laguna_engine.events import DrafterFailed, Round, Source
@@ -203,6 +204,8 @@ class Speculator(NullSpeculator):
         draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
         if choice.offer is not None and choice.offer.source not in self._drafters:
             choice = _FAILED
+        elif resting is not _SCRIPTED and chain.constraints is not None:
+            choice, draft = _admitted(choice, draft, chain.constraints)
         drafted = time.perf_counter()
         status = self._sequence.verify(draft.tokens)
         if status is not DecodeStatus.OK:
@@ -326,10 +329,19 @@ def _shortened(draft: Draft, length: int) -> Draft:
     return Draft(draft.tokens[:length], confidence[:length], confidence[length])
 
 
+def _admitted(choice: DraftChoice, draft: Draft, constraints: Constraints) -> tuple[DraftChoice, Draft]:
+    """`draft` up to where it leaves what is allowed, which is nothing to hold against its drafter."""
+    allowed = constraints.admitted(draft.tokens)
+    if allowed == len(draft.tokens):
+        return choice, draft
+    confidence = None if draft.confidence is None else draft.confidence[:allowed]
+    return replace(choice, length=min(choice.length, allowed)), Draft(draft.tokens[:allowed], confidence)
+
+
 def _longest_draft(chain: SamplerChain, room: int | None) -> int:
     """Tokens of a draft that can be accepted: one less than there is `room` for, and none beyond a forced token."""
     longest = MAX_DRAFT if room is None else room - 1
-    free = None if chain.constraint is None else chain.constraint.free_rows()
+    free = None if chain.constraints is None else chain.constraints.free_rows()
     return longest if free is None else min(longest, free)
 
 

@@ -131,7 +131,7 @@ class ModelController:
     def _chosen(self, choice: ModelChoice | None) -> None:
         if choice is None or choice.current:
             return
-        if choice.here is Here.READY:
+        if choice.here in (Here.READY, Here.REMOTE):
             self.change(choice.name)
         elif choice.here is Here.NOWHERE:
             notify(self._app, f"{choice.title} cannot be downloaded. Open its file: /model FILE.gguf", "warning")
