@@ -237,7 +237,7 @@ def _scored(
         place, gain = index.gains(common[0], common[0].blocks[:share])
         scores[place] += gain
         del common[0]
-    chosen = np.flatnonzero(scores > 0.0)
+    chosen = np.flatnonzero(scores > 0.0).astype(np.int64)
     if len(chosen) > limit:
         chosen = chosen[np.argpartition(-scores[chosen], limit)[:limit]]
     chosen = np.unique(np.concatenate([chosen, index.places(also)]))
