@@ -306,7 +306,8 @@ class _Blocks:
 
     def units(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """The units at some places."""
-        return (self._ids[places >> _SHIFT] << _SHIFT) + (places & (BLOCK_UNITS - 1))
+        units: NDArray[np.int64] = (self._ids[places >> _SHIFT] << _SHIFT) + (places & (BLOCK_UNITS - 1))
+        return units
 
     def blocks_of(self, places: NDArray[np.int64]) -> set[int]:
         """The blocks that some places are in."""
