@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --schema --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --schema --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -327,6 +327,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current one)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l json -d 'one JSON object'
+complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l issue -xka "(__fish_complete_path (commandline -ct))" -d 'find what an issue'"'"'s text is about (- for stdin)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l symbol -d 'find definitions by name, or by some of its letters'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l limit -x -d 'most results (default: 20)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l why -d 'show the factors of each result'"'"'s score'

@@ -82,13 +82,14 @@ def search(index: Source, text: str, limit: int = 20, weights: Weights = Weights
         found = _coherent(found, weights.coherence)
     if weights.references:
         found = _near(found, weights.references, index.graph())
-    found.sort(key=_best_first)
+    found.sort(key=best_first)
     if weights.repeats:
-        found = sorted(_repeated(found, 1.0 / (1.0 + weights.repeats)), key=_best_first)
+        found = sorted(_repeated(found, 1.0 / (1.0 + weights.repeats)), key=best_first)
     return found[:limit]
 
 
-def _best_first(result: Found) -> tuple[float, str, int]:
+def best_first(result: Found) -> tuple[float, str, int]:
+    """Sort key of results."""
     return -result.score, result.unit.path, result.unit.line
 
 
@@ -108,7 +109,8 @@ def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[s
     stems = name_stems(path_stem(unit.path))
     if defines:
         # A name in a long sentence is more often something that the answer uses.
-        factors["definition"] = 1.0 + weights.definition * _overlap(name_stems(unit.name), question.stems) ** 2
+        share = 1.0 if _is_qualified(unit, question) else _overlap(name_stems(unit.name), question.stems) ** 2
+        factors["definition"] = 1.0 + weights.definition * share
     if stems and stems <= question.stems:
         factors["stem"] = 1.0 + weights.stem
     if title := _overlap(name_stems(unit.name or unit.title), question.stems):
@@ -125,6 +127,12 @@ def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[s
 def _aside(path: str, question: SearchQuery) -> float:
     """Penalty of a file by its path, from 0."""
     return (is_test(path) and not question.wants_tests) + is_secondary(path) * 0.5 + is_prose(path) * 0.5
+
+
+def _is_qualified(unit: Candidate, question: SearchQuery) -> bool:
+    """Whether the question has the unit's name with what it lies in."""
+    title = f".{unit.title.lower()}"
+    return any(title.endswith(f".{name}") for name in question.qualified)
 
 
 def _declares(unit: Candidate) -> bool:
@@ -147,13 +155,13 @@ def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
     """The results with the best one of each file lifted by its share of the largest sum of a file's scores."""
     sums: dict[int, float] = {}
     best: dict[int, Found] = {}
-    for result in sorted(found, key=_best_first):
+    for result in sorted(found, key=best_first):
         file = result.unit.file
         sums[file] = sums.get(file, 0.0) + result.score
         best.setdefault(file, result)
     lift = weight * max(result.score for result in found) / max(sums.values())
     return [
-        _times(result, "coherence", 1.0 + lift * sums[result.unit.file] / result.score)
+        times(result, "coherence", 1.0 + lift * sums[result.unit.file] / result.score)
         if result is best[result.unit.file]
         else result
         for result in found
@@ -163,14 +171,14 @@ def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
 def _near(found: Sequence[Found], weight: float, graph: ReferenceGraph) -> list[Found]:
     """The results, each with a factor of its file's rank in a walk from the best files' references."""
     start: dict[int, float] = {}
-    for result in sorted(found, key=_best_first)[:_STARTS]:
+    for result in sorted(found, key=best_first)[:_STARTS]:
         start[result.unit.file] = start.get(result.unit.file, 0.0) + result.score
     rank = graph.personalised(graph.nodes(start), NEAR_ITERATIONS)
     largest = float(rank.max(initial=0.0))
     if largest <= 0.0:
         return list(found)
     near = graph.values(rank, {result.unit.file for result in found})
-    return [_times(result, "references", 1.0 + weight * near.get(result.unit.file, 0.0) / largest) for result in found]
+    return [times(result, "references", 1.0 + weight * near.get(result.unit.file, 0.0) / largest) for result in found]
 
 
 def _repeated(found: Sequence[Found], factor: float) -> Iterator[Found]:
@@ -179,8 +187,9 @@ def _repeated(found: Sequence[Found], factor: float) -> Iterator[Found]:
     for result in found:
         better = seen.get(result.unit.file, 0)
         seen[result.unit.file] = better + 1
-        yield _times(result, "repeats", factor**better) if better else result
+        yield times(result, "repeats", factor**better) if better else result
 
 
-def _times(result: Found, name: str, factor: float) -> Found:
+def times(result: Found, name: str, factor: float) -> Found:
+    """Return a result with one more factor."""
     return Found(result.unit, result.score * factor, {**result.factors, name: factor})

@@ -53,7 +53,7 @@ STEPS = (
 )
 # Commits after this one were made with what is measured here.
 LAST_COMMIT = "9418a51"
-COMMITS = 160
+COMMITS = 80
 DEPTH = 10
 # Drawn from each package, so that a large one does not decide alone and a set takes a minute.
 QUESTIONS = 40
