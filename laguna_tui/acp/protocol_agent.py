@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ T = TypeVar("T")
 _SEND_S = 60.0
 _LINE_BYTES = 64 << 20
 """A prompt with embedded files is one line."""
+NO_CLIENT = "acp talks to an editor over pipes, and stdin is none; `laguna-tui acp --print zed` prints what starts it"
 _FAILED = -32603
 _WRONG = -32602
 
@@ -343,7 +345,14 @@ def _mention(uri: str, folder: Path) -> str:
 
 
 def run_stdio(source: SessionSource) -> None:
-    """Serve one client until it closes stdin."""
+    """Serve one client until it closes stdin.
+
+    Raises:
+        UserError: stdin is a file or a device that says nothing, which cannot be waited for.
+    """
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or sys.stdin.isatty()):
+        raise UserError(NO_CLIENT)
     _keep_stdout()
     try:
         asyncio.run(_serve(source))

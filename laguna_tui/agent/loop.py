@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.encoding import Tokenizer
-from laguna_engine.config import Drafting, Request
-from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.config import Request
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_state import ConversationState
 from laguna_tui.agent.generation import AgentOptions, answer_reserve
@@ -142,17 +141,13 @@ class Agent:
         return PromptPreview(self._engine, self.conversation, self._attacher, told)
 
     @property
-    def drafting(self) -> Drafting:
-        """How answers are sped up."""
-        return self._options.drafting
+    def options(self) -> AgentOptions:
+        """How answers are made. What is set holds from now on; generations that run go on as they began."""
+        return self._options
 
-    def use_drafting(self, drafting: Drafting) -> None:
-        """How what is asked from now on is sped up; generations that run go on as they began."""
-        self._options = replace(self._options, drafting=drafting)
-
-    def constrain_answers(self, *constraints: ConstraintSpec) -> None:
-        """What every answer is held to from now on, also with another model."""
-        self._options = replace(self._options, constraints=constraints)
+    @options.setter
+    def options(self, options: AgentOptions) -> None:
+        self._options = options
 
     def use_engine(self, engine: Backend, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""

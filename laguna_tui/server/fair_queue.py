@@ -18,7 +18,7 @@ class FairQueue:
 
     Attributes:
         limit: most requests that wait.
-        inside: requests that have a turn, wait for one, or are about to.
+        inside: requests between `enter` and `leave`: they have a turn, wait for one, or are about to.
     """
 
     def __init__(self, limit: int) -> None:
@@ -38,8 +38,8 @@ class FairQueue:
         """The client whose turn it is; empty for none."""
         return self._taken
 
-    def require_room(self) -> None:
-        """ApiError if too many requests wait already."""
+    def enter(self) -> None:
+        """Come in, to ask for turns until `leave`; ApiError if too many requests wait already."""
         if self.inside > self.limit:
             raise ApiError(
                 429,
@@ -47,6 +47,11 @@ class FairQueue:
                 kind="rate_limit_error",
                 retry_after=BUSY_RETRY_S,
             )
+        self.inside += 1
+
+    def leave(self) -> None:
+        """Have no more turns."""
+        self.inside -= 1
 
     @asynccontextmanager
     async def turn(self, client: str) -> AsyncIterator[None]:

@@ -111,14 +111,11 @@ class GenerationRun:
         self._stream: AsyncEventStream | None = None
 
     def start(self) -> None:
-        """Wait for a turn from now on."""
-        self._queue.inside += 1
+        """Wait for a turn from now on; ApiError if too many requests wait already."""
+        self._queue.enter()
         self._task = asyncio.create_task(self._run())
         # Also of one that is cancelled before it runs.
-        self._task.add_done_callback(lambda _: self._leave())
-
-    def _leave(self) -> None:
-        self._queue.inside -= 1
+        self._task.add_done_callback(lambda _: self._queue.leave())
 
     def stop(self) -> None:
         """What was generated is enough: end in order."""

@@ -101,7 +101,6 @@ class ModelService:
     ) -> GenerationRun:
         """Continue tokens. Errors as for `answer`."""
         model = self.model
-        self.queue.require_room()
         if len(tokens) + 1 > model.engine.n_ctx:
             raise context_exceeded(len(tokens), model.engine.n_ctx)
         if not tokens:

@@ -61,8 +61,7 @@ class Chat(Protocol):
         ...
 
     def prefetch(self, message: str) -> None:
-        """Compute what is certain of a message that is being typed, so that its answer begins sooner. Returns when that
-        is done, or soon after `cancel`. What is sent afterwards is answered the same."""
+        """Compute what is certain of a message that is being typed. Returns then, or soon after `cancel`."""
         ...
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:

@@ -256,7 +256,8 @@ class LocalChat:
 
     def constrain(self, *constraints: "ConstraintSpec") -> None:
         """What every answer is held to from now on."""
-        self._session.opened().agent.constrain_answers(*constraints)
+        agent = self._session.opened().agent
+        agent.options = replace(agent.options, constraints=constraints)
 
     def cancel(self) -> None:
         """Stop what runs now, soon. Any thread, at any time."""

@@ -82,6 +82,8 @@ class LocalModels:
         if mode not in (Speculation.OFF, engine.info.speculation):
             slot.reopen(mode, progress)
         slot.mode = mode
-        parts.agent.use_drafting(replace(parts.agent.drafting, enabled=mode is not Speculation.OFF))
+        options = parts.agent.options
+        drafting = replace(options.drafting, enabled=mode is not Speculation.OFF)
+        parts.agent.options = replace(options, drafting=drafting)
         self._changed()
         return self._info()
