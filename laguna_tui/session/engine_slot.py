@@ -32,8 +32,8 @@ class EngineSource(Protocol):
         """An engine of this model; UserError, EngineError as for `open_selection`."""
         ...
 
-    def close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None) -> None:
-        """A slot needs this engine no more. state: None if it was lost."""
+    def close(self, engine: "Engine", opened_as: "OpenedAs", *, lost: bool) -> None:
+        """A slot needs this engine no more; nobody gets a lost one again."""
         ...
 
 
@@ -167,7 +167,7 @@ class EngineSlot:
         if self._engine is not None and self.opened_as is not None:
             if not self._lost and self.opened_as.options is not None:
                 self.before_close(cast("Engine", self._engine))
-            self._give_back(self._engine, self.opened_as, None if self._lost else self._state)
+            self._give_back(self._engine, self.opened_as, self._state, lost=self._lost)
             self._lost = True
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class EngineSlot:
         try:
             adopt(engine, selection)
         except BaseException:
-            self._give_back(engine, opened_as, None)
+            self._give_back(engine, opened_as, None, lost=False)
             raise
         self.selection, self._engine, self.opened_as, self._lost = selection, engine, opened_as, False
 
@@ -211,13 +211,15 @@ class EngineSlot:
         take = open_selection if self._source is None else self._source.open
         return take(selection, mode, self._state, progress)
 
-    def _give_back(self, engine: "Engine | RemoteBackend", opened_as: "OpenedAs", state: Path | None) -> None:
-        """Close an engine and keep what it learned, where `state` says; a shared one goes back to its source."""
+    def _give_back(
+        self, engine: "Engine | RemoteBackend", opened_as: "OpenedAs", state: Path | None, *, lost: bool
+    ) -> None:
+        """Close an engine and keep what it learned, unless it is lost; a shared one goes back to its source."""
         if opened_as.options is None:
             engine.close()
         elif self._source is None:
             from laguna_tui.session.opening import close_engine
 
-            close_engine(cast("Engine", engine), opened_as.options, state)
+            close_engine(cast("Engine", engine), opened_as.options, None if lost else state)
         else:
-            self._source.close(cast("Engine", engine), opened_as, state)
+            self._source.close(cast("Engine", engine), opened_as, lost=lost)

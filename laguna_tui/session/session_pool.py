@@ -123,13 +123,13 @@ class _SharedEngine:
             self._users += 1
             return self._open[2], self._open[3]
 
-    def close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None) -> None:
-        """A session needs it no more. state: None if it was lost: then nobody gets it any more."""
+    def close(self, engine: "Engine", opened_as: "OpenedAs", *, lost: bool) -> None:
+        """A session needs it no more; nobody gets a lost one again."""
         with self._lock:
             if self._open is None or self._open[2] is not engine:
                 return
             self._users -= 1
-            if state is None:
+            if lost:
                 self._users = 0
                 self._open = (*self._open[:4], None)
                 self._close()
