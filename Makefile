@@ -10,7 +10,7 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test test-other fuzz lint bench release lock nano nano-work nano-check clean
+.PHONY: demo run test test-again test-other fuzz lint bench release wheels installer lock nano nano-work nano-check clean
 
 demo: $(READY)
 	@for question in $(if $(QUESTION),"$(QUESTION)",$(DEMO)); do \
@@ -28,6 +28,10 @@ JOBS ?= 2
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0
+
+# What failed in the last run, one test after the other: tells a test that needs a quiet machine from a defect.
+test-again: $(READY)
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 # The tests that depend most on Python's own library, on another Python: OTHER=python3.13. The whole suite on two versions
 # would take twice as long; the release's workflow does that.
@@ -55,6 +59,17 @@ lint: $(READY)
 # A release into dist/: sdist and wheel, checked and built twice, SBOM, notes, hashes, Homebrew and AUR files.
 release: $(READY)
 	$(BIN)/python packaging/release.py
+
+# A portable wheel of the pinned llama-cpp-python into dist/wheels/: half an hour on two cores. CUDA=86 builds the plug-in
+# for the cards of that compute capability instead, with nvcc.
+CUDA ?=
+
+wheels: $(READY)
+	$(BIN)/python packaging/llama_wheels.py $(foreach arch,$(CUDA),--cuda $(arch))
+
+# install.sh, the list of packages that it checks, and the bundle for machines without a network, after `make release wheels`.
+installer: $(READY)
+	$(BIN)/python packaging/installer.py --bundle
 
 # The versions and hashes of all dependencies, for every system, by uv: packaging/pylock.toml.
 lock:

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.paths import cache_dir, rules_path, state_dir, too_wide_because
 from laguna_tui.base.settings import Settings
@@ -20,12 +21,18 @@ if TYPE_CHECKING:
     from laguna_engine.chat.answer_constraint import SchemaAnswer
     from laguna_tui.base.app_report import AppReport
     from laguna_tui.headless.run import Format
+    from laguna_tui.server.http_server import ServerOptions
+    from laguna_tui.session.session_pool import SessionPool
+    from laguna_tui.session.sharing import ModelServer
 
 # How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
 # time of a whole token: with a busy screen, decoding was measured at a fifth of its speed.
 SWITCH_INTERVAL_S = 0.0002
 # Who asks once has no later question that could know more of a large folder.
 ASK_WAIT_S = 60.0
+NO_SERVER = "the server's packages are missing; install them with: pip install 'laguna-tui[server]'"
+# Conversations that take turns on one engine wait in so much memory.
+HELD_BYTES = 4 << 30
 # In the state folder: the setup screen was shown.
 SETUP_SEEN = "setup-seen"
 
@@ -101,7 +108,11 @@ def run_ask(settings: Settings, folder: Path, question: str, form: "Format", opt
     except EngineError as error:
         return _complain(error, ExitCode.FAILED)
     finally:
+        failing = session.sessions.failing
         session.close()
+        # The KV cache is kept last.
+        for sentence in filter(None, (failing.said, session.sessions.failing.cache)):
+            sys.stderr.write(f"laguna-tui: {sanitize(sentence)}\n")
 
 
 def _with_piped(session: LocalSession, question: str, piped: str) -> str:
@@ -112,6 +123,53 @@ def _with_piped(session: LocalSession, question: str, piped: str) -> str:
 
     piece = piped_attachment(piped)
     return f"{question}\n\n{piece.whole}" if session.tell(piece) else question
+
+
+def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str], None]) -> int:
+    """Let other programs use the model until Ctrl-C; returns the exit code.
+
+    Args:
+        settings: the user's.
+        options: how to serve.
+        say: told where it listens, and what the user should know.
+
+    Raises:
+        UserError: the settings name no model, or the address cannot be had.
+    """
+    from laguna_engine.config import Speculation
+    from laguna_tui.models.entry import ModelKind
+    from laguna_tui.models.model_selection import select_model
+    from laguna_tui.server.http_server import HttpServer
+    from laguna_tui.session.engine_slot import EngineSlot
+    from laguna_tui.session.shared_model import shared_model
+
+    selection = select_model(settings)
+    if selection.entry.kind is ModelKind.REMOTE:
+        raise UserError(f"--model {settings.model}: it is behind an endpoint; serve a model that is on this machine")
+    slot = EngineSlot(selection, Speculation(settings.speculation), state_dir(), lambda engine, selection: None)
+    server = HttpServer(lambda: shared_model(slot), options)
+    try:
+        slot.open(lambda progress: None)
+        for warning in slot.given_up:
+            say(sanitize(warning))
+        server.start()
+        say(f"{slot.selection.entry.title} listens on {server.url} (OpenAI: {server.url}/v1). Stop it with Ctrl-C.")
+        say(f"token: {server.token}" if options.token_file is None else f"token: that of {options.token_file}")
+        server.wait()
+    except EngineError as error:
+        return _complain(error, ExitCode.MODEL)
+    finally:
+        server.stop()
+        slot.close()
+    return 0
+
+
+def session_pool(settings: Settings) -> "SessionPool":
+    """Sessions for the agent's clients; nothing is opened yet."""
+    from laguna_tui.session.session_pool import SessionPool
+
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    return SessionPool(settings, state_dir(), cache_dir(), rules_path(), HELD_BYTES)
 
 
 def run_tui(
@@ -146,12 +204,28 @@ def run_tui(
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
-    options = TuiSettings(state_dir(), settings.theme, marker, settings.notify, partial(_pruned, settings))
+    options = TuiSettings(
+        state_dir(),
+        settings.theme,
+        marker,
+        settings.notify,
+        partial(_pruned, settings),
+        partial(_model_server, session),
+    )
     app = LagunaApp(session, options, ModelSetup(settings), question, report, resume=resume)
     try:
         return app.run_to_the_end()
     finally:
         session.close(app.ended_by)
+
+
+def _model_server(session: LocalSession) -> "ModelServer":
+    """What lets other programs use the session's model, on any free port."""
+    try:
+        from laguna_tui.server.http_server import HttpServer, ServerOptions
+    except ImportError as error:
+        raise UserError(NO_SERVER) from error
+    return HttpServer(lambda: session.shared, ServerOptions(port=0, held_bytes=HELD_BYTES))
 
 
 def _pruned(settings: Settings) -> Sequence[str]:

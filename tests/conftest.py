@@ -2,16 +2,35 @@
 
 `make fuzz` looks further, with other examples each time; what it finds becomes an `@example`.
 
+The user's own settings, sessions and caches are neither read nor written: every process here sees empty ones.
+
 With LAGUNA_TUI_DEAD_BUFFERS=1 in the environment the tests run as on a processor on which weights in an order of its
 own (repacked, AMX) crash llama.cpp: `LAGUNA_TUI_DEAD_BUFFERS=1 make test`.
 """
 
 import os
+import signal
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Before anything asks for a folder. pip keeps its configuration and its cache, which tests that install would miss.
+_config = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+_cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+if (_config / "pip/pip.conf").exists():
+    os.environ.setdefault("PIP_CONFIG_FILE", str(_config / "pip/pip.conf"))
+os.environ.setdefault("PIP_CACHE_DIR", str(_cache / "pip"))
+_home = tempfile.TemporaryDirectory(prefix="laguna-tui-tests-", ignore_cleanup_errors=True)
+for _kind in ("CACHE", "CONFIG", "DATA", "STATE"):
+    os.environ[f"XDG_{_kind}_HOME"] = f"{_home.name}/{_kind.lower()}"
+
+# A run in the background may have been started with these ignored: what a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)

@@ -54,6 +54,13 @@ def test_the_tools_are_those_that_are_declared():
     assert text == script(TOP / "packaging/readme_tools.py").updated(text), "run: python packaging/readme_tools.py"
 
 
+def test_the_languages_are_those_that_have_a_grammar():
+    text = README.read_text(encoding="utf-8")
+    assert text == script(TOP / "packaging/readme_languages.py").updated(text), (
+        "run: python packaging/readme_languages.py"
+    )
+
+
 def test_the_commands_for_sessions_are_those_of_the_command_line():
     text = README.read_text(encoding="utf-8")
     assert text == script(TOP / "packaging/readme_sessions.py").updated(text), (
@@ -87,6 +94,8 @@ def test_every_flag_in_the_readme_exists(capsys):
         "selfcheck",
         "trust",
         "compress",
+        "serve",
+        "acp",
         "permissions",
         *(f"sessions {name}" for name in ("list", "fork", "delete", "export", "prune")),
     )

@@ -256,6 +256,8 @@ class Request:
         no_repeat: stretches of tokens that were repeated without end; the token that would begin another round of one,
             right after a whole round, is not sampled.
         constraints: what else the next token may be; one that fails is left out with a warning (`ConstraintFailed`).
+        logprobs: note for each token how likely it was, and so many of the likeliest; None notes nothing. The whole row
+            of logits leaves the device for it.
     """
 
     tokens: Sequence[int]
@@ -267,8 +269,11 @@ class Request:
     thinking_budget: int | None = None
     no_repeat: tuple[tuple[int, ...], ...] = ()
     constraints: tuple[ConstraintSpec, ...] = ()
+    logprobs: int | None = None
 
     def __post_init__(self) -> None:
+        if self.logprobs is not None and self.logprobs < 0:
+            raise RequestError(f"logprobs is {self.logprobs}; give 0 or more, or None to note nothing")
         if self.thinking_budget is not None and self.thinking_budget < 0:
             raise RequestError(f"thinking_budget is {self.thinking_budget}; give 0 or more, or None for no limit")
         if not all(self.no_repeat):

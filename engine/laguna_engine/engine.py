@@ -21,15 +21,22 @@ from laguna_engine.parity import Divergence, Replay, replay
 from laguna_engine.sequence import Preview
 from laguna_engine.snapshot.saver import Saved
 from laguna_engine.snapshot.snapshots import EngineSnapshots, Restorable, Restored
+from laguna_engine.snapshot.state_pool import PoolFigures, StatePool
 from laguna_engine.stream import AsyncEventStream, Channel, EventStream
 from laguna_engine.worker import EngineWorker
 
 
 class RequestGate:
-    """Admits one generation at a time. Thread-safe."""
+    """Admits one generation at a time; a guest's ends when anybody else comes. Thread-safe.
+
+    Attributes:
+        waiting: is called whenever the gate is free again; it must neither block nor raise.
+    """
 
     def __init__(self) -> None:
+        self.waiting: Callable[[], None] | None = None
         self._inside: Generation | None = None
+        self._guest = False
         self._open = True
         # Reentrant, because the garbage collector may close an engine at any point.
         self._lock = threading.RLock()
@@ -40,35 +47,53 @@ class RequestGate:
             raise EngineClosed("the engine is closed; open the model again")
 
     def require_free(self) -> None:
-        """RequestError while a generation is running that was not cancelled; EngineClosed after `close`."""
+        """RequestError while a generation is running that was not cancelled; EngineClosed after `close`.
+
+        A guest's generation is cancelled instead.
+        """
         with self._lock:
             self.require_open()
-            if self._inside is not None and not self._inside.cancelled:
+            if self._inside is None or self._inside.cancelled:
+                return
+            if not self._guest:
                 raise RequestError("a generation is running; read it to its end, or cancel it first")
+            self._inside.cancel()
 
-    def enter(self, generation: Generation) -> None:
-        """Admit `generation`; errors as for `require_free`. A cancelled one may still be finishing."""
+    def enter(self, generation: Generation, *, guest: bool = False) -> bool:
+        """Admit `generation`; errors as for `require_free`. A cancelled one may still be finishing.
+
+        Returns:
+            Whether it may be run: a guest may not while there is any other.
+        """
         with self._lock:
+            self.require_open()
+            if guest and self._inside is not None:
+                return False
             self.require_free()
-            self._inside = generation
+            self._inside, self._guest = generation, guest
+            return True
 
     def leave(self, generation: Generation) -> None:
         """End `generation`; no effect if another one was admitted."""
         with self._lock:
-            if self._inside is generation:
-                self._inside = None
+            if self._inside is not generation:
+                return
+            self._inside = None
+            waiting = self.waiting
+        if waiting is not None:
+            waiting()
 
-    def cancel(self) -> None:
-        """Cancel the admitted generation."""
+    def cancel(self, *, guests: bool = False) -> None:
+        """Cancel the admitted generation; a guest's only with `guests`."""
         with self._lock:
-            if self._inside is not None:
+            if self._inside is not None and (guests or not self._guest):
                 self._inside.cancel()
 
     def close(self) -> None:
         """Cancel the admitted generation and admit no more."""
         with self._lock:
             self._open = False
-            self.cancel()
+            self.cancel(guests=True)
 
 
 __all__ = [
@@ -77,6 +102,7 @@ __all__ = [
     "Engine",
     "EngineInfo",
     "EngineOptions",
+    "PoolFigures",
     "Preview",
     "Replay",
     "Request",
@@ -105,6 +131,8 @@ class Engine:
         self._speculator = opened.speculator
         self._gate = RequestGate()
         self._snapshots = EngineSnapshots(opened.sequence, opened.speculator, opened.info, thread.call)
+        self._pool = StatePool(opened.sequence, opened.speculator)
+        self._own: Sequence[int] = ()
         # Also runs at exit: freeing a model under a thread that still computes would crash the interpreter's end.
         self._finalizer = weakref.finalize(self, _shut_down, self._gate, thread, opened)
 
@@ -135,9 +163,36 @@ class Engine:
         """As `generate`, for an event loop: iterate the result with `async for`."""
         return AsyncEventStream(*self._start(request))
 
-    def cancel(self) -> None:
-        """Stop the running generation within one micro-batch; no effect if there is none. The cache stays valid."""
-        self._gate.cancel()
+    def agenerate_guest(self, request: Request) -> AsyncEventStream | None:
+        """As `agenerate`, for another program: None while a generation is running, and cancelled when one begins.
+
+        A request with what was generated so far behind its prompt, and with the seed of its `Stats`, goes on with it as
+        if nothing had happened. `when_free` says when to try again.
+        """
+        started = self._try_start(request, guest=True)
+        return None if started is None else AsyncEventStream(*started)
+
+    def when_free(self, call: Callable[[], None] | None) -> None:
+        """Call this whenever a generation has ended, from the engine's thread; it must neither block nor raise."""
+        self._gate.waiting = call
+
+    def hold_conversations(self, nbytes: int) -> None:
+        """Hold the states of conversations that others take turns with in so much memory; 0, as at first, holds none.
+
+        What a prompt cuts off is then copied first, and copied back when a prompt goes on from it.
+        """
+        self._pool.budget = nbytes
+        if not nbytes:
+            self._thread.call(self._pool.clear)
+
+    @property
+    def held(self) -> PoolFigures:
+        """What `hold_conversations` holds. Any thread."""
+        return self._pool.figures
+
+    def cancel(self, *, guests: bool = False) -> None:
+        """Stop the running generation within one micro-batch; a guest's only with `guests`. The cache stays valid."""
+        self._gate.cancel(guests=guests)
 
     def preview(self, tokens: Sequence[int]) -> Preview:
         """Estimate the cost of a request with `tokens` now. Does not wait, not even for a running generation."""
@@ -195,6 +250,9 @@ class Engine:
             EngineClosed: the engine was closed meanwhile.
         """
         self._gate.require_open()
+        if self._own:
+            # A guest's conversation may be in the cache, which is not for this folder.
+            self._thread.call(lambda: self._pool.meet(list(self._own)))
         return self._snapshots.save(folder, last=last)
 
     def restore(self, folder: Path, tokens: Sequence[int]) -> Restored:
@@ -239,11 +297,30 @@ class Engine:
         return self._thread.call(lambda: self._sequence.margin(tokens, expected, found))
 
     def _start(self, request: Request) -> tuple[Channel[Event], Callable[[], None], Self]:
+        started = self._try_start(request)
+        assert started is not None, "only a guest is not let in without an error"
+        return started
+
+    def _try_start(
+        self, request: Request, *, guest: bool = False
+    ) -> tuple[Channel[Event], Callable[[], None], Self] | None:
         tokens = checked_tokens(request.tokens, self.vocab.size)
         generation = Generation(self._sequence, self._speculator, request, tokens, self._gate.leave)
-        self._gate.enter(generation)
+        if not self._gate.enter(generation, guest=guest):
+            return None
+        if not guest:
+            self._own = request.tokens
+
+        def run() -> None:
+            try:
+                self._pool.meet(tokens)
+            except Exception as error:
+                generation.end(error)
+            else:
+                generation.run()
+
         try:
-            self._thread.post(generation.run, lost=generation.end)
+            self._thread.post(run, lost=generation.end)
         except BaseException:
             self._gate.leave(generation)
             raise

@@ -94,6 +94,19 @@ class Prefill:
 
 
 @dataclass(frozen=True, slots=True)
+class Logprobs:
+    """Natural logarithms of probabilities, of the logits alone.
+
+    Attributes:
+        chosen: of the token that was committed.
+        top: the likeliest tokens, as many as were asked for, each with its own; the likeliest first.
+    """
+
+    chosen: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Token:
     """One committed token.
 
@@ -104,6 +117,7 @@ class Token:
         source: where the token was proposed.
         index: position in the generation, from 0.
         constrained: whether a constraint allowed only some tokens here.
+        logprobs: how likely it was; None unless the request wants to know.
     """
 
     id: int
@@ -111,6 +125,7 @@ class Token:
     source: Source
     index: int
     constrained: bool = False
+    logprobs: Logprobs | None = None
 
 
 @dataclass(frozen=True, slots=True)

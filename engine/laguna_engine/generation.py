@@ -21,6 +21,7 @@ from laguna_engine.events import (
     Event,
     Finished,
     FinishReason,
+    Logprobs,
     Prefill,
     Source,
     Stats,
@@ -29,7 +30,7 @@ from laguna_engine.events import (
 from laguna_engine.gguf.laguna import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.context_params import DecodeStatus, Outputs
-from laguna_engine.llama.sampler import Readout, SamplerChain, stages_of
+from laguna_engine.llama.sampler import LOGITS, LogprobRecorder, Readout, SamplerChain, stages_of
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.speculator import Committed, NullSpeculator
@@ -120,9 +121,11 @@ class Generation:
         if self._limit == 0:
             return self._prefill_ahead()
         self._constraints = constraints_of(self._request, self._sequence.model.vocab)
-        self._sequence.context.read_out(Readout.of(self._sampling))
+        recorder = None if self._request.logprobs is None else LogprobRecorder(self._request.logprobs)
+        self._sequence.context.read_out(LOGITS if recorder is not None else Readout.of(self._sampling))
         size, position = self._sequence.model.vocab.size, len(self._prompt)
         with closing(SamplerChain(stages_of(self._sampling), size, position, self._constraints)) as chain:
+            chain.recorder = recorder
             return self._prefill(chain) or self._decode(chain)
 
     def _prefill_ahead(self) -> FinishReason:
@@ -177,7 +180,8 @@ class Generation:
             masked = [] if self._constraints is None else self._constraints.take_masked()
             for place, token in enumerate(outcome.tokens, 1 - len(outcome.tokens)):
                 narrowed = bool(masked) and masked[place - 1]
-                reason = self._emitter.commit(token, outcome.source if place else Source.TARGET, narrowed)
+                noted = None if chain.recorder is None else chain.recorder.take()
+                reason = self._emitter.commit(token, outcome.source if place else Source.TARGET, narrowed, noted)
                 if reason is not None:
                     return reason
             if self._batcher.due():
@@ -274,9 +278,11 @@ class Emitter:
         self._text = Detokenizer(vocab.piece, self._stops)
         self._filter = StopTextFilter(request.stop_texts) if request.stop_texts else None
 
-    def commit(self, token: int, source: Source, constrained: bool = False) -> FinishReason | None:
+    def commit(
+        self, token: int, source: Source, constrained: bool = False, logprobs: Logprobs | None = None
+    ) -> FinishReason | None:
         """Emit `token`; returns why the generation ends with it, or None."""
-        event = Token(token, self._text.feed(token), source, self.count, constrained)
+        event = Token(token, self._text.feed(token), source, self.count, constrained, logprobs)
         self.count += 1
         if self._filter is None:
             self._put(event)

@@ -212,6 +212,10 @@ class AsyncEventStream(_Held):
             self._channel.wake = None
         return batch
 
+    def stop(self) -> None:
+        """Cancel the generation if it is running; what it still gives can be read, up to its `Finished`."""
+        self._cancel()
+
     async def aclose(self) -> None:
         """Cancel the generation if it is running, and end the iteration. Does not wait."""
         self._let_go()

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Generator
 
+from laguna_engine.chat.transcript import Role
 from laguna_engine.config import Request
 from laguna_engine.events import Prefill
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions, Generation, TokenEngine
+from laguna_tui.agent.generation import AgentOptions, Generation
+from laguna_tui.agent.message_step import Backend, MessageStep, Step
 from laguna_tui.agent.prompt import system_prompt
+from laguna_tui.backends.base import Message, MessageBackend
 from laguna_tui.base.events import AgentEvent, Rate
 
 
 def written_aside(
-    engine: TokenEngine,
+    engine: Backend,
     conversation: Conversation,
     options: AgentOptions,
     instruction: str,
@@ -43,7 +46,11 @@ def written_aside(
         max_tokens=limit,
         drafting=options.drafting,
     )
-    step = Generation(engine, parser, conversation.piece)
+    step: Step
+    if isinstance(engine, MessageBackend):
+        step = MessageStep(engine, conversation, Message(Role.USER, instruction), limit)
+    else:
+        step = Generation(engine, parser, conversation.piece)
     for event in step.run(request, cancelled):
         if isinstance(event, Prefill | Rate):
             yield event
@@ -51,7 +58,7 @@ def written_aside(
 
 
 def commit_message(
-    engine: TokenEngine,
+    engine: Backend,
     conversation: Conversation,
     options: AgentOptions,
     material: str,

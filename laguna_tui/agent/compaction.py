@@ -14,7 +14,8 @@ from laguna_engine.chat.messages import ToolCall
 from laguna_engine.chat.transcript import Role
 from laguna_tui.agent.aside import written_aside
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions, TokenEngine, answer_reserve
+from laguna_tui.agent.generation import AgentOptions, answer_reserve
+from laguna_tui.agent.message_step import Backend
 from laguna_tui.agent.messages import SUMMARY, ChatMessage, ConversationBlock, GeneratedMessage, is_question
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting
@@ -57,7 +58,7 @@ class Compaction:
 
     def __init__(
         self,
-        engine: TokenEngine,
+        engine: Backend,
         conversation: Conversation,
         options: AgentOptions,
         sources: CompactionSources = CompactionSources(),

@@ -223,7 +223,7 @@ class Conversation:
         if heard.is_empty:
             self.transcript = self._with(self._heard)
             return
-        self.transcript.extend(self._writer.answered(heard))
+        self._writer.end_turn(self.transcript, heard)
         self._heard.append(heard)
         self.last = generation if generation.tokens else self.last
 

@@ -10,17 +10,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.encoding import Tokenizer
-from laguna_engine.config import Drafting, Request
-from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.config import Request
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_state import ConversationState
-from laguna_tui.agent.generation import AgentOptions, TokenEngine, answer_reserve
+from laguna_tui.agent.generation import AgentOptions, answer_reserve
+from laguna_tui.agent.message_step import Backend
 from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.steering import Steering
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
 from laguna_tui.agent.turn_history import TurnHistory, no_journal
+from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, Gathered, Place
@@ -44,7 +45,7 @@ class Agent:
 
     def __init__(
         self,
-        engine: TokenEngine,
+        engine: Backend,
         vocabulary: Tokenizer,
         toolbox: Toolbox,
         options: AgentOptions | None = None,
@@ -140,26 +141,22 @@ class Agent:
         return PromptPreview(self._engine, self.conversation, self._attacher, told)
 
     @property
-    def drafting(self) -> Drafting:
-        """How answers are sped up."""
-        return self._options.drafting
+    def options(self) -> AgentOptions:
+        """How answers are made. What is set holds from now on; generations that run go on as they began."""
+        return self._options
 
-    def use_drafting(self, drafting: Drafting) -> None:
-        """How what is asked from now on is sped up; generations that run go on as they began."""
-        self._options = replace(self._options, drafting=drafting)
+    @options.setter
+    def options(self, options: AgentOptions) -> None:
+        self._options = options
 
-    def constrain_answers(self, *constraints: ConstraintSpec) -> None:
-        """What every answer is held to from now on, also with another model."""
-        self._options = replace(self._options, constraints=constraints)
-
-    def use_engine(self, engine: TokenEngine, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
+    def use_engine(self, engine: Backend, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
         """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
         self._engine, self._attacher = engine, attacher
         self.conversation.use_vocabulary(vocabulary)
 
     def use_model(
         self,
-        engine: TokenEngine,
+        engine: Backend,
         vocabulary: Tokenizer,
         options: AgentOptions,
         toolbox: Toolbox,
@@ -211,6 +208,9 @@ class Agent:
             EngineError: the engine fails.
         """
         self._cancelled = False
+        if isinstance(self._engine, MessageBackend):
+            # Nothing is sent anywhere before the user says so.
+            return
         tokens = self.prompt_preview().ahead(message)
         if self._engine.preview(tokens).new <= 1:
             return
@@ -235,7 +235,8 @@ class Agent:
             # Of a chat that is forgotten turn by turn, none but the message itself is too long.
             conversation.forget(0)
             preview = self._engine.preview(tokens := conversation.begun(message, gathered))
-        yield TurnStarted(len(tokens), preview.cached, self.history.next_number if preview.fits else 0)
+        cached = None if isinstance(self._engine, MessageBackend) else preview.cached
+        yield TurnStarted(len(tokens), cached, self.history.next_number if preview.fits else 0)
         if not preview.fits:
             # Nothing is added, so that a shorter message can still be sent.
             yield self._refused(message, gathered)

@@ -35,6 +35,8 @@ REMINDER = "reminder"
 """The label of what the app tells the model in the user's place."""
 SUMMARY = "summary"
 """The label of what takes the place of the oldest messages."""
+REJECTED = "rejected call"
+"""The label of the answer to a call that cannot be run."""
 _TITLE_CHARS = 60
 _FORGETS = "this model keeps in mind {kept} of a chat, so the earlier ones are left out of its prompt from here on"
 # As other coding agents write it, which models have read a lot of.
@@ -122,7 +124,7 @@ class GeneratedMessage:
 
     Attributes:
         label: of its block.
-        tokens: as they were generated.
+        tokens: as they were generated; none of a model behind messages.
         answer: the same, taken apart; a call that cannot be run is part of its text.
         calls: in the order written, runnable or not, also one that was cut off.
     """
@@ -243,6 +245,16 @@ class GenerationRecord:
         return GeneratedMessage(label, (*self.begun, *self.tokens), self.answer, self.calls)
 
 
+def user_texts(said: ChatMessage, profile: "ModelProfile") -> tuple[str, ...]:
+    """A user's message as a model reads it, piece by piece."""
+    *before, words = said.parts
+    if profile.reads_reminders and said.label == REMINDER:
+        words = _TAGGED.format(said.text)
+    elif profile.reads_reminders and said.reminder:
+        words = f"{words}\n\n{_TAGGED.format(said.reminder)}"
+    return (*before, words)
+
+
 class MessageWriter:
     """Writes what was said as one model reads it: in its template, as its tokens.
 
@@ -264,12 +276,7 @@ class MessageWriter:
 
     def user_parts(self, said: ChatMessage) -> list[list[int]]:
         """A user's message, piece by piece."""
-        *before, words = said.parts
-        if self._profile.reads_reminders and said.label == REMINDER:
-            words = _TAGGED.format(said.text)
-        elif self._profile.reads_reminders and said.reminder:
-            words = f"{words}\n\n{_TAGGED.format(said.reminder)}"
-        return self._renderer.user_parts((*before, words))
+        return self._renderer.user_parts(user_texts(said, self._profile))
 
     def opening(self) -> list[int]:
         """What opens the model's turn."""
@@ -284,13 +291,22 @@ class MessageWriter:
         kept = self._renderer.kept(said.tokens)
         return [*kept, *self._renderer.close_assistant(kept)]
 
+    def end_turn(self, transcript: Transcript, said: GeneratedMessage) -> None:
+        """Add what the model said behind its opening; of a model behind messages, its turn was not opened here."""
+        if said.tokens:
+            transcript.extend(self.answered(said))
+        else:
+            self.add(transcript, said)
+
     def result_size(self, text: str) -> int:
         """How many tokens a tool's answer and the opening of the next turn take."""
         return len(self._renderer.tool_response(text)) + len(self.opening())
 
     def add(self, transcript: Transcript, each: ChatMessage | GeneratedMessage) -> None:
         """Add what was said to a transcript."""
-        if isinstance(each, GeneratedMessage):
+        if isinstance(each, GeneratedMessage) and not each.tokens:
+            transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
+        elif isinstance(each, GeneratedMessage):
             transcript.append(Role.ASSISTANT, [*self.opening(), *self.answered(each)], each.label)
         elif each.answer is not None:
             transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)

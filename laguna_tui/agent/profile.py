@@ -18,12 +18,16 @@ from laguna_tui.models.entry import ModelEntry, ToolSet
 PROFILES: Mapping[ToolSet, ModelProfile] = {ToolSet.BASIC: NANO, ToolSet.FULL: FULL}
 
 
-def profile_of(entry: ModelEntry, info: EngineInfo) -> ModelProfile:
+def profile_of(entry: ModelEntry, info: EngineInfo | None) -> ModelProfile:
     """The profile of an open model.
 
     Args:
         entry: what the catalogue says about it; of a file that it does not know, what is assumed.
-        info: what the file says about itself, for the template where the entry names none.
+        info: what the file says about itself, for the template where the entry names none; None of a remote model,
+            whose endpoint has the template: ours is only for counting.
     """
-    family = Family[entry.template] if entry.template else family_for(info.name, info.chat_template)
+    if entry.template or info is None:
+        family = Family[entry.template or Family.XS_2_1.name]
+    else:
+        family = family_for(info.name, info.chat_template)
     return replace(PROFILES[entry.tools], family=family, turns=entry.turns)

@@ -12,7 +12,7 @@ from itertools import takewhile
 from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
 from laguna_engine.chat.transcript import Role
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import TokenEngine
+from laguna_tui.agent.message_step import Backend
 from laguna_tui.agent.messages import (
     MESSAGE,
     ChatMessage,
@@ -22,6 +22,7 @@ from laguna_tui.agent.messages import (
     short_title,
 )
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, places_of
+from laguna_tui.backends.base import MessageBackend
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, BlockKind, BlockText, ContextBlock, Cost, Gathered, Place
 from laguna_tui.context.mentions import mentions
@@ -41,7 +42,7 @@ class PromptPreview:
         told: what the next message brings along besides, whatever it says.
     """
 
-    engine: TokenEngine
+    engine: Backend
     conversation: Conversation
     attacher: Attacher | None
     told: tuple[Attachment, ...] = ()
@@ -72,6 +73,8 @@ class PromptPreview:
 
     def blocks(self) -> list[ContextBlock]:
         """What the prompt consists of."""
+        if isinstance(self.engine, MessageBackend):
+            return blocks(self.conversation, None)
         preview = self.engine.preview(self.conversation.tokens)
         # The last token of a prompt is always computed anew, which nobody counts as a change.
         cached = preview.cached + (preview.new == 1)
@@ -87,6 +90,8 @@ class PromptPreview:
 
     def _cost(self, tokens: list[int], notes: tuple[str, ...]) -> Cost:
         preview = self.engine.preview(tokens)
+        if isinstance(self.engine, MessageBackend):
+            return Cost(preview.new, None, 0, None, preview.fits, notes)
         lost = max(0, min(self.conversation.computed, len(self.conversation.tokens), len(tokens) - 1) - preview.cached)
         return Cost(preview.new, preview.cached, lost, preview.seconds, preview.fits, notes)
 
@@ -124,8 +129,8 @@ class PromptPreview:
 _BY_USER = "by you"
 
 
-def blocks(conversation: Conversation, cached: int) -> list[ContextBlock]:
-    """The blocks of a conversation, of which so many tokens from its start are in the KV cache."""
+def blocks(conversation: Conversation, cached: int | None) -> list[ContextBlock]:
+    """The blocks of a conversation, of which so many tokens from its start are in the KV cache; None: nobody knows."""
     return [_block(piece, cached, conversation.count) for piece in conversation.pieces()]
 
 
@@ -142,9 +147,9 @@ def block_text(conversation: Conversation, number: int) -> BlockText:
             return BlockText(attachment.whole, "" if attachment.place is Place.DROPPED else attachment.text)
 
 
-def _block(piece: ConversationBlock, cached: int, count: Callable[[str], int]) -> ContextBlock:
+def _block(piece: ConversationBlock, cached: int | None, count: Callable[[str], int]) -> ContextBlock:
     tokens = piece.block.end - piece.block.start
-    ready = min(max(cached - piece.block.start, 0), tokens)
+    ready = None if cached is None else min(max(cached - piece.block.start, 0), tokens)
     said, attachment = piece.said, piece.attachment
     if attachment is not None:
         whole = tokens if attachment.place is Place.KEPT else count(attachment.whole)

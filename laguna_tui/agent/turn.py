@@ -13,12 +13,14 @@ from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
 from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generation, TokenEngine
+from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generation
 from laguna_tui.agent.loop_guard import LoopGuard, call_key
-from laguna_tui.agent.messages import call_title
+from laguna_tui.agent.message_step import Backend, MessageStep, Step
+from laguna_tui.agent.messages import REJECTED, call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
@@ -69,7 +71,7 @@ class TurnParts:
             without, so that nothing more is accepted.
     """
 
-    engine: TokenEngine
+    engine: Backend
     toolbox: Toolbox
     conversation: Conversation
     options: AgentOptions
@@ -93,7 +95,7 @@ class Turn:
         self._check = _check_reminder(parts.toolbox)
         self._unanswered: list[ToolCall | Malformed] = []
         self._running: list[CallRun] = []
-        self._generation: Generation | None = None
+        self._generation: Step | None = None
 
     @property
     def generated(self) -> Sequence[int] | None:
@@ -162,7 +164,12 @@ class Turn:
         if self._parts.cancelled():
             return TurnEnd.CANCELLED
         loops = MAX_LOOPS_BROKEN if self._parts.toolbox.profile.recovers else 0
-        step = Generation(self._parts.engine, self._conversation.open_turn(), self._conversation.piece, loops)
+        engine = self._parts.engine
+        step: Step
+        if isinstance(engine, MessageBackend):
+            step = MessageStep(engine, self._conversation)
+        else:
+            step = Generation(engine, self._conversation.open_turn(), self._conversation.piece, loops)
         answer = CheckedAnswer(self._guard.expected)
         request = self._request()
         self._generation = step
@@ -180,7 +187,7 @@ class Turn:
             self._unanswered = list(step.calls)
         return (yield from self._correct(answer, self._end_of(step, answer)))
 
-    def _end_of(self, step: Generation, answer: CheckedAnswer) -> TurnEnd | None:
+    def _end_of(self, step: Step, answer: CheckedAnswer) -> TurnEnd | None:
         """How a generation ends the turn; None when it asks for tools, if only before it lost its way."""
         stopped = answer.over and not answer.wrong
         if not self._parts.cancelled() and (stopped or (step.looping and any(map(self._meant, step.calls)))):
@@ -252,7 +259,7 @@ class Turn:
 
     def _reject(self, call: Malformed) -> CallRejected:
         self._rejected += 1
-        self._answer(f"error: {call.problem}", "rejected call")
+        self._answer(f"error: {call.problem}", REJECTED)
         return CallRejected(call.raw, call.problem)
 
     def _run(self, calls: Sequence[ToolCall], *, too_many: bool) -> Iterator[AgentEvent]:
@@ -331,7 +338,7 @@ def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":
     return CheckReminder(lambda: find_check(toolbox.workspace, toolbox.permissions.permissions.check))
 
 
-def _end_of(step: Generation) -> TurnEnd | None:
+def _end_of(step: Step) -> TurnEnd | None:
     """How a generation ends the turn; None when it asks for tools."""
     match step.reason:
         case _ if step.looping:

@@ -63,11 +63,12 @@ class Asked:
 class TurnStarted:
     """The message was appended; `prompt_tokens` are about to be processed, `cached` of them for free.
 
+    cached: None of a remote model, whose cache nobody knows here.
     number: the turn's in the session's history; 0 where the message does not fit and nothing was appended.
     """
 
     prompt_tokens: int
-    cached: int
+    cached: int | None
     number: int = 0
 
 
@@ -288,11 +289,14 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """One generation of the model ended (a turn has one per tool round, plus the answer)."""
+    """One generation of the model ended (a turn has one per tool round, plus the answer).
+
+    cache_known: whether `stats.cached_tokens` was counted; remote models may not say."""
 
     stats: Stats
     context_used: int
     context_size: int
+    cache_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)

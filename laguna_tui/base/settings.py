@@ -55,7 +55,7 @@ class Settings:
         origin: for each key that a file set, that file; every other value is a default or comes from a flag.
     """
 
-    model: str = declared("nano", "a model of the catalogue, or a GGUF file", placeholder="NAME|FILE")
+    model: str = declared("nano", "a model of the catalogue, a GGUF file, or an endpoint", placeholder="NAME|FILE|URL")
     context: int | None = declared(
         None, "context size", minimum=MIN_CONTEXT, unit="tokens", without="what fits", placeholder="N"
     )

@@ -96,8 +96,7 @@ class BenchOptions:
     @property
     def model(self) -> Path:
         """Path of the model."""
-        assert self.entry.path is not None, "resolve only returns entries with a file"
-        return self.entry.path
+        return self.entry.file
 
     def engine(self, kv: str | None = None) -> EngineOptions:
         """Return the options to open without a plan, with another KV cache type if one is given.

@@ -14,6 +14,7 @@ from laguna_tui.cli.session_options import (
     add_session_options,
     chosen_session,
     chosen_settings,
+    forked,
     given_settings,
     kept_sessions,
 )
@@ -125,7 +126,7 @@ def _folder_and_session(arguments: argparse.Namespace) -> tuple[Path, str]:
 
     if arguments.resume and arguments.folder is None:
         found = kept_sessions().find(arguments.resume, folder_of(None))
-        return found.about, found.id
+        return found.about, forked(arguments, found.id, found.about)
     folder = project_folder(arguments.folder)
     return folder, chosen_session(arguments, folder) or ""
 

@@ -115,8 +115,7 @@ def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:
     from laguna_tui.models.catalogue import load_catalogue, resolve
 
     entry = resolve(model, load_catalogue())
-    assert entry.path is not None, "resolve only returns entries with a file"
-    opened = Model.open(entry.path, vocab_only=True)
+    opened = Model.open(entry.file, vocab_only=True)
     stack.callback(opened.close)
     return CachedTokenCounter(lambda text: len(opened.vocab.tokenize(text, special=False)))
 

@@ -12,7 +12,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
-from laguna_tui.cli.arguments import folder_of, working_folder
+from laguna_tui.cli.arguments import project_folder, working_folder
 
 if TYPE_CHECKING:
     from laguna_tui.repo.index import Index
@@ -24,6 +24,8 @@ _TOKENS = 2048
 _MIN_TOKENS = 64
 _MAX_LIMIT = 1000
 _SIGNATURE_CHARS = 120
+# Of an issue and what is pasted into it; a longer one is a log.
+_ISSUE_CHARS = 1024 * 1024
 NOTHING_FOUND = 1
 """Exit code of a search without results, as of grep."""
 
@@ -40,7 +42,8 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Ranks the folder's functions, types and texts by the words. The index is brought up to date first.",
         epilog="exit codes: 0 found, 1 nothing found, 2 wrong usage, 130 interrupted",
     )
-    search.add_argument("words", nargs="+", help="what to search for: words, or a name")
+    search.add_argument("words", nargs="*", help="what to search for: words, or a name")
+    search.add_argument("--issue", type=Path, metavar="FILE", help="find what an issue's text is about (- for stdin)")
     search.add_argument("--symbol", action="store_true", help="find definitions by name, or by some of its letters")
     search.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"most results (default: {_LIMIT})")
     search.add_argument("--why", action="store_true", help="show the factors of each result's score")
@@ -90,9 +93,16 @@ def _index(arguments: argparse.Namespace) -> int:
 def _search(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.limit <= _MAX_LIMIT:
         raise UserError(f"--limit {arguments.limit}: give a number from 1 to {_MAX_LIMIT}")
-    text = " ".join(arguments.words)
+    if arguments.issue and (arguments.words or arguments.symbol):
+        raise UserError("--issue says what to search for; leave out the words and --symbol")
+    if not arguments.issue and not arguments.words:
+        raise UserError("nothing to search for; give some words, or a file with --issue")
+    text = _issue_text(arguments.issue) if arguments.issue else " ".join(arguments.words)
     with _opened(arguments) as (index, _):
-        rows = _symbols(index, text, arguments.limit) if arguments.symbol else _ranked(index, text, arguments.limit)
+        if arguments.symbol:
+            rows = _symbols(index, text, arguments.limit)
+        else:
+            rows = _ranked(index, text, arguments.limit, issue=bool(arguments.issue))
         if arguments.json:
             _print_json({"query": text, "results": rows, "notes": index.notes})
         else:
@@ -102,16 +112,16 @@ def _search(arguments: argparse.Namespace) -> int:
                 if arguments.why and isinstance(factors, dict):
                     _print("    " + " × ".join(f"{name} {value:.2f}" for name, value in factors.items()))
     if not rows and not arguments.json:
-        sys.stderr.write(f"laguna-tui: nothing found for {sanitize_line(text)}\n")
+        sys.stderr.write(f"laguna-tui: nothing found for {sanitize_line(str(arguments.issue or text))}\n")
     return 0 if rows else NOTHING_FOUND
 
 
 def _map(arguments: argparse.Namespace) -> int:
-    from laguna_tui.repo.repository_map import repository_map
-
     if arguments.tokens < _MIN_TOKENS:
         raise UserError(f"--tokens {arguments.tokens}: the least for a map is {_MIN_TOKENS}")
     with _opened(arguments) as (index, _):
+        from laguna_tui.repo.repository_map import repository_map
+
         focus = [_inside(index.root, path) for path in arguments.focus]
         found = repository_map(index.connection, index.graph(), arguments.tokens, focus)
         if arguments.json:
@@ -122,7 +132,19 @@ def _map(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _ranked(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
+def _issue_text(path: Path) -> str:
+    """An issue's text, of a file or of stdin."""
+    if str(path) == "-":
+        return sys.stdin.read(_ISSUE_CHARS)
+    try:
+        with (working_folder() / path).open(encoding="utf-8", errors="replace") as file:
+            return file.read(_ISSUE_CHARS)
+    except OSError as error:
+        raise UserError(f"--issue {sanitize_line(str(path))}: {error.strerror}; give a file with its text") from error
+
+
+def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:
+    from laguna_tui.repo.issue_search import search_issue
     from laguna_tui.repo.ranking import search
     from laguna_tui.repo.relative_paths import escaped
 
@@ -137,7 +159,7 @@ def _ranked(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
             "score": round(found.score, 4),
             "factors": {name: round(value, 4) for name, value in found.factors.items()},
         }
-        for found in search(index, text, limit)
+        for found in (search_issue if issue else search)(index, text, limit)
     ]
 
 
@@ -169,14 +191,16 @@ def _opened(
     arguments: argparse.Namespace, *, wait: bool = False, rebuild: bool = False
 ) -> "Iterator[tuple[Index, IndexUpdate | None]]":
     """The folder's index, up to date unless another process is writing it; its notes go to stderr."""
+    # Before numpy: Python 3.13 cannot import it where the current folder is gone.
+    folder = project_folder(arguments.folder)
+
     import sqlite3
 
-    from laguna_tui.cli.arguments import project_folder
     from laguna_tui.repo.index import Index
     from laguna_tui.repo.index_database import explained, index_path
 
     try:
-        with Index.open(project_folder(arguments.folder)) as index:
+        with Index.open(folder) as index:
             if rebuild:
                 index.rebuild()
             with ProgressLine("reading the folder's code") as line:
@@ -185,7 +209,7 @@ def _opened(
                 sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
             yield index, update
     except sqlite3.Error as error:
-        raise UserError(sanitize_line(explained(error, index_path(folder_of(arguments.folder))))) from error
+        raise UserError(sanitize_line(explained(error, index_path(folder)))) from error
 
 
 def _counts(index: "Index") -> dict[str, int]:

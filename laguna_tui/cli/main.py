@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from laguna_tui import __version__
 from laguna_tui.cli import (
+    acp,
     ask,
     bench,
     completions,
@@ -20,13 +21,18 @@ from laguna_tui.cli import (
     doctor,
     fit,
     index,
+    mcp,
     models,
     permissions,
     quantize_drafter,
     selfcheck,
+    serve,
     sessions,
     setup_gpu,
     trust,
+)
+from laguna_tui.cli import (
+    help as help_pages,
 )
 from laguna_tui.cli.arguments import SuggestingParser, commands_of, folder_of
 from laguna_tui.cli.session_options import add_session_options, chosen_session, chosen_settings, given_settings
@@ -166,11 +172,15 @@ def command_parser() -> SuggestingParser:
     doctor.add_command(commands)
     selfcheck.add_command(commands)
     completions.add_command(commands)
+    help_pages.add_command(commands)
     index.add_commands(commands)
     compress.add_command(commands)
     trust.add_command(commands)
+    mcp.add_command(commands)
     permissions.add_command(commands)
     setup_gpu.add_command(commands)
+    serve.add_command(commands)
+    acp.add_command(commands)
     return parser
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from laguna_tui.journal.session_store import SessionStore
 
 _NONE_HERE = "no session about this folder is kept yet; to choose from all: laguna-tui --resume"
+_NOTHING_TO_FORK = (
+    "--fork copies a session, so say which: --resume SESSION --fork, or -c --fork; in the list of sessions it is Ctrl+F"
+)
 
 
 def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False) -> None:
@@ -41,6 +44,12 @@ def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False
         help="go on with the last session about this folder",
         default=argparse.SUPPRESS if nested else False,
     )
+    group.add_argument(
+        "--fork",
+        action="store_true",
+        help="with --resume or -c: go on with a copy of the session, also of one that is open elsewhere",
+        default=argparse.SUPPRESS if nested else False,
+    )
     for setting in declarations(Settings).values():
         # argparse formats its help with "%".
         text = _help(setting).replace("%", "%%")
@@ -64,16 +73,32 @@ def given_settings(arguments: argparse.Namespace) -> frozenset[str]:
 def chosen_session(arguments: argparse.Namespace, folder: Path) -> str | None:
     """Return the session of `--resume` or `-c`, empty to let the user choose one; None for a new one.
 
+    With `--fork` it is a copy, which is made now.
+
     Raises:
-        UserError: There is no session about this folder to go on with.
+        UserError: There is no session about this folder to go on with, or none to copy.
     """
-    if not arguments.go_on:
-        chosen: str | None = arguments.resume
-        return chosen
-    newest = kept_sessions().newest(folder)
-    if not newest:
-        raise UserError(_NONE_HERE)
-    return newest[0].id
+    chosen: str | None = arguments.resume
+    if arguments.go_on:
+        newest = kept_sessions().newest(folder)
+        if not newest:
+            raise UserError(_NONE_HERE)
+        chosen = newest[0].id
+    return chosen if chosen is None and not arguments.fork else forked(arguments, chosen or "", folder)
+
+
+def forked(arguments: argparse.Namespace, session: str, folder: Path) -> str:
+    """Return the session, by its ID or title; with `--fork` a copy of it.
+
+    Raises:
+        UserError: There is none, or it cannot be copied.
+    """
+    if not arguments.fork:
+        return session
+    if not session:
+        raise UserError(_NOTHING_TO_FORK)
+    store = kept_sessions()
+    return store.fork(store.find(session, folder).id)
 
 
 def kept_sessions() -> "SessionStore":

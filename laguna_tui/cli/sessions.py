@@ -38,7 +38,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     actions = add_commands(parser, "what to do", "sessions_command")
     listing = _add(actions, "list", "list the sessions about this folder, newest first", _list)
     searching = _add(actions, "search", "search titles and what was said", _search)
-    searching.add_argument("words", nargs="+", metavar="WORDS", help="all have to occur, or words that begin so")
+    searching.add_argument(
+        "words",
+        nargs="+",
+        metavar="WORDS",
+        help="all have to occur, also as parts of words; where none does, misspelt words",
+    )
     for each in (listing, searching):
         each.add_argument("--all", action="store_true", help="those about all folders")
     renaming = _add(actions, "rename", "give a session another title", _rename, session=True)
@@ -247,7 +252,7 @@ def _record(session: "StoredSession") -> dict[str, Any]:
 
 def _table(sessions: Sequence["StoredSession"], *, with_folder: bool) -> Iterator[str]:
     """Sessions as lines, in columns."""
-    rows = [("ID", "LAST", "TURNS", "SIZE", "STATE", "TITLE", "FOLDER"), *map(_cells, sessions)]
+    rows = [("ID", "LAST", "TURNS", "SIZE", "KV CACHE", "STATE", "TITLE", "FOLDER"), *map(_cells, sessions)]
     columns = len(rows[0]) - (not with_folder)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -258,7 +263,8 @@ def _table(sessions: Sequence["StoredSession"], *, with_folder: bool) -> Iterato
 def _cells(session: "StoredSession") -> tuple[str, ...]:
     last = time.strftime("%Y-%m-%d %H:%M", time.localtime(session.updated))
     state = "open" if session.locked else session.ended or "closed"
-    cells = (session.id, last, str(session.turns), size(session.size), state, session.title, str(session.about))
+    sizes = (size(session.size), size(session.snapshots) if session.snapshots else "-")
+    cells = (session.id, last, str(session.turns), *sizes, state, session.title, str(session.about))
     return tuple(map(sanitize_line, cells))
 
 

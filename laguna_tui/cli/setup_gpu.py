@@ -3,6 +3,7 @@
 import argparse
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
@@ -11,8 +12,11 @@ from laguna_tui.base.text import sanitize
 from laguna_tui.cli.arguments import add_commands, add_offline
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from laguna_tui.doctor.gpus import Graphics
     from laguna_tui.doctor.host import Host
+    from laguna_tui.doctor.repairs import Repair
     from laguna_tui.setup_gpu.builds import PrebuiltBuild
     from laguna_tui.setup_gpu.installer import BuildOffer, Installer
 
@@ -21,9 +25,9 @@ FAILED = 1
 _WIDTH = 78
 
 _DESCRIPTION = """\
-Install the llama.cpp that can use this machine's graphics card: the prebuilt wheel that fits the driver, into the
-environment of laguna-tui. It is tried with the bundled model before it counts; the previous build is kept, and restored
-when anything fails.
+Install what llama.cpp needs to use this machine's graphics card, into the environment of laguna-tui: a plug-in for the
+card, or the prebuilt wheel that fits the driver. It is tried with the bundled model before it counts; the previous
+build is kept, and restored when anything fails.
 """
 _EPILOG = """\
 exit codes: 0 done, or nothing to do; 1 failed or declined, nothing changed; 2 not possible here
@@ -44,7 +48,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_offline(parser, "open no connection; only --rollback and --source work then")
     parser.add_argument("--index-url", metavar="URL", help="address of the indexes (default: llama-cpp-python's)")
-    parser.add_argument("--tag", metavar="TAG", help="build to install whatever the driver: cu125, vulkan, …")
+    parser.add_argument("--wheels", metavar="DIR", type=Path, help="take the wheels from this folder, not the network")
+    parser.add_argument("--tag", metavar="TAG", help="build to install whatever the driver: sm86, cu125, vulkan, …")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--rollback", action="store_true", help="restore the previous build")
     instead.add_argument("--source", action="store_true", help="only print the command that builds it here")
@@ -86,7 +91,11 @@ def _installer(arguments: argparse.Namespace, host: "Host") -> int:
     environment.check()
     rollback = Rollback(state_dir(), environment.prefix)
     network = Network(offline=load_settings().merged({"offline": arguments.offline}).offline)
-    installer = Installer(environment, rollback, Pip(environment, rollback.work, network), try_nano, _say, _show)
+    if arguments.wheels is not None and not arguments.wheels.is_dir():
+        raise UserError(f"--wheels {arguments.wheels}: it must be a folder with the wheels")
+    folder = None if arguments.wheels is None else arguments.wheels.resolve()
+    pip = Pip(environment, rollback.work, network, folder)
+    installer = Installer(environment, rollback, pip, try_nano, _say, _show)
     try:
         rollback.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(rollback.folder / "lock", timeout=0):
@@ -104,6 +113,39 @@ def _installer(arguments: argparse.Namespace, host: "Host") -> int:
         return FAILED
 
 
+def interrupted_setup() -> "Iterator[Repair]":
+    """The restoring of the build before a setup that was cut off; nothing where there was none."""
+    from filelock import FileLock, Timeout
+
+    from laguna_tui.base.network import Network
+    from laguna_tui.base.paths import state_dir
+    from laguna_tui.doctor.repairs import Repair
+    from laguna_tui.setup_gpu.installer import Installer
+    from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
+    from laguna_tui.setup_gpu.rollback import Rollback
+    from laguna_tui.setup_gpu.trial import try_nano
+    from laguna_tui.setup_gpu.wheels import SetupFailed
+
+    rollback = Rollback(state_dir(), sys.prefix)
+
+    def restore() -> None:
+        environment = PythonEnvironment.of()
+        pip = Pip(environment, rollback.work, Network(offline=True))
+        try:
+            with FileLock(rollback.folder / "lock", timeout=0):
+                Installer(environment, rollback, pip, try_nano, _silent, _silent).recover()
+                rollback.clean()
+        except Timeout as error:
+            raise SetupFailed("another laguna-tui setup is running; wait until it ends") from error
+
+    if rollback.pending() is not None:
+        yield Repair("the build before a setup that was cut off is restored", restore)
+
+
+def _silent(_text: str) -> None:
+    """Say nothing."""
+
+
 def _set_up(arguments: argparse.Namespace, installer: "Installer", host: "Host") -> int:
     from laguna_tui.doctor.gpus import detect_graphics
     from laguna_tui.doctor.llama_build import probe_llama
@@ -111,7 +153,8 @@ def _set_up(arguments: argparse.Namespace, installer: "Installer", host: "Host")
     from laguna_tui.setup_gpu.pip import NEED
 
     # Checked before the cards are detected and the question is asked.
-    installer.pip.network.require(NEED)
+    if arguments.wheels is None:
+        installer.pip.network.require(NEED)
     if arguments.tag is None and (gpus := probe_llama(host).gpus):
         names = ", ".join(gpu.name for gpu in gpus)
         _say(f"llama.cpp already computes on {names}; to install another build, name it with --tag.")
@@ -177,8 +220,12 @@ def _roll_back(installer: "Installer", *, recovered: bool, ask: bool) -> int:
         return 0
     if record is None:
         raise UserError("there is nothing to roll back: no build was replaced in this environment")
-    _say(f"This uninstalls the {record.tag} build and restores {record.wheel or 'nothing: none was installed'}:")
-    _say(f"  {shlex.join(installer.pip.restore_command(installer.rollback.wheel(record)))}")
+    if record.plugin:
+        _say(f"This uninstalls the plug-in {record.tag}; llama.cpp stays:")
+        _say(f"  {shlex.join(installer.pip.remove_command(record.packages))}")
+    else:
+        _say(f"This uninstalls the {record.tag} build and restores {record.wheel or 'nothing: none was installed'}:")
+        _say(f"  {shlex.join(installer.pip.restore_command(installer.rollback.wheel(record)))}")
     if not _confirmed(ask=ask):
         return FAILED
     installer.roll_back(record)

@@ -42,7 +42,7 @@ class ContextBlock:
         title: Name to show.
         tokens: Tokens it takes now.
         whole: Tokens it would take with nothing left out.
-        cached: How many of `tokens` are in the KV cache.
+        cached: How many of `tokens` are in the KV cache; None of a remote model, whose cache nobody knows here.
         place: How much of it is in the prompt.
         why: Sentence fragment: why it is whole, shortened or dropped.
         choices: Places the user may choose, the present one included; a single one means that it is never changed.
@@ -53,7 +53,7 @@ class ContextBlock:
     title: str
     tokens: int
     whole: int
-    cached: int
+    cached: int | None
     place: Place
     why: str
     choices: tuple[Place, ...]
@@ -73,7 +73,7 @@ class Cost:
 
     Attributes:
         new: Tokens to compute.
-        cached: Tokens reused from the KV cache.
+        cached: Tokens reused from the KV cache; None of a remote model, where `new` is all of them, estimated.
         lost: Cached tokens to compute again, because something before them changes.
         seconds: Until the first token; None before anything was measured.
         fits: Whether prompt and answer have room.
@@ -81,7 +81,7 @@ class Cost:
     """
 
     new: int
-    cached: int
+    cached: int | None
     lost: int
     seconds: float | None
     fits: bool

@@ -18,6 +18,7 @@ from laguna_tui.repo.fuzzy import NO_PATHS, NO_SYMBOLS, FuzzyPaths, FuzzySymbols
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.index_database import UNUSABLE, IndexFault, explained
 from laguna_tui.repo.index_update import IndexUpdate
+from laguna_tui.repo.issue_search import is_issue, search_issue
 from laguna_tui.repo.ranking import Found, Source
 from laguna_tui.repo.ranking import search as ranked
 from laguna_tui.repo.relative_paths import is_binary_name
@@ -156,8 +157,12 @@ class Codebase:
         return self._spellings
 
     def search(self, question: str, limit: int = 20) -> list[Found]:
-        """The units that answer a question best, best first, each with its reasons (`rank.search`)."""
-        return self._answer(lambda source: ranked(source, question, limit), [])
+        """The units that answer a question best, best first, each with its reasons (`ranking.search`).
+
+        A long one is read as an issue (`issue_search`): its frames, paths and names count more than its prose.
+        """
+        rank = search_issue if is_issue(question) else ranked
+        return self._answer(lambda source: rank(source, question, limit), [])
 
     def map(self, budget: int, count: TokenCounter = estimated_tokens, focus: Sequence[str] = ()) -> RepositoryMap:
         """The definitions that matter most within so many tokens (`map.repository_map`)."""

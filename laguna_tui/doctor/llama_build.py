@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from laguna_engine.native.child import Output, outside_python, python_command
+from laguna_engine.native.plugins import PACKAGE as PLUGIN_PACKAGE
 from laguna_engine.native.selftest import BINDING_VERSION
 from laguna_tui.doctor.findings import Finding, fail, ok, warn
 from laguna_tui.doctor.gpus import Graphics, card_names
@@ -110,17 +111,26 @@ def _facts(answer: Output) -> dict[str, Any]:
 
 
 def _built(host: Host, folder: str) -> tuple[str, ...]:
-    names = [path.rsplit("/", 1)[-1] for path in host.find(f"{folder}/lib/libggml-*")]
-    kinds = {match.group(1) for name in names if (match := re.match(r"libggml-([a-z]+)\.", name))}
+    paths = [*host.find(f"{folder}/lib/libggml-*"), *host.find(_plugins(folder))]
+    names = [path.rsplit("/", 1)[-1] for path in paths]
+    kinds = {match.group(1) for name in names if (match := re.match(r"libggml-([a-z]+)[-.]", name))}
     return tuple(title for kind, title in _GPU_LIBRARIES.items() if kind in kinds)
 
 
 def _missing(host: Host, folder: str) -> tuple[str, ...]:
     """Libraries that the loader does not find, except those that the engine loads from Python packages."""
     paths = [path for kind in ("cuda", "hip", "vulkan") for path in host.find(f"{folder}/lib/libggml-{kind}.so")]
+    paths += host.find(_plugins(folder))
     names = [name for path in paths for name in missing_libraries(host.run(("ldd", path)).text)]
     site = folder.rsplit("/", 1)[0]
+    # A plug-in's own ggml is the one that is loaded already.
+    names = [name for name in names if not name.startswith("libggml-base.")]
     return tuple(name for name in names if not host.find(f"{site}/nvidia/*/lib/{name}"))
+
+
+def _plugins(folder: str) -> str:
+    """Where the libraries of plug-ins are, as a pattern."""
+    return f"{folder.rsplit('/', 1)[0]}/{PLUGIN_PACKAGE}/libggml-*"
 
 
 CHECK, KERNELS = "llama.cpp", "kernels"

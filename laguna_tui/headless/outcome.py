@@ -26,6 +26,7 @@ from laguna_tui.base.events import (
     ToolStarted,
     TurnEnd,
     TurnFinished,
+    TurnStarted,
 )
 from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionAnswer, PermissionRequest
@@ -62,6 +63,8 @@ class TurnOutcome:
         metrics: Statistics over the rounds.
         end: How the turn ended.
         detail: Why, and what to do about it.
+        remote: Whether a remote model answers, of which less is known.
+        cache_known: Whether all steps counted what was cached.
         context_used: Tokens.
         context_size: Tokens.
     """
@@ -82,13 +85,15 @@ class TurnOutcome:
     metrics: SpeculationMetrics = field(default_factory=SpeculationMetrics)
     end: TurnEnd = TurnEnd.EMPTY_ANSWER
     detail: str = ""
+    remote: bool = False
+    cache_known: bool = True
     context_used: int = 0
     context_size: int = 0
 
     def add(self, event: AgentEvent) -> None:
         """Add one event."""
         match event:
-            case Attached() | DrafterFailed() | Notice():
+            case TurnStarted() | Attached() | DrafterFailed() | Notice():
                 self._add_notes(event)
             case TextDelta(text):
                 self.text.append(text)
@@ -103,16 +108,19 @@ class TurnOutcome:
             case DraftRound(round_):
                 self.rounds.append(round_)
                 self.metrics.add(round_)
-            case StepFinished(stats, used, size):
+            case StepFinished(stats, used, size, cache_known):
                 self.steps.append(stats)
+                self.cache_known &= cache_known
                 self.context_used, self.context_size = used, size
             case TurnFinished(end):
                 self.end, self.detail = end, finish_detail(event)
             case _:
                 pass
 
-    def _add_notes(self, event: Attached | DrafterFailed | Notice) -> None:
+    def _add_notes(self, event: TurnStarted | Attached | DrafterFailed | Notice) -> None:
         match event:
+            case TurnStarted(cached=cached):
+                self.remote = cached is None
             case Attached(titles, notes):
                 self.attached, self.notes = list(titles), [*self.notes, *notes]
             case DrafterFailed():
@@ -174,14 +182,14 @@ class TurnOutcome:
         return ExitCode.INTERRUPTED if self.end is TurnEnd.CANCELLED else ExitCode.UNFINISHED
 
     def rates(self) -> dict[str, object]:
-        """Return token counts and rates over all steps (tokens per second, None if not measured)."""
+        """Return token counts and rates over all steps (tokens per second, None if not measured or not known)."""
         new = sum(step.prompt_tokens - step.cached_tokens for step in self.steps)
         decoded = sum(max(step.generated_tokens - 1, 0) for step in self.steps)
         prefill_s = sum(step.prefill_s for step in self.steps)
         decode_s = sum(step.decode_s for step in self.steps)
         return {
             "prefilled_tokens": new,
-            "cached_tokens": sum(step.cached_tokens for step in self.steps),
+            "cached_tokens": sum(step.cached_tokens for step in self.steps) if self.cache_known else None,
             "generated_tokens": sum(step.generated_tokens for step in self.steps),
             "constrained_tokens": sum(step.constrained for step in self.steps),
             "constraints_dropped": sum(step.dropped for step in self.steps),

@@ -65,15 +65,19 @@ def _stats_line(rates: dict[str, object]) -> str:
         value = rates[key]
         return f"{value:,.0f} tok/s" if isinstance(value, float) else "not measured"
 
+    cached = rates["cached_tokens"]
+    reused = f"{cached:,} reused" if isinstance(cached, int) else "what was reused is not shown for a remote model"
     return (
         f"prefill {rates['prefilled_tokens']:,} tokens at {rate('prefill_tokens_per_second')}"
-        f" ({rates['cached_tokens']:,} reused) · decode {rates['generated_tokens']:,} tokens at"
+        f" ({reused}) · decode {rates['generated_tokens']:,} tokens at"
         f" {rate('decode_tokens_per_second')} · context {rates['context_used']:,} of {rates['context_size']:,}"
     )
 
 
 def _speculation_line(outcome: TurnOutcome) -> str:
     summary = outcome.metrics.summary()
+    if outcome.remote:
+        return "speculation: not shown for a remote model"
     if not summary.together.drafted:
         why = f" ({sanitize_line(summary.reason)})" if summary.reason else ""
         return f"speculation: nothing was drafted{why}"

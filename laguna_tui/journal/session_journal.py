@@ -50,15 +50,17 @@ def new_id(parent: Path) -> str:
 
 
 class SessionLockedError(JournalError):
-    """Another process has the session open; the sentence leaves it to a front end to say how a copy is opened.
+    """Another process has the session open.
 
     Attributes:
         id: The session.
     """
 
     def __init__(self, session: str) -> None:
-        super().__init__(f"the session {session} is open in another laguna-tui; close it there, or open a copy of it")
+        is_open = f"the session {session} is open in another laguna-tui; close it there, or open a copy of it: "
+        super().__init__(f"{is_open}laguna-tui --resume {session} --fork")
         self.id = session
+        self.in_app = f"{is_open}Ctrl+S, then Ctrl+F"
 
 
 class SessionJournal:

@@ -1,24 +1,27 @@
 """All kept sessions: listed, found, searched, renamed, copied and deleted.
 
-A session is a folder below `STATE/sessions`, named by its ID; its snapshots, which can be computed again, are in
-`CACHE/snapshots`. A folder whose name begins with a dot is one that is being copied or deleted.
+A session is a folder below `STATE/sessions`, named by its ID; its snapshots are `snapshot_store.py`'s. A folder whose
+name begins with a dot is one that is being copied or deleted.
 """
 
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.paths import SESSIONS, SNAPSHOTS
+from laguna_tui.base.paths import SESSIONS
+from laguna_tui.journal.indexed_session import DAMAGED, IndexedSession
 from laguna_tui.journal.journal_lines import JOURNAL, JournalError, check_header, read_journal, unreadable
 from laguna_tui.journal.locked_file import is_locked, open_locked_soon, open_private, reason, sync_folder
-from laguna_tui.journal.session_index import DAMAGED, IndexedSession, SessionIndex, journals
+from laguna_tui.journal.session_index import SessionIndex, journals
 from laguna_tui.journal.session_journal import BLOBS, SessionJournal, SessionLockedError, new_id
+from laguna_tui.journal.session_search import has_words, words_of
+from laguna_tui.journal.snapshot_store import SnapshotStore
 
 UNDO = "undo"
 _COPYING, _DELETED = ".copy-", ".deleted-"
@@ -44,8 +47,9 @@ class StoredSession:
         about: The folder that it is about; it may be gone.
         model: Title of the model that answered last.
         created, updated: Seconds since the epoch.
-        turns: How many messages the user sent.
+        turns: How many messages the user sent, without those that are undone.
         size: Bytes on disk, without snapshots.
+        snapshots: Bytes that its snapshots take, which can be computed again.
         locked: Whether it is open, in this process or another one.
         ended: How it ended otherwise than in order ("killed", "SIGTERM"), or why it cannot be opened; else empty.
         snippet: Where a search found its words; empty without a search.
@@ -59,6 +63,7 @@ class StoredSession:
     updated: float
     turns: int
     size: int
+    snapshots: int
     locked: bool
     ended: str
     snippet: str = ""
@@ -75,26 +80,35 @@ class SessionStore:
             cache: Its cache folder.
         """
         self.folder = state / SESSIONS
-        self._snapshots = cache / SNAPSHOTS
+        self._snapshots = SnapshotStore(cache)
         self._index = SessionIndex(self.folder)
 
     def newest(self, about: Path | None = None) -> list[StoredSession]:
         """Return the sessions, newest first. about: only those about this folder."""
-        return [self._stored(row) for row in self._index.sessions() if _is_about(row, about)]
+        snapshots = self._snapshots.sizes()
+        return [self._stored(row, snapshots) for row in self._index.sessions() if _is_about(row, about)]
 
     def search(self, words: str, about: Path | None = None) -> list[StoredSession]:
-        """Return the sessions with all of these words, or words that begin so, in their title, then in what was said.
+        """Return the sessions with all of these words, in their title, then in what was said.
+
+        Parts of words count. Where no session has the words as they are, those with similar ones are returned.
 
         Args:
             words: What to search; upper and lower case are the same.
             about: Only sessions about this folder.
         """
         rows = {row.id: row for row in self._index.sessions() if _is_about(row, about)}
-        wanted = words.casefold().split()
-        titled = [row.id for row in rows.values() if all(word in _title(row).casefold() for word in wanted)]
-        snippets = {session: snippet for session, snippet in self._index.search(words) if session in rows}
-        found = dict.fromkeys((*titled, *snippets))
-        return [replace(self._stored(rows[session]), snippet=snippets.get(session, "")) for session in found]
+        found = self._found(rows, words_of(words)) or self._found(rows, words_of(words), misspelt=True)
+        sizes = self._snapshots.sizes()
+        return [replace(self._stored(rows[session], sizes), snippet=snippet) for session, snippet in found.items()]
+
+    def _found(
+        self, rows: Mapping[str, IndexedSession], words: Sequence[str], *, misspelt: bool = False
+    ) -> Mapping[str, str]:
+        """The sessions that have all of the words, each with where they were said."""
+        titled = (row.id for row in rows.values() if has_words(row.title or row.message, words, misspelt=misspelt))
+        said = {found.session: found.snippet for found in self._index.search(words, misspelt=misspelt)}
+        return {**dict.fromkeys(titled, ""), **{session: said[session] for session in said if session in rows}}
 
     def find(self, name: str, about: Path | None = None) -> StoredSession:
         """Return the session with an ID, the beginning of one, a title, or a part of one; whole ones come first.
@@ -111,7 +125,7 @@ class SessionStore:
         for candidates in (here, rows):
             for found in _named(candidates, name):
                 if len(found) == 1:
-                    return self._stored(found[0])
+                    return self._stored(found[0], self._snapshots.sizes())
                 if found:
                     raise SessionNotFoundError(f"several sessions are called '{name}': {_listing(found)}; give an ID")
         there_are = f"there are {_listing(rows)}" if rows else "no session is kept yet"
@@ -155,7 +169,7 @@ class SessionStore:
             if isinstance(error, OSError):
                 raise JournalError(f"the session {session} was not copied: {reason(error)}; make room there") from error
             raise
-        _link_tree(self._snapshots / session, self._snapshots / copy)
+        self._snapshots.copy(session, copy)
         return copy
 
     def delete(self, sessions: Collection[str]) -> int:
@@ -175,7 +189,7 @@ class SessionStore:
 
     def remove_leftovers(self, *, now: float | None = None) -> None:
         """Remove what processes that were killed left: copies that were not finished, sessions that were being deleted,
-        and folders in which nothing was written. Nothing is raised.
+        folders in which nothing was written, and snapshots of sessions that are gone. Nothing is raised.
 
         Args:
             now: The time in seconds since the epoch; None asks the clock.
@@ -186,6 +200,8 @@ class SessionStore:
                 with suppress(OSError):
                     if folder.lstat().st_mtime < before and _is_leftover(folder):
                         shutil.rmtree(folder, ignore_errors=True)
+        if sessions := dict(journals(self.folder)):
+            self._snapshots.remove_orphans(sessions, before)
 
     def _existing(self, session: str) -> Path:
         """The folder of a session. Raises JournalError when there is none of that ID."""
@@ -193,7 +209,7 @@ class SessionStore:
             raise JournalError(f"there is no session {session}; see: laguna-tui sessions list")
         return self.folder / session
 
-    def _stored(self, row: IndexedSession) -> StoredSession:
+    def _stored(self, row: IndexedSession, snapshots: Mapping[str, int]) -> StoredSession:
         folder = self.folder / row.id
         locked = False
         with suppress(OSError):
@@ -205,8 +221,9 @@ class SessionStore:
             row.model,
             row.created,
             row.updated,
-            row.turns,
+            row.position,
             size_of(folder),
+            snapshots.get(row.id, 0),
             locked,
             row.problem or ("" if locked else row.closed),
         )
@@ -257,10 +274,7 @@ class SessionStore:
         finally:
             os.close(held)
         shutil.rmtree(gone, ignore_errors=True)
-        snapshots = self._snapshots / session
-        size += size_of(snapshots)
-        shutil.rmtree(snapshots, ignore_errors=True)
-        return size
+        return size + self._snapshots.remove(session)
 
 
 def size_of(folder: Path) -> int:
@@ -292,15 +306,6 @@ def _copy_file(source: Path, target: Path, end: int | None = None) -> None:
             os.fsync(copy)
     finally:
         os.close(held)
-
-
-def _link_tree(source: Path, target: Path) -> None:
-    """Link files that never change into another folder; where that is not possible, they are left out."""
-    with suppress(OSError):
-        for path in _files(source):
-            to = target / path.relative_to(source)
-            to.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            to.hardlink_to(path)
 
 
 def _is_leftover(folder: Path) -> bool:

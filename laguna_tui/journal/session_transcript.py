@@ -17,7 +17,7 @@ _TODO = "todo"
 
 
 def read_transcript(folder: Path) -> Transcript:
-    """Read a kept session's transcript, up to where its journal is damaged. Changes nothing.
+    """Read a kept session's transcript, up to where its journal is damaged, without what was undone. Changes nothing.
 
     Args:
         folder: The session's.
@@ -29,9 +29,10 @@ def read_transcript(folder: Path) -> Transcript:
         reader = _TranscriptReader(texts)
         for each in read_journal(folder / JOURNAL):
             reader.take(each.event)
-        first = next((part.text for part in reader.parts if part.kind is PartKind.MESSAGE), "")
+        parts = tuple(reader.done)
+        first = next((part.text for part in parts if part.kind is PartKind.MESSAGE), "")
         title = sanitize_line(reader.title) or " ".join(first.split())[:80] or folder.name
-        return Transcript(title, folder.name, reader.about, reader.model, reader.created, tuple(reader.parts))
+        return Transcript(title, folder.name, reader.about, reader.model, reader.created, parts)
 
 
 class _TranscriptReader:
@@ -40,11 +41,16 @@ class _TranscriptReader:
     def __init__(self, texts: SessionTexts) -> None:
         self.title = self.about = self.model = ""
         self.created = 0.0
-        self.parts: list[Part] = []
         self._texts = texts
+        self._parts: list[Part] = []
+        # The number of each part's turn, 0 for none; the numbers of the turns, of which so many are not undone.
+        self._turn_of: list[int] = []
+        self._turns: list[int] = []
+        self._position = self._turn = 0
         # By their number, until they have ended.
         self._calls: dict[float, Part] = {}
         self._asked: str | None = None
+        self._asked_at = 0
         self._shows: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
             "TextDelta": lambda event: self._add_text(PartKind.ANSWER, event),
             "ReasoningDelta": lambda event: self._add_text(PartKind.THINKING, event),
@@ -58,6 +64,12 @@ class _TranscriptReader:
             "Compacted": self._add_compaction,
         }
 
+    @property
+    def done(self) -> Iterator[Part]:
+        """The parts, but for those of turns that are undone."""
+        shown = {0, *self._turns[: self._position]}
+        return (part for part, turn in zip(self._parts, self._turn_of, strict=True) if turn in shown)
+
     def take(self, event: Event) -> None:
         """Take an event of the journal."""
         match event["event"]:
@@ -68,17 +80,30 @@ class _TranscriptReader:
             case "titled":
                 self.title = line(event.get("title"))
             case "asked":
+                self._turn = 0
                 self._asked = self._texts.text(event.get("message"))
+                self._asked_at = len(self._parts)
                 self._add(PartKind.MESSAGE, self._asked)
             case "turn":
-                message = self._texts.text(event.get("message"))
-                if message != self._asked:
-                    self._add(PartKind.MESSAGE, message)
-                self._asked = None
+                self._begin_turn(event)
+            case "history":
+                self._position = max(0, min(int(number(event.get("position"))), len(self._turns)))
             case "shown":
                 self._take_shown(event)
             case "turn_ended":
                 self._end_turn(event)
+
+    def _begin_turn(self, event: Event) -> None:
+        """A turn takes the place of those that are undone; what was asked before belongs to it."""
+        self._turn = int(number(event.get("number")))
+        self._turns[self._position :] = [self._turn]
+        self._position += 1
+        message = self._texts.text(event.get("message"))
+        if self._asked is not None:
+            self._turn_of[self._asked_at :] = [self._turn] * (len(self._parts) - self._asked_at)
+        if message != self._asked:
+            self._add(PartKind.MESSAGE, message)
+        self._asked = None
 
     def _take_shown(self, event: Event) -> None:
         for shown in mappings(event.get("events")):
@@ -89,7 +114,8 @@ class _TranscriptReader:
     def _add(self, kind: PartKind, text: str, title: str = "") -> Part:
         part = Part(kind, text, title)
         if text or title:
-            self.parts.append(part)
+            self._parts.append(part)
+            self._turn_of.append(self._turn)
         return part
 
     def _add_field(self, kind: PartKind, event: Mapping[str, Any], field: str) -> None:
@@ -97,8 +123,8 @@ class _TranscriptReader:
 
     def _add_text(self, kind: PartKind, event: Mapping[str, Any]) -> None:
         text = self._texts.text(event.get("text"))
-        if self.parts and self.parts[-1].kind is kind:
-            self.parts[-1].text += text
+        if self._parts and self._parts[-1].kind is kind and self._turn_of[-1] == self._turn:
+            self._parts[-1].text += text
         else:
             self._add(kind, text)
 

@@ -15,6 +15,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import data_root, user_catalogue
 from laguna_tui.models.catalogue_rules import IDENTITY, SAMPLING, problems
 from laguna_tui.models.entry import MAIN, HubSource, ModelEntry, ModelKind, ToolSet, companions
+from laguna_tui.models.remote_entry import is_url, remote_entry
 
 if TYPE_CHECKING:
     from laguna_tui.models.store import Store
@@ -69,10 +70,10 @@ def _with(changes: Mapping[str, Any], shipped: Path, own: Path | None) -> dict[s
 
 
 def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | None" = None) -> ModelEntry:
-    """Return the entry for a catalogue name or for the path of a GGUF file, with its files on this machine.
+    """Return the entry for a catalogue name, the path of a GGUF file or an endpoint's URL, with its files here.
 
     Args:
-        wanted: Catalogue name or path.
+        wanted: Catalogue name, path, or URL of an endpoint.
         catalogue: All entries by name.
         store: Store of downloaded models; None for the user's.
 
@@ -81,7 +82,9 @@ def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | No
     """
     entry = catalogue.get(wanted)
     if entry is None:
-        return _from_path(wanted, catalogue)
+        return remote_entry(wanted, catalogue) if is_url(wanted) else _from_path(wanted, catalogue)
+    if entry.kind is ModelKind.REMOTE:
+        return entry
     if entry.kind is not ModelKind.TARGET:
         raise UserError(f"{entry.title} is a {entry.kind}, not a model to talk to; see: laguna-tui models list")
     if entry.path is not None:
@@ -195,7 +198,7 @@ def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
         summary=table["summary"],
         template=table.get("template"),
         thinking=table.get("thinking", False),
-        context=table.get("context", FALLBACK_CONTEXT),
+        context=table.get("context", 0 if table.get("kind") == ModelKind.REMOTE else FALLBACK_CONTEXT),
         sampling={key: float(number) for key, number in table.get("sampling", {}).items()},
         match=tuple(table.get("match", ())),
         path=table["file"] if "file" in table and "repository" not in table else None,
@@ -209,6 +212,9 @@ def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
         belongs=tuple(table.get("belongs", ())),
         tools=ToolSet(table.get("tools", ToolSet.FULL)),
         turns=table.get("turns"),
+        url=table.get("url", "").rstrip("/"),
+        served=table.get("served", ""),
+        key_variable=table.get("key_variable", ""),
     )
 
 

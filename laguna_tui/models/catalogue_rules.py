@@ -12,6 +12,7 @@ from typing import Any
 from laguna_tui.base.schema import declarations
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.entry import ModelKind, ToolSet
+from laguna_tui.models.remote_entry import url_problem
 
 TEMPLATES = ("XS_2", "XS_2_1", "S_2_1")
 
@@ -23,6 +24,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REVISION = re.compile(r"[\w][\w./-]*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTEXT_MOST = 1 << 24
 """Tokens; sixteen times the longest training context of any model here."""
 
@@ -80,6 +82,9 @@ RULES: Mapping[str, KeyRule] = {
     "drafter": KeyRule(str, "a file's path", bool),
     "facts": KeyRule(dict, "keys with a number or a text", lambda value: all(map(_fact, value.values()))),
     "defects": KeyRule(list, "a list of sentences", _texts),
+    "url": KeyRule(str, "https://HOST/v1", lambda value: not url_problem(value) and "#" not in value),
+    "served": KeyRule(str, "what the endpoint calls the model", bool),
+    "key_variable": KeyRule(str, "the name of a variable", lambda value: _VARIABLE.fullmatch(value) is not None),
 }
 
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
@@ -87,6 +92,7 @@ SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 
 _REQUIRED_KEYS = ("title", "summary")
 _TARGET_KEYS = ("template", "thinking", "context", "sampling", "match")
+_REMOTE_KEYS = ("url",)
 
 
 def problems(name: str, table: object) -> Iterator[str]:
@@ -128,8 +134,8 @@ def _needs(key: str, rule: KeyRule, value: object) -> str:
 
 def _missing(table: Mapping[str, object]) -> Iterator[str]:
     kind = table.get("kind", ModelKind.TARGET)
-    wanted = (*_REQUIRED_KEYS, *_TARGET_KEYS) if kind == ModelKind.TARGET else _REQUIRED_KEYS
-    yield from (_needs(key, RULES[key], None) for key in wanted if key not in table)
+    more = _TARGET_KEYS if kind == ModelKind.TARGET else _REMOTE_KEYS if kind == ModelKind.REMOTE else ()
+    yield from (_needs(key, RULES[key], None) for key in (*_REQUIRED_KEYS, *more) if key not in table)
 
 
 def _sampling(table: Mapping[str, object]) -> Iterator[str]:
@@ -156,12 +162,22 @@ def _contradictions(table: Mapping[str, Any]) -> Iterator[str]:
         yield "sha256 is of one file; say file, not files"
     if table.get("convert") and kind != ModelKind.DRAFTER:
         yield f"convert = true is for drafters; this is a {kind}"
-    if kind != ModelKind.TARGET:
+    if kind not in (ModelKind.TARGET, ModelKind.REMOTE):
         yield from (f"{key} is for models that answer; this is a {kind}" for key in ("tools", "turns") if key in table)
+    yield from _endpoint_contradictions(table, kind)
     if kind == ModelKind.TARGET and table.get("belongs"):
         yield "belongs is for drafters and scorers: it names the targets they go with"
     if table.get("context", 0) > table.get("context_max", _CONTEXT_MOST):
         yield f"context = {table['context']}: the model was trained for context_max = {table['context_max']}"
+
+
+def _endpoint_contradictions(table: Mapping[str, Any], kind: object) -> Iterator[str]:
+    """Keys of a file in the entry of an endpoint, and the other way round."""
+    endpoint, files = ("url", "served", "key_variable"), ("repository", "file", "files", "drafter", "belongs")
+    if kind == ModelKind.REMOTE:
+        yield from (f"{key} is for models with files; this is a remote" for key in files if key in table)
+    else:
+        yield from (f'{key} is for kind = "remote"; this is a {kind}' for key in endpoint if key in table)
 
 
 def _remote_only(table: Mapping[str, Any]) -> Iterator[str]:

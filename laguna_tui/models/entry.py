@@ -6,6 +6,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from laguna_tui.base.errors import UserError
+
 MAIN = "main"
 """Revision used when none is pinned; the commit it meant at the download is recorded beside the file."""
 
@@ -18,9 +20,13 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 class ModelKind(StrEnum):
-    """Role of a model: it answers, drafts for a target, or scores which parts of a long prompt may be left out."""
+    """Role of a model: it answers, drafts for a target, or scores which parts of a long prompt may be left out.
+
+    REMOTE answers too, behind an endpoint elsewhere.
+    """
 
     TARGET = "target"
+    REMOTE = "remote"
     DRAFTER = "drafter"
     SCORER = "scorer"
 
@@ -81,7 +87,7 @@ class ModelEntry:
         summary: One line about it.
         template: Chat template; None when it is read from the file.
         thinking: Whether it can think before it answers.
-        context: Tokens of context unless the user chooses otherwise.
+        context: Tokens of context unless the user chooses otherwise; 0 for a remote one whose endpoint says it.
         sampling: Default sampling parameters.
         match: Lower-case parts of file names that belong to it.
         path: Its file if it is bundled, downloaded or the user's own; None before its download.
@@ -95,6 +101,9 @@ class ModelEntry:
         belongs: Names of the targets it drafts or scores for.
         tools: Tools offered to a target.
         turns: How many of a chat's newest turns a target reads, the current one included; None for all.
+        url: Of the endpoint of a remote model, up to `/v1`; empty for others.
+        served: What the endpoint calls the model; empty for the only one it has.
+        key_variable: The variable of the environment with the endpoint's key; empty for the usual one.
     """
 
     name: str
@@ -116,6 +125,20 @@ class ModelEntry:
     belongs: tuple[str, ...] = ()
     tools: ToolSet = ToolSet.FULL
     turns: int | None = None
+    url: str = ""
+    served: str = ""
+    key_variable: str = ""
+
+    @property
+    def file(self) -> Path:
+        """Its file on this machine, which `resolve` has looked for.
+
+        Raises:
+            UserError: It is a remote model, which has none.
+        """
+        if self.path is None:
+            raise UserError(f"{self.title} has no file on this machine, which is needed here; give --model FILE.gguf")
+        return self.path
 
 
 def companions(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], kind: ModelKind) -> tuple[ModelEntry, ...]:

@@ -54,14 +54,13 @@ def model_to_fit(wanted: str, catalogue: Mapping[str, ModelEntry], settings: Set
 
 
 def _from_file(entry: ModelEntry, settings: Settings) -> ModelToFit:
-    assert entry.path is not None, "resolve only returns entries with a file"
-    target = header.check(entry.path)
+    target = header.check(entry.file)
     path = drafter_of(settings, entry)
     drafter = None
     if path is not None:
         drafter = drafter_files.read(path)
         drafter_files.check_pair(drafter, target)
-    return ModelToFit(entry.title, entry.path, replace(ModelShape.of(target), name=entry.title), drafter)
+    return ModelToFit(entry.title, entry.file, replace(ModelShape.of(target), name=entry.title), drafter)
 
 
 def _from_description(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], settings: Settings) -> ModelToFit:

@@ -39,6 +39,8 @@ def select_model(settings: Settings) -> ModelSelection:
     """
     catalogue = load_catalogue()
     entry = resolve(settings.model, catalogue)
+    if entry.kind is ModelKind.REMOTE:
+        return ModelSelection(settings, entry, None, entry.context or None)
     return ModelSelection(
         settings, entry, drafter_of(settings, entry), catalogue_context(settings.model, entry, catalogue)
     )

@@ -3,19 +3,17 @@
 Reads regular files only, never through a link in any part of the path below the folder, and at most the size limit.
 """
 
-import json
 import os
 import stat
-import zlib
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from laguna_tui.repo.identifiers import words
 from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.repo.symbols import Symbol, Syntax, Unit
 from laguna_tui.repo.syntax import analyse
 from laguna_tui.repo.text_files import decode, is_binary
+from laguna_tui.repo.unit_words import FileWords, file_words
 
 # Longer files are data: their name is indexed, their text is not.
 READ_LIMIT_BYTES = 2 * 1024 * 1024
@@ -42,8 +40,7 @@ class ParsedFile(NamedTuple):
         mtime_ns: Time of its last change, by the file system.
         digest: Of its bytes; None when they were not read (too large, or no access).
         syntax: None when the digest equals the task's, or the file has no text.
-        indexed: For each unit its indexed words by column: title, path, body.
-        packed: The same, compressed; needed to remove the unit from the search index.
+        words: Of each unit.
         unchanged: Whether the digest equals the task's.
     """
 
@@ -52,8 +49,7 @@ class ParsedFile(NamedTuple):
     mtime_ns: int
     digest: bytes | None
     syntax: Syntax | None = None
-    indexed: tuple[tuple[str, str, str], ...] = ()
-    packed: bytes = b""
+    words: FileWords = FileWords()
     unchanged: bool = False
 
 
@@ -83,12 +79,6 @@ def parse_file(root: Path, task: ParseTask) -> ParsedFile | None:
     return found if is_binary(data) else _analysed(found, decode(data).text)
 
 
-def unpack(packed: bytes) -> list[list[str]]:
-    """Return the indexed words of each unit."""
-    unpacked: list[list[str]] = json.loads(zlib.decompress(packed)) if packed else []
-    return unpacked
-
-
 def _unread(tree: RootFolder, path: str) -> ParsedFile | None:
     """A file without read access: indexed by name, so that it is not tried again until it changes."""
     try:
@@ -100,20 +90,9 @@ def _unread(tree: RootFolder, path: str) -> ParsedFile | None:
 
 def _analysed(found: ParsedFile, text: str) -> ParsedFile:
     syntax = analyse(found.path, text)
-    path = " ".join(words(found.path))
-    left = WORDS_PER_FILE
-    indexed = []
-    for unit in syntax.units:
-        body = _body(text, unit)[:left]
-        left -= len(body)
-        indexed.append((" ".join(_title(syntax.symbols, unit)), path, " ".join(body)))
-    packed = zlib.compress(json.dumps(indexed, ensure_ascii=False).encode(), 1)
-    return found._replace(syntax=syntax, indexed=tuple(indexed), packed=packed)
+    units = ((_title(syntax.symbols, unit), [text[start:stop] for start, stop in unit.spans]) for unit in syntax.units)
+    return found._replace(syntax=syntax, words=file_words(found.path, units, WORDS_PER_FILE))
 
 
-def _title(symbols: tuple[Symbol, ...], unit: Unit) -> list[str]:
-    return words(unit.title if unit.symbol is None else symbols[unit.symbol].qualified)
-
-
-def _body(text: str, unit: Unit) -> list[str]:
-    return [word for start, stop in unit.spans for word in words(text[start:stop])]
+def _title(symbols: tuple[Symbol, ...], unit: Unit) -> str:
+    return unit.title if unit.symbol is None else symbols[unit.symbol].qualified

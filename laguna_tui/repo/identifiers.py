@@ -9,6 +9,9 @@ import pathlib
 import re
 import typing
 from functools import lru_cache
+from threading import Lock
+
+from snowballstemmer.english_stemmer import EnglishStemmer
 
 # Longer runs are hashes, keys and encoded data: nobody searches for them, and each would be a word of its own.
 WORD_LIMIT_CHARS = 64
@@ -56,13 +59,30 @@ def looks_like_code(token: str) -> bool:
     return _MIXED.search(token) is not None
 
 
-@lru_cache(maxsize=100_000)
+# The stemmer holds the word that it works on.
+_STEMMER, _STEMMER_LOCK = EnglishStemmer(), Lock()
+# Longer words are joined names and codes, of which there are many and no two of one stem.
+_STEMMED_CHARS = 16
+
+
+@lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
-    """Return the word without the commonest English endings, for comparison; not a word itself."""
-    for ending in ("ings", "ing", "ies", "ers", "ed", "es", "er", "s", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+    """Return what an English word in lower case has in common with its other forms (Snowball's stemmer)."""
+    if len(word) > _STEMMED_CHARS or not word.isalpha() or not word.isascii():
+        return word
+    with _STEMMER_LOCK:
+        return str(_STEMMER.stemWord(word))
+
+
+def tokens(text: str) -> list[str]:
+    """Return the names, words and numbers of a text, as written."""
+    found: list[str] = _TOKEN.findall(text)
+    return found
+
+
+def stems(token: str) -> tuple[str, ...]:
+    """Return the stems of a token's words."""
+    return _STEMS[token]
 
 
 def _split(token: str) -> tuple[str, ...]:
@@ -72,7 +92,18 @@ def _split(token: str) -> tuple[str, ...]:
     return pieces if len(pieces) < 2 else (*pieces, "".join(pieces))
 
 
+class _Stems(dict[str, tuple[str, ...]]):
+    """Cache of each token's stems."""
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        if len(self) > _REMEMBERED:
+            self.clear()
+        found = self[token] = tuple(map(stem, _split(token)))
+        return found
+
+
 _SPLIT = _Splitter()
+_STEMS = _Stems()
 
 _TYPES = (str, bytes, list, dict, set, tuple, int, float, object, type, Exception, pathlib.Path)
 _ELSEWHERE = """

@@ -15,7 +15,7 @@ import platformdirs
 _APP = "laguna-tui"
 FOLDER_VARIABLE = "LAGUNA_TUI_INDEX"
 """Environment variable that moves the folder of the indexes."""
-VERSION = 4
+VERSION = 5
 """Version of the tables and their content; an index of another one is built again. Grammars and their queries have
 versions of their own (`grammars.fingerprints`): when one changes, its files are parsed again."""
 _APPLICATION_ID = 0x4C61_6758
@@ -36,7 +36,7 @@ _SCHEMA = """
 create table meta (key text primary key, value) without rowid;
 create table files (
     id integer primary key, path blob unique not null, size integer not null, mtime_ns integer not null,
-    digest blob, language text not null, exact integer not null, packed blob not null
+    digest blob, language text not null, exact integer not null, text integer not null
 );
 create table names (id integer primary key, name text unique not null);
 create table symbols (
@@ -54,7 +54,8 @@ create index units_by_file on units (file);
 create index units_by_symbol on units (symbol);
 create table refs (file integer, name integer, count integer not null, primary key (file, name)) without rowid;
 create index refs_by_name on refs (name);
-create virtual table search using fts5(title, path, body, content='', tokenize='porter unicode61');
+create table blocks (id integer primary key, units integer not null, words integer not null, lengths blob not null);
+create table postings (block integer, word text, data blob not null, primary key (block, word)) without rowid;
 """
 
 

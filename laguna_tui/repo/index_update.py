@@ -108,7 +108,7 @@ def update_index(
             progress(min(done, len(tasks)), len(tasks))
         if listing.complete and not should_stop() and not left_out:
             note_grammars(connection)
-        _tidy(connection, read + len(gone))
+        _tidy(connection, writer, read + len(gone))
     except sqlite3.OperationalError as error:
         path = path_of(connection)
         if not is_full(error, path):
@@ -140,6 +140,7 @@ def _drop(connection: sqlite3.Connection, writer: IndexWriter, gone: Sequence[st
         with _Transaction(connection):
             for path in gone:
                 writer.drop(path)
+            writer.flush()
 
 
 def _store(connection: sqlite3.Connection, writer: IndexWriter, outcomes: Sequence[ParseOutcome]) -> int:
@@ -156,6 +157,7 @@ def _store(connection: sqlite3.Connection, writer: IndexWriter, outcomes: Sequen
             else:
                 writer.put(parsed, _settled(parsed.mtime_ns))
                 read += 1
+        writer.flush()
     return read
 
 
@@ -164,9 +166,11 @@ def _settled(mtime_ns: int) -> int:
     return 0 if time.time_ns() - mtime_ns < _TICK_NS else mtime_ns
 
 
-def _tidy(connection: sqlite3.Connection, changes: int) -> None:
+def _tidy(connection: sqlite3.Connection, writer: IndexWriter, changes: int) -> None:
     if not changes:
         return
+    with _Transaction(connection):
+        writer.compact()
     pages, free = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
     if pages > _VACUUM_PAGES and free > pages * _VACUUM_SHARE:
         connection.execute("vacuum")
@@ -251,7 +255,9 @@ def _changed_languages(connection: sqlite3.Connection) -> frozenset[str]:
         note_grammars(connection)  # a new index contains nothing older
         return frozenset()
     before: dict[str, str] = json.loads(row[0])
-    return frozenset(name for name, now in fingerprints().items() if before.get(name) != now)
+    changed = {name for name, now in fingerprints().items() if before.get(name) != now}
+    # Headers with C's suffix may be C++.
+    return frozenset(changed | {"c"} if "cpp" in changed else changed)
 
 
 def note_grammars(connection: sqlite3.Connection) -> None:

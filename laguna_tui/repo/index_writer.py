@@ -1,12 +1,13 @@
 """Writer of the index's tables: a file is added or removed as a whole. Knows SQL; reads no files.
 
-The caller holds the write lock and commits.
+The caller holds the write lock, and calls `flush` before it commits.
 """
 
 import os
 import sqlite3
 
-from laguna_tui.repo.file_parsing import ParsedFile, unpack
+from laguna_tui.repo.file_parsing import ParsedFile
+from laguna_tui.repo.postings import PostingsWriter
 from laguna_tui.repo.symbols import Span, Syntax
 
 # Name ids cached while many files are written; a folder rarely has more names that occur twice.
@@ -31,14 +32,23 @@ class IndexWriter:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._sql = connection
         self._names: dict[str, int] = {}
+        self._postings = PostingsWriter(connection)
 
     def put(self, found: ParsedFile, mtime_ns: int) -> None:
         """Replace a file by its parsed version; with `mtime_ns` 0 it is checked again at the next update."""
         self.drop(found.path)
         syntax = found.syntax or _NOTHING
-        row = (os.fsencode(found.path), found.size, mtime_ns, found.digest, syntax.language, syntax.exact, found.packed)
+        row = (
+            os.fsencode(found.path),
+            found.size,
+            mtime_ns,
+            found.digest,
+            syntax.language,
+            syntax.exact,
+            found.syntax is not None,
+        )
         file = self._insert(
-            "insert into files (path, size, mtime_ns, digest, language, exact, packed) values (?, ?, ?, ?, ?, ?, ?)",
+            "insert into files (path, size, mtime_ns, digest, language, exact, text) values (?, ?, ?, ?, ?, ?, ?)",
             row,
         )
         symbols = [
@@ -61,27 +71,41 @@ class IndexWriter:
 
     def drop(self, path: str) -> None:
         """Remove a file if it is there."""
-        found = self._sql.execute("select id, packed from files where path = ?", (os.fsencode(path),)).fetchone()
+        found = self._sql.execute("select id from files where path = ?", (os.fsencode(path),)).fetchone()
         if found is None:
             return
-        file, packed = found
-        units = self._sql.execute("select id from units where file = ? order by id", (file,)).fetchall()
-        self._sql.executemany(
-            "insert into search (search, rowid, title, path, body) values ('delete', ?, ?, ?, ?)",
-            [(unit, *texts) for (unit,), texts in zip(units, unpack(packed), strict=True)],
-        )
+        (file,) = found
+        units = self._sql.execute("select id from units where file = ?", (file,)).fetchall()
+        self._postings.remove([unit for (unit,) in units])
         for table in ("units", "symbols", "refs"):
             self._sql.execute(f"delete from {table} where file = ?", (file,))
         self._sql.execute("delete from files where id = ?", (file,))
 
+    def flush(self) -> None:
+        """Write what is held of the units' words."""
+        self._postings.flush()
+
+    def compact(self) -> None:
+        """Free some of the room that removed units still take."""
+        self._postings.compact()
+
     def _put_units(self, file: int, syntax: Syntax, symbols: list[int], found: ParsedFile) -> None:
-        for unit, texts in zip(syntax.units, found.indexed, strict=True):
-            symbol = None if unit.symbol is None else symbols[unit.symbol]
-            row = self._insert(
-                "insert into units (file, symbol, title, line, end, spans) values (?, ?, ?, ?, ?, ?)",
-                (file, symbol, unit.title, unit.line, unit.end, pack_spans(unit.spans)),
-            )
-            self._sql.execute("insert into search (rowid, title, path, body) values (?, ?, ?, ?)", (row, *texts))
+        first = self._postings.add(found.words)
+        self._sql.executemany(
+            "insert into units (id, file, symbol, title, line, end, spans) values (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    first + place,
+                    file,
+                    None if unit.symbol is None else symbols[unit.symbol],
+                    unit.title,
+                    unit.line,
+                    unit.end,
+                    pack_spans(unit.spans),
+                )
+                for place, unit in enumerate(syntax.units)
+            ],
+        )
 
     def _name(self, name: str) -> int:
         known = self._names.get(name)

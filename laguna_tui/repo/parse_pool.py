@@ -22,6 +22,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.repo.file_parsing import ParsedFile, ParseTask, parse_file
 from laguna_tui.repo.language_patterns import DefinitionKind
 from laguna_tui.repo.symbols import Symbol, Syntax, Unit
+from laguna_tui.repo.unit_words import FileWords
 
 # With fewer files, this process is faster than workers that have to start first.
 ALONE_FILES = 64
@@ -41,7 +42,7 @@ _NICE = 5
 _WORKER = "laguna_tui.repo.parse_pool"
 NO_WORKERS = "no process can be started to read the files with; free some memory, or allow more processes (ulimit -u)"
 _ANSWER_CLASSES = {
-    (each.__module__, each.__name__): each for each in (DefinitionKind, ParsedFile, Symbol, Syntax, Unit)
+    (each.__module__, each.__name__): each for each in (DefinitionKind, FileWords, ParsedFile, Symbol, Syntax, Unit)
 }
 
 

@@ -6,10 +6,11 @@ factors, so that its rank can be explained. The heuristics are those that improv
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Protocol
 
+from laguna_tui.repo.language_patterns import DefinitionKind, language_of
 from laguna_tui.repo.reference_graph import NEAR_ITERATIONS, ReferenceGraph
 from laguna_tui.repo.relative_paths import is_prose, is_secondary, is_test, path_stem
 from laguna_tui.repo.retrieval import Candidate, SearchQuery, find_candidates, name_stems, parse_query
@@ -18,6 +19,7 @@ from laguna_tui.repo.retrieval import Candidate, SearchQuery, find_candidates, n
 _STARTS = 10
 # BM25 factor of a unit that has none of the words but defines a name of the question, relative to the best.
 _NAMED_ONLY = 0.5
+_HEADERS = (".h", ".hh", ".hpp", ".hxx")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +28,28 @@ class Weights:
 
     Attributes:
         definition: The unit defines a name of the question (its score times 1 + this).
-        stem: And the file is named like it.
+        stem: The question has the file's name.
         title: Share of the name's words in the question, and of the question's words in the name.
         path: Share of the question's words in the path.
-        coherence: Other units of the same file match too.
+        declares: Prototypes in headers, and files of no programming language (divided by 1 + this).
         aside: Tests, examples, old and copied code, text and data (divided by 1 + this).
+        coherence: Other units of the file match too, which lifts its best one (by this share of the best score).
         references: Closeness of the file to the best ones in the reference graph.
+        repeats: Each further unit of one file (divided by 1 + this once more).
     """
 
     definition: float = 2.0
     stem: float = 0.5
     title: float = 1.0
     path: float = 0.3
+    declares: float = 1.0
+    aside: float = 2.0
     coherence: float = 0.2
-    aside: float = 1.0
     references: float = 0.2
+    repeats: float = 1.0
 
 
-BM25_ALONE = Weights(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+BM25_ALONE = Weights(*[0.0] * len(fields(Weights)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +78,19 @@ def search(index: Source, text: str, limit: int = 20, weights: Weights = Weights
         return []
     best = max(unit.bm25 for unit in units) or 1.0
     found = [_scored(unit, question, weights, best) for unit in units]
-    found = _with_shares(found, "coherence", weights.coherence, _coherence(found))
+    if weights.coherence:
+        found = _coherent(found, weights.coherence)
     if weights.references:
-        found = _with_shares(found, "references", weights.references, _nearness(index.graph(), found))
-    return sorted(found, key=lambda result: (-result.score, result.unit.path, result.unit.line))[:limit]
+        found = _near(found, weights.references, index.graph())
+    found.sort(key=best_first)
+    if weights.repeats:
+        found = sorted(_repeated(found, 1.0 / (1.0 + weights.repeats)), key=best_first)
+    return found[:limit]
+
+
+def best_first(result: Found) -> tuple[float, str, int]:
+    """Sort key of results."""
+    return -result.score, result.unit.path, result.unit.line
 
 
 def _scored(unit: Candidate, question: SearchQuery, weights: Weights, best: float) -> Found:
@@ -94,13 +109,16 @@ def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[s
     stems = name_stems(path_stem(unit.path))
     if defines:
         # A name in a long sentence is more often something that the answer uses.
-        factors["definition"] = 1.0 + weights.definition * _overlap(name_stems(unit.name), question.stems) ** 2
-    if unit.name and name_stems(unit.name) & question.stems and stems and stems <= question.stems:
+        share = 1.0 if _is_qualified(unit, question) else _overlap(name_stems(unit.name), question.stems) ** 2
+        factors["definition"] = 1.0 + weights.definition * share
+    if stems and stems <= question.stems:
         factors["stem"] = 1.0 + weights.stem
     if title := _overlap(name_stems(unit.name or unit.title), question.stems):
         factors["title"] = 1.0 + weights.title * title
     if path := _share(name_stems(unit.path), question.stems):
         factors["path"] = 1.0 + weights.path * path
+    if _declares(unit):
+        factors["declares"] = 1.0 / (1.0 + weights.declares)
     if aside := _aside(unit.path, question):
         factors["aside"] = 1.0 / (1.0 + weights.aside * aside)
     return {name: factor for name, factor in factors.items() if factor != 1.0}
@@ -109,6 +127,19 @@ def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[s
 def _aside(path: str, question: SearchQuery) -> float:
     """Penalty of a file by its path, from 0."""
     return (is_test(path) and not question.wants_tests) + is_secondary(path) * 0.5 + is_prose(path) * 0.5
+
+
+def _is_qualified(unit: Candidate, question: SearchQuery) -> bool:
+    """Whether the question has the unit's name with what it lies in."""
+    title = f".{unit.title.lower()}"
+    return any(title.endswith(f".{name}") for name in question.qualified)
+
+
+def _declares(unit: Candidate) -> bool:
+    """Whether a unit only declares what another file defines, or belongs to no programming language."""
+    if not unit.exact and language_of(unit.path) is None:
+        return True
+    return unit.bare and unit.kind == DefinitionKind.FUNCTION.value and unit.path.endswith(_HEADERS)
 
 
 def _overlap(name: frozenset[str], asked: frozenset[str]) -> float:
@@ -120,33 +151,45 @@ def _share(name: frozenset[str], asked: frozenset[str]) -> float:
     return len(name & asked) / len(asked) if asked else 0.0
 
 
-def _coherence(found: Sequence[Found]) -> dict[int, float]:
-    """Each file's sum of scores, relative to the largest."""
+def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
+    """The results with the best one of each file lifted by its share of the largest sum of a file's scores."""
     sums: dict[int, float] = {}
-    for result in found:
-        sums[result.unit.file] = sums.get(result.unit.file, 0.0) + result.score
-    largest = max(sums.values())
-    return {file: total / largest for file, total in sums.items()}
+    best: dict[int, Found] = {}
+    for result in sorted(found, key=best_first):
+        file = result.unit.file
+        sums[file] = sums.get(file, 0.0) + result.score
+        best.setdefault(file, result)
+    lift = weight * max(result.score for result in found) / max(sums.values())
+    return [
+        times(result, "coherence", 1.0 + lift * sums[result.unit.file] / result.score)
+        if result is best[result.unit.file]
+        else result
+        for result in found
+    ]
 
 
-def _nearness(graph: ReferenceGraph, found: Sequence[Found]) -> dict[int, float]:
-    """Each candidate file's rank in a walk from the best files' references, relative to the largest."""
+def _near(found: Sequence[Found], weight: float, graph: ReferenceGraph) -> list[Found]:
+    """The results, each with a factor of its file's rank in a walk from the best files' references."""
     start: dict[int, float] = {}
-    for result in sorted(found, key=lambda result: -result.score)[:_STARTS]:
+    for result in sorted(found, key=best_first)[:_STARTS]:
         start[result.unit.file] = start.get(result.unit.file, 0.0) + result.score
     rank = graph.personalised(graph.nodes(start), NEAR_ITERATIONS)
     largest = float(rank.max(initial=0.0))
     if largest <= 0.0:
-        return {}
-    return {file: value / largest for file, value in graph.values(rank, {result.unit.file for result in found}).items()}
-
-
-def _with_shares(found: Sequence[Found], name: str, weight: float, shares: Mapping[int, float]) -> list[Found]:
-    """The results with one more factor, by file."""
-    if not weight:
         return list(found)
-    changed = []
+    near = graph.values(rank, {result.unit.file for result in found})
+    return [times(result, "references", 1.0 + weight * near.get(result.unit.file, 0.0) / largest) for result in found]
+
+
+def _repeated(found: Sequence[Found], factor: float) -> Iterator[Found]:
+    """The results, best first, each of them times the factor for every better one of its file."""
+    seen: dict[int, int] = {}
     for result in found:
-        factor = 1.0 + weight * shares.get(result.unit.file, 0.0)
-        changed.append(Found(result.unit, result.score * factor, {**result.factors, name: factor}))
-    return changed
+        better = seen.get(result.unit.file, 0)
+        seen[result.unit.file] = better + 1
+        yield times(result, "repeats", factor**better) if better else result
+
+
+def times(result: Found, name: str, factor: float) -> Found:
+    """Return a result with one more factor."""
+    return Found(result.unit, result.score * factor, {**result.factors, name: factor})

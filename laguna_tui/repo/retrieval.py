@@ -8,12 +8,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from laguna_tui.repo.identifiers import STOP_WORDS, looks_like_code, parts, stem, words
+from laguna_tui.repo.postings import best_units
 
 # More words do not make a question clearer, and each costs time.
 MAX_WORDS = 32
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?P<call>\(\))?")
+_SEPARATOR = re.compile(r"\.|::|->")
 _QUOTED = re.compile(r"[`'\"]([^`'\"\s]+)[`'\"]")
-_TESTING = frozenset({"test", "spec", "fixtur", "mock"})
+_TESTING = frozenset(map(stem, ("test", "spec", "fixture", "mock")))
 
 
 class SearchQuery(NamedTuple):
@@ -23,12 +25,14 @@ class SearchQuery(NamedTuple):
         words: Words to search for, in order, without stop words.
         stems: Stems of those words that are not joined names, for comparison with names.
         names: Last parts of code-like names, as written.
+        qualified: Whole names of several parts, joined by "." in lower case.
         wants_tests: Whether the question is about tests.
     """
 
     words: tuple[str, ...]
     stems: frozenset[str]
     names: tuple[str, ...]
+    qualified: tuple[str, ...]
     wants_tests: bool
 
 
@@ -42,6 +46,7 @@ def parse_query(text: str) -> SearchQuery:
         kept,
         frozenset(stem(word) for word in kept if word in single),
         _names(text),
+        _qualified(text),
         not _TESTING.isdisjoint(map(stem, kept)),
     )
 
@@ -60,30 +65,37 @@ def _names(text: str) -> tuple[str, ...]:
     names = []
     for match in found:
         token = match.group().removesuffix("()")
-        last = re.split(r"\.|::|->", token)[-1]
+        last = _SEPARATOR.split(token)[-1]
         if alone or match["call"] or token in quoted or last != token or looks_like_code(token):
             names.append(last)
     return tuple(dict.fromkeys(names))
 
 
+def _qualified(text: str) -> tuple[str, ...]:
+    parted = (_SEPARATOR.split(match.group().removesuffix("()")) for match in _NAME.finditer(text))
+    return tuple(dict.fromkeys(".".join(pieces).lower() for pieces in parted if len(pieces) > 1))
+
+
 # Candidates taken by their words, and by their names.
-BY_WORDS = 150
+BY_WORDS = 300
 BY_NAME = 40
-# A word in more units than this separates them too little for the time it takes to score them all.
-COMMON_UNITS = 1_500
-# Total units of the searched words; the rarest words come first.
-SCORED_UNITS = 3_000
-_COLUMN_WEIGHTS = (4.0, 2.0, 1.0)  # title, path, body
 _ROW = """
     select units.id, files.id, files.path, units.title, units.line, units.end, units.spans,
-        coalesce(names.name, ''), coalesce(symbols.kind, ''), coalesce(symbols.signature, '')
+        coalesce(names.name, ''), coalesce(symbols.kind, ''), coalesce(symbols.signature, ''),
+        files.exact, coalesce(symbols.body >= symbols.stop and substr(symbols.signature, 1, 1) != '#', 0)
     from units join files on files.id = units.file
     left join symbols on symbols.id = units.symbol left join names on names.id = symbols.name
 """
 
 
 class Candidate(NamedTuple):
-    """A unit with its location; `bm25` is higher for better matches, 0 when no word matched."""
+    """A unit with its location.
+
+    Attributes:
+        exact: Whether a grammar parsed its file.
+        bare: Whether its definition has no body.
+        bm25: Higher for better matches, 0 when no word matched.
+    """
 
     unit: int
     file: int
@@ -95,52 +107,32 @@ class Candidate(NamedTuple):
     name: str
     kind: str
     signature: str
+    exact: bool
+    bare: bool
     bm25: float = 0.0
 
 
 def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> list[Candidate]:
     """Return units whose words match, best first, and those that define one of the question's names."""
-    match = _match(connection, question.words)
-    scores = dict(_by_words(connection, match)) if match else {}
-    defining = [unit for unit in _by_name(connection, question.names) if unit not in scores]
-    if match and defining:
-        scores |= _by_words(connection, match, defining)
+    defining = _by_name(connection, question.names)
+    terms = list(dict.fromkeys(map(stem, question.words)))
+    scores = best_units(connection, terms, BY_WORDS, defining)
     rows = _rows(connection, [*scores, *(unit for unit in defining if unit not in scores)])
     return [candidate._replace(bm25=scores.get(candidate.unit, 0.0)) for candidate in rows]
 
 
-def _match(connection: sqlite3.Connection, words: Sequence[str]) -> str:
-    """The words worth scoring, as an FTS5 expression; empty when no unit has any of them."""
-    counted = sorted((count, word) for word in words if (count := _units_with(connection, word)))
-    if not counted:
-        return ""
-    chosen, total = [], 0
-    for count, word in counted:
-        total += count
-        if count < COMMON_UNITS and total <= SCORED_UNITS:
-            chosen.append(word)
-    if chosen:
-        return " OR ".join(f'"{word}"' for word in chosen)
-    # Only common words: units that have all of them.
-    return " AND ".join(f'"{word}"' for _, word in counted)
+def known_paths(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return every file's id by its path."""
+    return {os.fsdecode(path): file for path, file in connection.execute("select path, id from files")}
 
 
-def _units_with(connection: sqlite3.Connection, word: str) -> int:
-    """Number of units with a word, counted up to `COMMON_UNITS`."""
-    counted = "select count(*) from (select rowid from search where search match ? limit ?)"
-    return int(connection.execute(counted, (f'"{word}"', COMMON_UNITS)).fetchone()[0])
-
-
-def _by_words(connection: sqlite3.Connection, match: str, only: Sequence[int] | None = None) -> list[tuple[int, float]]:
-    """Unit and score of the best matches, or of the given units alone."""
-    among = "" if only is None else f" and rowid in ({','.join(map(str, only))})"
-    weights = ", ".join(map(str, _COLUMN_WEIGHTS))
-    found = connection.execute(
-        f"select rowid, bm25(search, {weights}) as score from search where search match ?{among}"
-        " order by score limit ?",
-        (match, BY_WORDS),
-    )
-    return [(unit, -score) for unit, score in found]
+def candidates_at(connection: sqlite3.Connection, file: int, line: int) -> list[Candidate]:
+    """Return the innermost unit at a line of a file, or the one after it; empty for a file without text."""
+    row = connection.execute(
+        "select id from units where file = ? order by (line <= ? and end >= ?) desc, abs(line - ?) limit 1",
+        (file, line, line, line),
+    ).fetchone()
+    return _rows(connection, [row[0]]) if row else []
 
 
 def _by_name(connection: sqlite3.Connection, names: Sequence[str]) -> list[int]:

@@ -78,7 +78,7 @@ def members_of(connection: sqlite3.Connection, scope: str, limit: int = 20) -> l
 
 def binary_paths(connection: sqlite3.Connection) -> frozenset[str]:
     """Return the files that were read and contain no text."""
-    rows = connection.execute("select path from files where digest is not null and length(packed) = 0")
+    rows = connection.execute("select path from files where digest is not null and not text")
     return frozenset(os.fsdecode(path) for (path,) in rows)
 
 

@@ -22,6 +22,12 @@ PARSE_LIMIT_CHARS = 1024 * 1024
 SIGNATURE_CHARS = 200
 # Error recovery takes the square of the brackets that are never closed: ten thousand of them take minutes.
 _MAX_DEPTH = 300
+# What stands in a header of C++ and in none of C.
+_CPP_ONLY = re.compile(
+    r"^[ \t]*(?:template\s*<|namespace\b[^;]*\{|class\s+\w[^;()]*[{:]|(?:public|private|protected)\s*:|using\s+\w)"
+    r"|\bstd::|\bconstexpr\b|^\s*#\s*include\s*<[a-z_]+>",
+    re.MULTILINE,
+)
 _BRACKET = re.compile(r"[()\[\]{}]")
 
 
@@ -67,6 +73,8 @@ def multiline_strings(path: str, text: str) -> frozenset[int]:
 def grammar_for(path: str, text: str) -> Grammar | None:
     """The grammar to parse a text with; None for a language without one, and for a text that would take too long."""
     name = language_name(path)
+    if name == "c" and path.lower().endswith(".h") and _CPP_ONLY.search(text):
+        name = "cpp"
     return grammar(name) if name and len(text) <= PARSE_LIMIT_CHARS and not _too_deep(text) else None
 
 

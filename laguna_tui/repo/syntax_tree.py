@@ -30,16 +30,32 @@ _WRAPPERS = frozenset(
     " type_declaration".split()
 )
 _DECORATED = frozenset({"decorated_definition"})
-_LEADERS = frozenset("comment line_comment block_comment attribute_item".split())
+# Haskell's type comes in a node of its own; `@doc` and `@spec` are unary operators of Elixir.
+_LEADERS = frozenset(
+    "comment line_comment block_comment multiline_comment attribute_item haddock signature unary_operator".split()
+)
+# Haskell's and Ruby's bodies begin with the first definition; its comment is before them, or ends the imports.
+_GROUPS = frozenset({"declarations", "body_statement", "imports"})
+# Bodies that their grammar gives no field.
+_BODIES = frozenset(
+    "do_block class_body enum_class_body function_body struct_declaration enum_declaration union_declaration"
+    " declaration_list".split()
+)
+# Each equation of a Haskell function is a node of its own.
+_EQUATIONS = frozenset({"function", "bind"})
 # C and C++ declare a function in one place and define it in another.
 _PROTOTYPES = frozenset({"declaration", "field_declaration"})
 _KINDS = {"function": DefinitionKind.FUNCTION, "type": DefinitionKind.TYPE, "variable": DefinitionKind.VARIABLE}
 
 
 class _Found(NamedTuple):
-    """A captured definition, `core`, and what wraps it; `kind` is None for a scope, which only names what is inside."""
+    """A captured definition, `core`, and what wraps it; `kind` is None for a scope, which only names what is inside.
+
+    `last` is the node that it ends with: the wrapping one, or the last equation of a Haskell function.
+    """
 
     node: Node
+    last: Node
     core: Node
     row: int
     name: str
@@ -58,7 +74,7 @@ def tree_outline(grammar: Grammar, text: str, limit_s: float) -> tuple[list[Defi
     """The same symbols by their lines alone, which takes half the time, and the lines that syntax errors cover."""
     source, root = _parsed(grammar, text, limit_s)
     definitions = [
-        Definition(found.name, found.kind, found.row + 1, _last_row(found.node) + 1, found.core.type in _PROTOTYPES)
+        Definition(found.name, found.kind, found.row + 1, _last_row(found.last) + 1, found.core.type in _PROTOTYPES)
         for found in _in_order(grammar, source, root)
         if found.kind is not None
     ]
@@ -98,7 +114,18 @@ def _parsed(grammar: Grammar, text: str, limit_s: float) -> tuple[bytes, Node]:
 
 
 def _in_order(grammar: Grammar, source: bytes, root: Node) -> list[_Found]:
-    return sorted(_definitions(grammar, source, root), key=_outermost)
+    ordered: list[_Found] = []
+    for found in sorted(_definitions(grammar, source, root), key=_outermost):
+        before = ordered[-1] if ordered else None
+        if before and found.core.type in _EQUATIONS and before.name == found.name and _follows(found.node, before.last):
+            ordered[-1] = before._replace(last=found.node)
+        else:
+            ordered.append(found)
+    return ordered
+
+
+def _follows(node: Node, before: Node) -> bool:
+    return node.prev_named_sibling == before
 
 
 def _definitions(grammar: Grammar, source: bytes, root: Node) -> Iterator[_Found]:
@@ -109,9 +136,8 @@ def _definitions(grammar: Grammar, source: bytes, root: Node) -> Iterator[_Found
             seen.add(name.start_byte)
             last, scopes = _name_of(source, name)
             if last:
-                yield _Found(
-                    _whole(node), node, name.start_point.row, last, kind, ".".join(filter(None, (owner, scopes)))
-                )
+                whole, around = _whole(node), ".".join(filter(None, (owner, scopes)))
+                yield _Found(whole, whole, node, name.start_point.row, last, kind, around)
 
 
 def _with_order(
@@ -147,7 +173,7 @@ def _plain(source: bytes, node: Node) -> str:
     """A name as text: without pointers, quotes and type arguments, its parts joined by "."."""
     text = _text(source, node)
     bare = text if "operator" in text else _TYPE_ARGUMENTS.sub("", text)
-    return "".join(bare.split()).replace("::", ".").strip("*&\"'`#()[].")[:_NAME_CHARS]
+    return "".join(bare.split()).replace("::", ".").replace(":", ".").strip("*&\"'`#()[].")[:_NAME_CHARS]
 
 
 def _whole(node: Node) -> Node:
@@ -166,7 +192,7 @@ def _symbols(source: bytes, definitions: Sequence[_Found], offset: Callable[[int
         outer = [name for _, name in around]
         qualified = ".".join((*outer, *filter(None, [found.owner]), found.name))
         if found.kind is not DefinitionKind.VARIABLE:
-            around.append((found.node.end_byte, ".".join(filter(None, (found.owner, found.name)))))
+            around.append((found.last.end_byte, ".".join(filter(None, (found.owner, found.name)))))
         if found.kind is not None:
             symbols.append(_symbol(source, found, qualified, offset))
     return tuple(symbols)
@@ -178,7 +204,7 @@ def _symbol(source: bytes, found: _Found, qualified: str, offset: Callable[[int]
     begin = found.core if found.node.type in _DECORATED else found.node
     head = source[begin.start_byte : body.start_byte if body else found.node.end_byte][: SIGNATURE_CHARS * 4]
     signature = " ".join(head.decode("utf-8", errors="replace").split())[:SIGNATURE_CHARS].rstrip(" {:=")
-    stop = offset(found.node.end_byte)
+    stop = offset(found.last.end_byte)
     return Symbol(
         found.name,
         qualified,
@@ -187,7 +213,7 @@ def _symbol(source: bytes, found: _Found, qualified: str, offset: Callable[[int]
         stop,
         offset(body.start_byte) if body else stop,
         found.row + 1,
-        _last_row(found.node) + 1,
+        _last_row(found.last) + 1,
         signature,
     )
 
@@ -201,7 +227,7 @@ def _last_row(node: Node) -> int:
 def _body(node: Node) -> Node | None:
     """Where a definition's inside begins, looked for in what wraps it too."""
     for _ in range(4):
-        body = node.child_by_field_name("body")
+        body = node.child_by_field_name("body") or next((one for one in node.children if one.type in _BODIES), None)
         if body is not None:
             return body
         inner = [child for child in node.named_children if child.type not in _LEADERS and child.type != "decorator"]
@@ -216,14 +242,24 @@ def _leading(node: Node) -> Node:
     """The first of the comments and attributes that are on the lines right before a definition."""
     first = node
     for _ in range(_LEADING):
-        before = first.prev_sibling
+        before = _before(first)
         if before is None or before.type not in _LEADERS or _last_row(before) + 1 < first.start_point.row:
             break
-        earlier = before.prev_sibling
+        earlier = _before(before)
         if earlier is not None and earlier.end_point.row == before.start_point.row and earlier.end_point.column:
             break  # it ends the line of something else
         first = before
     return first
+
+
+def _before(node: Node) -> Node | None:
+    """What stands before a node, also where it is the first of a body that begins after its comment."""
+    if node.prev_sibling is None and node.parent is not None and node.parent.type in _GROUPS:
+        node = node.parent
+    before = node.prev_sibling
+    if before is not None and before.type in _GROUPS and before.children:
+        return before.children[-1]
+    return before
 
 
 def _references(grammar: Grammar, source: bytes, root: Node, own: set[str]) -> dict[str, int]:

@@ -1,22 +1,8 @@
-"""What defines and what refers to a name in each grammar's syntax tree, as tree-sitter queries.
+"""What defines and what refers to a name in each grammar's syntax tree; and the table of all languages."""
 
-A definition is captured as `function`, `type` or `variable` with its `name`; `scope` only names what lies inside
-(Rust's `impl`), and `owner` names what a definition belongs to (Go's receivers). Of patterns that capture the same name
-node, the first one counts. References are captured as `reference`: calls, types, base classes and imports, not every
-identifier.
-"""
-
-from typing import NamedTuple
-
-
-class Tags(NamedTuple):
-    """One grammar: the module and function that give it, and its two queries."""
-
-    module: str
-    function: str
-    definitions: str
-    references: str
-
+from laguna_tui.repo.compiled_tag_queries import C_SHARP, HASKELL, KOTLIN, SCALA, SWIFT, ZIG
+from laguna_tui.repo.scripting_tag_queries import ELIXIR, LUA, PHP, RUBY, SHELL
+from laguna_tui.repo.tags import Tags
 
 _PYTHON = Tags(
     "tree_sitter_python",
@@ -150,6 +136,7 @@ _JAVA = Tags(
     (method_invocation name: (identifier) @reference)
     (object_creation_expression type: (_) @reference)
     (type_identifier) @reference
+    (import_declaration (scoped_identifier name: (identifier) @reference))
     """,
 )
 _C_DEFINITIONS = """
@@ -195,6 +182,17 @@ TAGS = {
     "java": (_JAVA, ".java"),
     "c": (_C, ".c .h"),
     "cpp": (_CPP, ".cc .cpp .cxx .hh .hpp .hxx .cu .cuh .inl .ino"),
+    "csharp": (C_SHARP, ".cs"),
+    "kotlin": (KOTLIN, ".kt .kts"),
+    "swift": (SWIFT, ".swift"),
+    "scala": (SCALA, ".scala .sc"),
+    "haskell": (HASKELL, ".hs"),
+    "zig": (ZIG, ".zig"),
+    "ruby": (RUBY, ".rb .rake .gemspec"),
+    "php": (PHP, ".php"),
+    "lua": (LUA, ".lua"),
+    "shell": (SHELL, ".sh .bash .zsh .ksh"),
+    "elixir": (ELIXIR, ".ex .exs"),
 }
 """Tags and the suffixes that they are for, by the language's name."""
 

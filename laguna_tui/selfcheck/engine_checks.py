@@ -104,8 +104,7 @@ def _taps(found: TargetCheck) -> Finding:
 
 def check_drafter(selection: ModelSelection) -> list[Finding]:
     """Drafts of each device against float64."""
-    model = selection.entry.path
-    assert model is not None, "a selection has a file"
+    model = selection.entry.file
     if selection.drafter is None:
         return [skip("drafter", "none is here", f"laguna-tui models download {selection.entry.name}")]
     head = drafter_files.read(selection.drafter)

@@ -1,7 +1,4 @@
-"""What every front end depends on: the protocols of a chat session, one for each controller.
-
-No engine and no Textual in here.
-"""
+"""What every front end depends on: the protocols of a session, one for each controller. No engine, no Textual."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +10,7 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.permission_request import Approver
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
-from laguna_tui.session.values import CommandFinished, ModelChoice, RewindCost, SessionInfo, SessionSummary
+from laguna_tui.session.values import CommandFinished, ModelChoice, NotKept, RewindCost, SessionInfo, SessionSummary
 
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
@@ -23,8 +20,7 @@ if TYPE_CHECKING:
 
 
 class Chat(Protocol):
-    """Asking, and what is done to the conversation. `cancel` and `steer` may be called from any thread,
-    the rest from one."""
+    """Asking, and what is done to the conversation. One thread, but for `cancel` and `steer`."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         """Send a message; iterate to make it go on. Ends after `TurnFinished`.
@@ -65,8 +61,7 @@ class Chat(Protocol):
         ...
 
     def prefetch(self, message: str) -> None:
-        """Compute what is certain of a message that is being typed, so that its answer begins sooner. Returns when that
-        is done, or soon after `cancel`. What is sent afterwards is answered the same."""
+        """Compute what is certain of a message that is being typed. Returns then, or soon after `cancel`."""
         ...
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
@@ -118,6 +113,10 @@ class Models(Protocol):
 
     def choices(self) -> Sequence[ModelChoice]:
         """What could answer. Any thread, also while a turn runs; may take half a second."""
+        ...
+
+    def others(self) -> Sequence[ModelChoice]:
+        """What other programs serve or store on this machine. Any thread; asks their ports, for two seconds at most."""
         ...
 
     def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
@@ -270,6 +269,10 @@ class Folder(Protocol):
         """Have a command check the project, `none` for no check, empty to show which does; a sentence about it."""
         ...
 
+    def mcp(self) -> str:
+        """The MCP servers of this session, and what each offers, as text."""
+        ...
+
     def index(self) -> str:
         """Read the folder's code, also where it waited to be asked for; a sentence about it."""
         ...
@@ -278,8 +281,7 @@ class Folder(Protocol):
 class Sessions(Protocol):
     """The sessions that are kept on disk. Any thread, but for `resume`; UserError where something cannot be done.
 
-    Where a session is wanted, its `id` is given, a beginning of that, or its title.
-    """
+    Where a session is wanted, its `id` is given, a beginning of that, or its title."""
 
     @property
     def current(self) -> SessionSummary | None:
@@ -289,11 +291,10 @@ class Sessions(Protocol):
     @property
     def open_id(self) -> str:
         """ID of the one that is open; empty for none. Takes no time, where `current` reads the disk."""
-        ...
 
     @property
-    def failing(self) -> str:
-        """Why nothing is being kept now, a sentence; empty while all is well. Takes no time."""
+    def failing(self) -> NotKept:
+        """What is not being kept now, and why. Takes no time."""
         ...
 
     def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:

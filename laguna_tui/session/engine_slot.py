@@ -1,4 +1,4 @@
-"""The engine of a session: which model it is of, how it was opened, whether it was lost, and what takes its place.
+"""What generates in a session, an engine or an endpoint: of which model, how opened, whether lost, what replaces it.
 
 llama.cpp is imported only when an engine is opened.
 """
@@ -6,25 +6,43 @@ llama.cpp is imported only when an engine is opened.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError, NativeAbort
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
+from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
+    from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.session.opening_report import OpenedAs
 
 Progress = Callable[[LoadProgress], None]
-Adopt = Callable[["Engine", ModelSelection], None]
+
+
+class EngineSource(Protocol):
+    """Where engines come from and go to, where several slots share one."""
+
+    def open(
+        self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress
+    ) -> "tuple[Engine, OpenedAs]":
+        """An engine of this model; UserError, EngineError as for `open_selection`."""
+        ...
+
+    def close(self, engine: "Engine", opened_as: "OpenedAs", *, lost: bool) -> None:
+        """A slot needs this engine no more; nobody gets a lost one again."""
+        ...
+
+
+Adopt = Callable[["Engine | RemoteBackend", ModelSelection], None]
 NO_MODEL = "no model is loaded; open one first"
 
 
 class EngineSlot:
-    """Owns the engine, of which there is at most one: two may not fit into memory.
+    """Owns the engine, of which there is at most one: two may not fit into memory. An endpoint may be in its place.
 
     Every engine is given to an `adopt` before the slot takes it, and is closed again if that raises. The session's
     thread alone calls the methods; the properties may be read from any.
@@ -33,15 +51,23 @@ class EngineSlot:
         selection: the model that is open, or is opened next.
         mode: how the session decodes; `Speculation.OFF` needs no engine of its own.
         opened_as: how the newest engine was opened, be it lost; None while there is none.
-        before_close: is given each engine that is closed, but for lost ones.
+        before_close: is given each engine of this process that is closed, but for lost ones.
     """
 
-    def __init__(self, selection: ModelSelection, mode: Speculation, state: Path | None, adopt: Adopt) -> None:
+    def __init__(
+        self,
+        selection: ModelSelection,
+        mode: Speculation,
+        state: Path | None,
+        adopt: Adopt,
+        source: EngineSource | None = None,
+    ) -> None:
         """Open nothing yet.
 
         Args:
             state: folder that keeps what engines learn about drafts and about what did not fit; None keeps nothing.
             adopt: makes the session use an engine of its own model: the first one, and each that replaces a lost one.
+            source: where engines come from; None opens and closes its own.
         """
         self.selection = selection
         self.mode = mode
@@ -49,12 +75,19 @@ class EngineSlot:
         self.before_close: Callable[[Engine], None] = lambda engine: None
         self._state = state
         self._adopt = adopt
-        self._engine: Engine | None = None
+        self._source = source
+        self._engine: Engine | RemoteBackend | None = None
         self._lost = False
 
     @property
     def engine(self) -> "Engine | None":
-        """The engine that can be asked now; None while none is open, and after it was lost."""
+        """The engine of this process that can be asked now; None while none is open, after it was lost, and where the
+        model is behind an endpoint."""
+        return None if self._lost or self._remote else cast("Engine | None", self._engine)
+
+    @property
+    def backend(self) -> "Engine | RemoteBackend | None":
+        """What can be asked now, wherever it is; None while nothing is open, and after it was lost."""
         return None if self._lost else self._engine
 
     @property
@@ -62,15 +95,22 @@ class EngineSlot:
         """What was given up to open the model when memory ran out, as sentences; mostly nothing."""
         return self.opened_as.report.warnings if self.opened_as is not None else ()
 
-    def healthy(self) -> "Engine":
-        """The engine; a fresh one of the same model where the one before was lost.
+    @property
+    def _remote(self) -> bool:
+        """Whether the model is behind an endpoint."""
+        return self.selection.entry.kind is ModelKind.REMOTE
+
+    def healthy(self) -> "Engine | RemoteBackend":
+        """What generates; a fresh one of the same model where the one before was lost.
 
         Raises:
             UserError: no model was opened yet.
             EngineError: a fresh one cannot be opened; the next call tries again.
         """
-        if self._lost:
-            self.reopen(self._newest().info.speculation, lambda progress: None)
+        if self._lost and self._remote:
+            self.open(lambda progress: None)
+        elif self._lost:
+            self.reopen(self._opened_mode(), lambda progress: None)
         return self._newest()
 
     @contextmanager
@@ -96,7 +136,7 @@ class EngineSlot:
         Raises:
             UserError, EngineError: there is none for this mode; the one for the mode before was opened again.
         """
-        before = self._newest().info.speculation
+        before = self._opened_mode()
         self.retire()
         try:
             self._open(self.selection, mode, self._adopt, progress)
@@ -108,24 +148,26 @@ class EngineSlot:
     def replace(self, selection: ModelSelection, adopt: Adopt, progress: Progress) -> None:
         """Open another model in the place of the one there is, which is closed first; `adopt` takes its engine.
 
+        What is open stays until an endpoint has answered, which takes no memory here.
+
         Raises:
             UserError, EngineError: it cannot be opened or adopted; the model before was opened again.
         """
-        self.retire()
+        if selection.entry.kind is not ModelKind.REMOTE:
+            self.retire()
         try:
             self._open(selection, self.mode, adopt, progress)
         except (EngineError, UserError):
-            self.open(progress)
+            if self._lost:
+                self.open(progress)
             raise
 
     def retire(self) -> None:
         """Close the engine and keep what it learned; `healthy` then opens the same model again. Idempotent."""
-        from laguna_tui.session.opening import close_engine
-
         if self._engine is not None and self.opened_as is not None:
-            if not self._lost:
-                self.before_close(self._engine)
-            close_engine(self._engine, self.opened_as.options, None if self._lost else self._state)
+            if not self._lost and self.opened_as.options is not None:
+                self.before_close(cast("Engine", self._engine))
+            self._give_back(self._engine, self.opened_as, self._state, lost=self._lost)
             self._lost = True
 
     def close(self) -> None:
@@ -133,19 +175,51 @@ class EngineSlot:
         self.retire()
         self._engine, self.opened_as, self._lost = None, None, False
 
-    def _newest(self) -> "Engine":
-        """The engine, be it lost."""
+    def _opened_mode(self) -> Speculation:
+        """The mode that the engine was opened in."""
+        opened_as = self.opened_as
+        self._newest()
+        return opened_as.options.speculation if opened_as and opened_as.options else self.mode
+
+    def _newest(self) -> "Engine | RemoteBackend":
+        """What generates, be it lost."""
         if self._engine is None:
             raise UserError(NO_MODEL)
         return self._engine
 
     def _open(self, selection: ModelSelection, mode: Speculation, adopt: Adopt, progress: Progress) -> None:
-        from laguna_tui.session.opening import open_selection
-
-        engine, opened_as = open_selection(selection, mode, self._state, progress)
+        engine, opened_as = self._opened(selection, mode, progress)
+        # Only of a change to an endpoint is something open still.
+        if self._engine is not None and not self._lost:
+            self.retire()
         try:
             adopt(engine, selection)
         except BaseException:
-            engine.close()
+            self._give_back(engine, opened_as, None, lost=False)
             raise
         self.selection, self._engine, self.opened_as, self._lost = selection, engine, opened_as, False
+
+    def _opened(
+        self, selection: ModelSelection, mode: Speculation, progress: Progress
+    ) -> "tuple[Engine | RemoteBackend, OpenedAs]":
+        if selection.entry.kind is ModelKind.REMOTE:
+            from laguna_tui.session.remote_opening import open_remote
+
+            return open_remote(selection, progress)
+        from laguna_tui.session.opening import open_selection
+
+        take = open_selection if self._source is None else self._source.open
+        return take(selection, mode, self._state, progress)
+
+    def _give_back(
+        self, engine: "Engine | RemoteBackend", opened_as: "OpenedAs", state: Path | None, *, lost: bool
+    ) -> None:
+        """Close an engine and keep what it learned, unless it is lost; a shared one goes back to its source."""
+        if opened_as.options is None:
+            engine.close()
+        elif self._source is None:
+            from laguna_tui.session.opening import close_engine
+
+            close_engine(cast("Engine", engine), opened_as.options, None if lost else state)
+        else:
+            self._source.close(cast("Engine", engine), opened_as, lost=lost)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.conversation_state import ConversationMark
+from laguna_tui.journal.snapshot_store import SnapshotStore
 from laguna_tui.session.engine_slot import EngineSlot
 from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.session.snapshots import RestoredSession, Snapshots
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 class KvCache:
     """Saves and restores. The session's thread, but for `failing` and `cost`."""
 
-    def __init__(self, folder: Path | None, slot: EngineSlot, parts: Callable[[], SessionParts | None]) -> None:
+    def __init__(self, store: SnapshotStore | None, slot: EngineSlot, parts: Callable[[], SessionParts | None]) -> None:
         """Save nothing yet.
 
         Args:
-            folder: with the snapshots of all sessions; None for none.
+            store: the snapshots of all sessions; None for none.
             slot: the engine.
             parts: what is around it; None while the session is not open.
         """
-        self._snapshots = Snapshots(folder, slot.selection.settings)
+        self._snapshots = Snapshots(store, slot.selection.settings)
         self._slot, self._parts = slot, parts
         slot.before_close = self._save_last
 

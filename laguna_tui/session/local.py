@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
@@ -18,7 +18,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.commits import LocalCommits
-from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot
+from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot, EngineSource
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.local_models import LocalModels
 from laguna_tui.session.local_permissions import LocalPermissions
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from laguna_engine.constrain.base import ConstraintSpec
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
+    from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
+    from laguna_tui.session.shared_model import SharedModel
     from laguna_tui.session.values import SessionInfo
 
 T = TypeVar("T")
@@ -63,8 +65,9 @@ class LocalSession:
         cache: Path | None,
         *,
         undoable: bool,
+        source: EngineSource | None = None,
     ) -> None:
-        self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt)
+        self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt, source)
         self.parts: SessionParts | None = None
         self.state = state
         self._wait_s, self._undoable = wait_s, undoable
@@ -100,6 +103,7 @@ class LocalSession:
         cache: Path | None = None,
         resume: str = "",
         given: Collection[str] = (),
+        source: EngineSource | None = None,
     ) -> "LocalSession":
         """Find out what would be opened, without opening it.
 
@@ -114,13 +118,16 @@ class LocalSession:
             cache: the user's cache folder, for the KV caches of kept sessions; None keeps none.
             resume: the session to go on with, once it is opened; empty begins another one.
             given: which settings the user chose for this time, so that they come before those of the session.
+            source: where engines come from, for sessions that share one; None for one of its own.
 
         Raises:
             UserError: the settings name no model, or no drafter, that is there; or the session cannot be resumed.
         """
         permissions = LocalPermissions(settings, folder, rules, allow, deny)
         selection = select_model(settings)
-        session = cls(selection, folder, state, wait_s, holds_more, permissions, cache, undoable=undoable)
+        session = cls(
+            selection, folder, state, wait_s, holds_more, permissions, cache, undoable=undoable, source=source
+        )
         session.sessions.given = given
         if resume:
             session.sessions.choose(resume)
@@ -149,16 +156,30 @@ class LocalSession:
 
     def info(self) -> "SessionInfo":
         """What a front end shows of the open session."""
-        from laguna_tui.session.opening import session_info
-
         engine, opened_as, settings = self.slot.healthy(), self.slot.opened_as, self.slot.selection.settings
         assert opened_as is not None, "a healthy engine was opened"
         if self.permissions.mode.value != settings.mode:
             # Of this session alone: no command that starts another one repeats it.
             settings = replace(settings, mode=Settings().mode)
         folder = self.folder
-        info = session_info(engine, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
-        return replace(info, warnings=(*info.warnings, *self.permissions.notes))
+        if opened_as.options is None:
+            from laguna_tui.session.remote_opening import remote_info
+
+            info = remote_info(cast("RemoteBackend", engine), opened_as.report, folder.path, folder.withheld)
+        else:
+            from laguna_tui.session.opening import session_info
+
+            local = cast("Engine", engine)
+            info = session_info(local, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
+        servers = self.parts.servers.notes if self.parts is not None else ()
+        return replace(info, warnings=(*info.warnings, *self.permissions.notes, *servers))
+
+    @property
+    def shared(self) -> "SharedModel | None":
+        """The open model, for other programs; None while there is none."""
+        from laguna_tui.session.shared_model import shared_model
+
+        return shared_model(self.slot)
 
     def opened(self) -> SessionParts:
         """What is open; UserError if nothing is."""
@@ -196,7 +217,7 @@ class LocalSession:
         if self._undoable and parts.toolbox.runs_commands and not self.folder.withheld:
             self.history.prepare()
 
-    def _adopt(self, engine: "Engine", selection: ModelSelection) -> None:
+    def _adopt(self, engine: "Engine | RemoteBackend", selection: ModelSelection) -> None:
         """Use an engine of the session's own model; the first one begins the conversation."""
         if self.parts is not None:
             self.parts.use_engine(engine)
@@ -235,7 +256,8 @@ class LocalChat:
 
     def constrain(self, *constraints: "ConstraintSpec") -> None:
         """What every answer is held to from now on."""
-        self._session.opened().agent.constrain_answers(*constraints)
+        agent = self._session.opened().agent
+        agent.options = replace(agent.options, constraints=constraints)
 
     def cancel(self) -> None:
         """Stop what runs now, soon. Any thread, at any time."""
@@ -282,7 +304,10 @@ class LocalChat:
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
         """Generate the last generation of the last answer again without speculation, and compare."""
-        engine, last = self._session.slot.healthy(), self._session.opened().agent.conversation.last
+        from laguna_tui.session.remote_opening import in_process
+
+        engine = in_process(self._session.slot.healthy(), "A replay")
+        last = self._session.opened().agent.conversation.last
         if last is None:
             raise UserError("There is no answer to prove yet. Ask something first.")
         with self._session.slot.watched():
@@ -331,7 +356,7 @@ class LocalPromptView:
         parts = self._session.parts
         # The engine may be closed meanwhile.
         with contextlib.suppress(EngineError):
-            if parts is not None and self._session.slot.engine is not None:
+            if parts is not None and self._session.slot.backend is not None:
                 return question(parts.agent.prompt_preview())
         return unknown
 
@@ -357,6 +382,10 @@ class LocalFolder:
         from laguna_tui.repo.workspace import Workspace
 
         return choose_check(self._session.permissions.opened().permissions, Workspace(self.path), command)
+
+    def mcp(self) -> str:
+        """The MCP servers of this session, and what each offers, as text."""
+        return self._session.opened().servers.text()
 
     def index(self) -> str:
         """Read the folder's code, also where it is more than a project; a sentence about it."""

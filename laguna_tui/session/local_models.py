@@ -42,6 +42,12 @@ class LocalModels:
         slot = self._slot
         return list_models(slot.selection.settings, slot.opened_as.report.holds if slot.opened_as else {})
 
+    def others(self) -> "tuple[ModelChoice, ...]":
+        """What other programs serve or store on this machine. Any thread; opens nothing."""
+        from laguna_tui.session.model_list import list_others
+
+        return list_others()
+
     def switch(self, wanted: str, progress: Progress) -> "SessionInfo":
         """Answer with another model from now on, which reads the conversation again.
 
@@ -65,9 +71,10 @@ class LocalModels:
             EngineError, UserError: the mode cannot be had; everything is as it was.
         """
         from laguna_engine.native.cpu_determinism import use_fixed_kernels
+        from laguna_tui.session.remote_opening import in_process
 
         slot, parts = self._slot, self._parts()
-        engine = slot.healthy()
+        engine = in_process(slot.healthy(), "Another mode of speculation")
         assert parts is not None, "a session with an engine has its parts"
         # Asked before the engine is given up: once something was computed, the answer is no.
         if mode is Speculation.STRICT and not use_fixed_kernels():
@@ -75,6 +82,8 @@ class LocalModels:
         if mode not in (Speculation.OFF, engine.info.speculation):
             slot.reopen(mode, progress)
         slot.mode = mode
-        parts.agent.use_drafting(replace(parts.agent.drafting, enabled=mode is not Speculation.OFF))
+        options = parts.agent.options
+        drafting = replace(options.drafting, enabled=mode is not Speculation.OFF)
+        parts.agent.options = replace(options, drafting=drafting)
         self._changed()
         return self._info()

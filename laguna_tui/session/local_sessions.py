@@ -13,16 +13,19 @@ from laguna_tui import __version__
 from laguna_tui.agent.conversation_state import ConversationState
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.paths import SESSIONS, SNAPSHOTS
+from laguna_tui.base.paths import SESSIONS
+from laguna_tui.journal.snapshot_store import SnapshotStore
 from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection, select_other
+from laguna_tui.models.remote_entry import is_url
 from laguna_tui.session.engine_slot import EngineSlot
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.kv_cache import KvCache
 from laguna_tui.session.local_permissions import LocalPermissions
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_parts import SessionParts
-from laguna_tui.session.values import OtherFolderError, Resumed, SessionInfo, SessionSummary
+from laguna_tui.session.values import NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
 
 if TYPE_CHECKING:
     from laguna_tui.agent.changes import Changes
@@ -83,7 +86,7 @@ class LocalSessions:
             state: the user's state folder; None keeps nothing.
             cache: the user's cache folder; None keeps no snapshots of the KV cache.
         """
-        snapshots = cache / SNAPSHOTS if cache is not None and state is not None else None
+        snapshots = SnapshotStore(cache) if cache is not None and state is not None else None
         self.cache = KvCache(snapshots, access.slot, access.parts)
         self.recorder = Recorder(state / SESSIONS if state is not None else None, self._first, self.cache)
         self._folder, self._state, self._cache_folder, self._access = folder.resolve(), state, cache, access
@@ -113,10 +116,10 @@ class LocalSessions:
         return "" if writer is None else writer.journal.id
 
     @property
-    def failing(self) -> str:
-        """Why nothing is being kept now."""
+    def failing(self) -> NotKept:
+        """What is not being kept now."""
         writer = self.recorder.writer
-        return "" if writer is None else writer.journal.failing or self.cache.failing
+        return NotKept("" if writer is None else writer.journal.failing, self.cache.failing)
 
     def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
         """Those about this folder, or all."""
@@ -186,6 +189,7 @@ class LocalSessions:
             stored.locked and (self.recorder.writer is None or self.recorder.writer.journal.id != stored.id),
             stored.ended,
             stored.snippet,
+            stored.snapshots,
         )
 
     # -- the open one
@@ -356,16 +360,16 @@ class LocalSessions:
     def _opened(self) -> Event:
         slot = self._access.slot
         engine, wanted = slot.healthy(), slot.selection.settings.model
-        info = engine.info
-        return {
+        named = wanted in load_catalogue() or is_url(wanted)
+        opened = {
             "event": "opened",
-            "model": wanted if wanted in load_catalogue() else str(Path(wanted).expanduser().absolute()),
+            "model": wanted if named else str(Path(wanted).expanduser().absolute()),
             "title": slot.selection.entry.title,
             "identity": self._identity(),
-            "context": info.n_ctx,
-            "kv": info.kv_type.value,
-            "speculation": slot.mode.value,
+            "context": engine.n_ctx,
         }
+        local = slot.engine
+        return opened if local is None else opened | {"kv": local.info.kv_type.value, "speculation": slot.mode.value}
 
     def _identity(self) -> Sequence[Any]:
         """What has to be the same for tokens to mean the same: the file, the template and whether the model thinks."""
@@ -373,8 +377,10 @@ class LocalSessions:
 
         selection = self._access.slot.selection
         entry, path = selection.entry, selection.entry.path
-        assert path is not None, "what is open has a file"
         thinking = agent_options(selection.settings, entry).thinking
+        if entry.kind is ModelKind.REMOTE:
+            return [entry.url, entry.served, entry.tools.value, thinking]
+        assert path is not None, "what is open in this process has a file"
         return [path.name, path.stat().st_size, str(entry.template or ""), entry.tools.value, thinking]
 
     def _note_mode(self, mode: Mode) -> None:

@@ -5,6 +5,8 @@ Opens no socket and no model; looks at names, sizes, headers and free memory.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from laguna_engine.errors import EngineError
 from laguna_engine.fit.devices import Machine, read_machine
@@ -15,6 +17,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelEntry, ModelKind
 from laguna_tui.models.fit import model_to_fit, plan_in_words
+from laguna_tui.models.remote_entry import is_url, remote_entry
 from laguna_tui.models.store import ModelState, Store
 from laguna_tui.session.values import Here, ModelChoice
 
@@ -36,10 +39,39 @@ def list_models(settings: Settings, holds: Mapping[str, int], store: Store | Non
     catalogue, shelf, machine = load_catalogue(), store or Store(), freed(read_machine(), holds)
     targets = [entry for entry in catalogue.values() if entry.kind is ModelKind.TARGET]
     found = [_choice(entry, catalogue, shelf, settings, machine) for entry in targets]
+    remote = (entry for entry in catalogue.values() if entry.kind is ModelKind.REMOTE)
+    found += [_endpoint(entry, current=settings.model == entry.name) for entry in remote]
     if settings.model in catalogue:
         return tuple(found)
+    if is_url(settings.model):
+        return (_endpoint(remote_entry(settings.model, catalogue), current=True), *found)
     own = ModelChoice(settings.model, settings.model.rpartition("/")[2], Here.READY, current=True)
     return (own, *found)
+
+
+def list_others(home: Path | None = None) -> tuple[ModelChoice, ...]:
+    """What other programs have on this machine: models that they serve, and model files in their stores.
+
+    Asks their ports on loopback, so only where the user wants to know; takes two seconds at most.
+
+    home: the user's home folder; None for this process's.
+    """
+    from laguna_tui.backends.loopback_endpoints import found_endpoints
+    from laguna_tui.models.other_stores import found_files
+
+    served = (
+        ModelChoice(f"{each.url}#{each.name}", each.name, Here.REMOTE, f"served here, as {each.owner} does")
+        for each in found_endpoints()
+    )
+    files = (
+        ModelChoice(str(each.path), each.title, Here.READY, f"a file of {each.owner}", size=each.size)
+        for each in found_files(home)
+    )
+    return (*served, *files)
+
+
+def _endpoint(entry: ModelEntry, *, current: bool) -> ModelChoice:
+    return ModelChoice(entry.name, entry.title, Here.REMOTE, f"at {urlsplit(entry.url).netloc}", current=current)
 
 
 def freed(machine: Machine, holds: Mapping[str, int]) -> Machine:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.units import size
-from laguna_tui.models.entry import ModelEntry
+from laguna_tui.models.entry import ModelEntry, ModelKind
 from laguna_tui.models.model_selection import adapter_of, drafter_of
 from laguna_tui.session.draft_statistics import draft_statistics_path
 
@@ -24,7 +24,6 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
     from laguna_engine.config import KvType
     from laguna_engine.engine import EngineOptions
 
-    assert entry.path is not None, "resolve only returns entries with a file"
     adapter = adapter_of(settings)
     if adapter and drafter is None:
         raise UserError(
@@ -32,7 +31,7 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
             "--drafter FILE.gguf, or leave the adapter out"
         )
     return EngineOptions(
-        model=entry.path,
+        model=entry.file,
         n_ctx=settings.context or entry.context,
         kv_type=KvType(settings.kv or KvType.F16),
         gpu_layers=-1 if settings.gpu_layers is None else settings.gpu_layers,
@@ -58,7 +57,8 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
     from laguna_tui.agent.generation import AgentOptions
 
     thinking = entry.thinking if settings.thinking is None else settings.thinking
-    adapter = adapter_of(settings) if drafter_of(settings, entry) else None
+    remote = entry.kind is ModelKind.REMOTE
+    adapter = adapter_of(settings) if not remote and drafter_of(settings, entry) else None
     return AgentOptions(
         sampling=_sampling(settings, entry),
         thinking=thinking,

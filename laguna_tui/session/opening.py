@@ -71,7 +71,7 @@ def open_selection(
 
 def close_engine(engine: Engine, options: EngineOptions, state: Path | None) -> None:
     """Close an engine that was opened with these options, and keep what it learned in the state folder."""
-    engine.cancel()
+    engine.cancel(guests=True)
     if state is not None:
         # An engine that fails at the very end has nothing to tell; that is no reason not to close it.
         with suppress(EngineError):

@@ -52,7 +52,7 @@ def _tokens(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenedAs:
-    """How an engine was opened, and what there is to say about it."""
+    """How an engine was opened, and what there is to say about it. options: None of a remote model."""
 
-    options: EngineOptions
+    options: EngineOptions | None
     report: OpeningReport

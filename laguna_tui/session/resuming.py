@@ -112,7 +112,7 @@ class KeptSession:
         """End the turn that the app was killed in, as if it had been stopped there."""
         state, conversation = self.state, watched.agent.conversation
         if state.asks[-1][1]:
-            if not same_model and state.words:
+            if state.words and not (same_model and state.tokens):
                 conversation.correct_turn(self._words(writer.codec))
             end_interrupted(conversation, state.tokens if same_model else (), state.running)
             turns.end(conversation)

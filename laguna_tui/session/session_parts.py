@@ -3,9 +3,11 @@
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from laguna_engine.config import Speculation
+from laguna_tui.base.errors import UserError
+from laguna_tui.models.entry import ModelEntry, ModelKind, ToolSet
 from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.model_options import agent_options
 
@@ -16,10 +18,60 @@ if TYPE_CHECKING:
     from laguna_tui.agent.changes import Changes
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.permission_gate import PermissionGate
+    from laguna_tui.agent.tools.base.model_profile import ModelProfile
+    from laguna_tui.agent.tools.base.tool import Tool
+    from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
     from laguna_tui.agent.tools.registry import Toolbox
     from laguna_tui.agent.turn_history import TurnHistory
+    from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.sandbox.runner import CommandRunner
     from laguna_tui.session.workspace_context import WorkspaceContext
+
+
+class McpServers:
+    """The MCP servers of a session, looked for with the first model that is to be told of their tools."""
+
+    def __init__(self, folder: Path, state: Path | None) -> None:
+        self._folder, self._state = folder, state
+        self._tools: McpTools | None = None
+        self._offered: tuple[Tool[Any], ...] | None = None
+        self._problem = ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about them, as sentences."""
+        found = (self._problem, *(self._tools.notes if self._tools is not None else ()))
+        return tuple(filter(None, found))
+
+    def added_to(self, profile: "ModelProfile", entry: ModelEntry) -> "ModelProfile":
+        """A profile with their tools behind its own; as it is of a model that was trained on exactly its own."""
+        if entry.tools is not ToolSet.FULL:
+            return profile
+        if self._offered is None:
+            self._offered = self._found()
+        return replace(profile, tools=(*profile.tools, *self._offered))
+
+    def text(self) -> str:
+        """All servers and what each offers, for the user."""
+        from laguna_tui.agent.tools.mcp.mcp_tools import overview_text
+
+        return overview_text(self._tools.overview() if self._tools is not None else (), self.notes)
+
+    def close(self) -> None:
+        """End those that run. Idempotent."""
+        if self._tools is not None:
+            self._tools.close()
+
+    def _found(self) -> "tuple[Tool[Any], ...]":
+        from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
+
+        try:
+            self._tools = McpTools(self._folder, self._state)
+        except UserError as error:
+            # The user's file is wrong, which is no reason to have no session.
+            self._problem = str(error)
+            return ()
+        return self._tools.offer()
 
 
 @dataclass(slots=True)
@@ -33,11 +85,12 @@ class SessionParts:
     agent: "Agent"
     context: "WorkspaceContext"
     permissions: "PermissionGate"
+    servers: "McpServers"
 
     @classmethod
     def begin(
         cls,
-        engine: "Engine",
+        engine: "Engine | RemoteBackend",
         selection: ModelSelection,
         changes: "Changes",
         permissions: "PermissionGate",
@@ -67,7 +120,10 @@ class SessionParts:
             workspace = Workspace(folder)
             context = WorkspaceContext(workspace, settings, state, wait_s, permissions.permissions.readable)
             undo.callback(context.close)
-            profile = profile_of(entry, engine.info)
+            servers = McpServers(folder, state)
+            undo.callback(servers.close)
+            info = None if entry.kind is ModelKind.REMOTE else cast("Engine", engine).info
+            profile = servers.added_to(profile_of(entry, info), entry)
             codebase = context.codebase
             toolbox = Toolbox(
                 profile,
@@ -83,13 +139,13 @@ class SessionParts:
             options = agent_options(settings, entry)
             agent = Agent(engine, engine.vocab, toolbox, options, attacher=attacher, history=history)
             undo.pop_all()
-        return cls(toolbox, agent, context, permissions)
+        return cls(toolbox, agent, context, permissions, servers)
 
-    def use_engine(self, engine: "Engine") -> None:
+    def use_engine(self, engine: "Engine | RemoteBackend") -> None:
         """Go on with a fresh engine of the same model."""
         self.agent.use_engine(engine, engine.vocab, self.context.attacher(engine, self.toolbox.profile))
 
-    def use_model(self, engine: "Engine", selection: ModelSelection, mode: Speculation) -> None:
+    def use_model(self, engine: "Engine | RemoteBackend", selection: ModelSelection, mode: Speculation) -> None:
         """Go on with another model, which reads the conversation again; all or nothing.
 
         Raises:
@@ -99,7 +155,10 @@ class SessionParts:
 
         options = agent_options(selection.settings, selection.entry)
         options = replace(options, drafting=replace(options.drafting, enabled=mode is not Speculation.OFF))
-        toolbox = self.toolbox.with_profile(profile_of(selection.entry, engine.info))
+        remote = selection.entry.kind is ModelKind.REMOTE
+        info = None if remote else cast("Engine", engine).info
+        profile = self.servers.added_to(profile_of(selection.entry, info), selection.entry)
+        toolbox = self.toolbox.with_profile(profile)
         attacher = self.context.attacher(engine, toolbox.profile)
         self.agent.use_model(engine, engine.vocab, options, toolbox, attacher)
         self.toolbox = toolbox
@@ -108,3 +167,4 @@ class SessionParts:
         """Close everything but the engine. Idempotent."""
         self.toolbox.close()
         self.context.close()
+        self.servers.close()

@@ -1,12 +1,10 @@
-"""The KV snapshots of sessions: when they are written, which are kept, and what resuming or rewinding restores.
+"""The KV snapshots of the open session: when they are written, and what resuming or rewinding restores.
 
-`journal/session_store.py` links them into the folder of a session's copy, and deletes them with their session.
+Where they lie and which are kept is known to `journal/snapshot_store.py`.
 
 A snapshot only saves time. Whatever goes wrong with one, the conversation goes on and the prompt is computed again.
 """
 
-import os
-import shutil
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.errors import EngineError, SnapshotError, SnapshotProblem
 from laguna_tui.base import units
 from laguna_tui.base.settings import Settings
+from laguna_tui.journal.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine, Restorable, Saved
@@ -33,7 +32,10 @@ _LARGE = (
     "This conversation's KV cache takes all of the {limit} GB that snapshots may take, so it is not kept any further; "
     "resuming reads the rest again. Allow more: snapshots_limit in config.toml, or --snapshots-limit."
 )
-_FAILED = "This conversation's KV cache is not being kept, so resuming it reads it again: {why}."
+_FAILED = (
+    "This conversation's KV cache is not being kept, so resuming it reads it again: {why}. Make room there, make it "
+    "writable, or turn snapshots off: snapshots = false in config.toml, or --no-snapshots."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,10 @@ class RestoredSession:
 
 
 class Snapshots:
-    """The snapshots of one open session, and of all others on disk.
+    """The snapshots of one open session.
 
     `save` returns at once and `restore` waits; both may be called with any engine, also after it was replaced. The
-    session's thread calls them; `failing` and the sizes may be read from any.
+    session's thread calls them; `failing` may be read from any.
 
     Attributes:
         on: whether snapshots are written and restored.
@@ -63,12 +65,12 @@ class Snapshots:
         last: what the newest one took, None before the first.
     """
 
-    def __init__(self, folder: Path | None, settings: Settings) -> None:
-        """folder: `SNAPSHOTS` in the cache folder; None keeps nothing, as `snapshots = false` does."""
-        self.on = settings.snapshots and folder is not None
+    def __init__(self, store: SnapshotStore | None, settings: Settings) -> None:
+        """store: of all sessions; None keeps nothing, as `snapshots = false` does."""
+        self.on = settings.snapshots and store is not None
         self.failing = ""
         self.last: Saved | None = None
-        self._folder = folder
+        self._store = store
         self._limit = settings.snapshots_limit * _GB
         self._session = ""
         self._wanted: Engine | None = None
@@ -123,30 +125,16 @@ class Snapshots:
             engine: on which no generation is running.
             tokens: of the whole conversation.
         """
-        folder = self._own
-        if not self.on or folder is None or not tokens:
+        folder, store = self._own, self._store
+        if not self.on or folder is None or store is None or not tokens:
             return RestoredSession(0, 0.0)
         try:
             restored = engine.restore(folder, tokens)
-            # The folder's time says when a session was used last.
-            os.utime(folder)
+            store.note_use(self._session)
         except (EngineError, OSError) as error:
             return RestoredSession(0, 0.0, (f"The KV cache was not restored, so all is read again: {error}.",))
         notices = tuple(f"A part of the kept KV cache was not used: {refusal.error}." for refusal in restored.refused)
         return RestoredSession(restored.tokens, restored.seconds, tuple(dict.fromkeys(notices)))
-
-    def sizes(self) -> dict[str, int]:
-        """Bytes that the snapshots of each session take; what forks share counts for the newest of them."""
-        found: dict[str, int] = {}
-        seen: set[tuple[int, int]] = set()
-        for folder in sorted(self._folders(), key=_used, reverse=True):
-            found[folder.name] = 0
-            for status in _files(folder):
-                identity = (status.st_dev, status.st_ino)
-                if identity not in seen:
-                    seen.add(identity)
-                    found[folder.name] += status.st_size
-        return found
 
     def close(self) -> None:
         """End the background thread, after what it is writing. Idempotent."""
@@ -160,10 +148,7 @@ class Snapshots:
     @property
     def _own(self) -> Path | None:
         """The open session's folder."""
-        name = self._session
-        if self._folder is None or not name or name != Path(name).name or name.startswith("."):
-            return None
-        return self._folder / name
+        return None if self._store is None else self._store.folder_of(self._session)
 
     def _serve(self) -> None:
         while True:
@@ -181,8 +166,8 @@ class Snapshots:
             del engine
 
     def _save(self, engine: "Engine", *, last: bool) -> None:
-        folder = self._own
-        if folder is None or not self._room(folder):
+        folder, store = self._own, self._store
+        if folder is None or store is None or not self._room(store):
             return
         try:
             self.last = engine.snapshot(folder, last=last)
@@ -190,62 +175,30 @@ class Snapshots:
         except SnapshotError as error:
             # It is tried again after the next turn.
             if error.problem is not SnapshotProblem.CHANGED:
-                self.failing = self._sentence(folder, error)
+                self.failing = self._sentence(store, error)
         except EngineError:
             # The engine is closed or lost; whoever opens the next one asks again.
             return
 
-    def _room(self, folder: Path) -> bool:
-        """Whether there is room for more; deletes the snapshots of other sessions that are over the limit."""
-        parent = folder.parent
+    def _room(self, store: SnapshotStore) -> bool:
+        """Whether there is room for more; those of other sessions that are over the limit are removed."""
         try:
-            parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            free = shutil.disk_usage(parent).free
+            free = store.free()
         except OSError as error:
-            self.failing = _FAILED.format(why=f"{parent} cannot be written ({error.strerror})")
+            self.failing = _FAILED.format(why=f"{store.folder} cannot be written ({error.strerror})")
             return False
         if free < KEPT_FREE:
-            self.failing = _FULL.format(folder=parent, free=units.size(free))
+            self.failing = _FULL.format(folder=store.folder, free=units.size(free))
             return False
-        sizes = self.sizes()
-        total = sum(sizes.values())
-        for other in sorted((found for found in self._folders() if found != folder), key=_used):
-            if total <= self._limit:
-                break
-            shutil.rmtree(other, ignore_errors=True)
-            total -= sizes.get(other.name, 0)
-        if total > self._limit:
+        if not store.keep_within(self._limit, self._session):
             self.failing = _LARGE.format(limit=self._limit // _GB)
-        return total <= self._limit
+            return False
+        return True
 
-    def _sentence(self, folder: Path, error: SnapshotError) -> str:
+    def _sentence(self, store: SnapshotStore, error: SnapshotError) -> str:
         if error.problem is SnapshotProblem.DISK:
             with suppress(OSError):
-                free = shutil.disk_usage(folder.parent).free
+                free = store.free()
                 if free < KEPT_FREE:
-                    return _FULL.format(folder=folder.parent, free=units.size(free))
+                    return _FULL.format(folder=store.folder, free=units.size(free))
         return _FAILED.format(why=error)
-
-    def _folders(self) -> list[Path]:
-        if self._folder is None:
-            return []
-        with suppress(OSError):
-            return [found for found in self._folder.iterdir() if found.is_dir() and not found.is_symlink()]
-        return []
-
-
-def _files(folder: Path) -> list[os.stat_result]:
-    found = []
-    with suppress(OSError):
-        for path in folder.iterdir():
-            with suppress(OSError):
-                found.append(path.lstat())
-    return found
-
-
-def _used(folder: Path) -> float:
-    """When a session's snapshots were last written or restored."""
-    try:
-        return folder.stat().st_mtime
-    except OSError:
-        return 0.0

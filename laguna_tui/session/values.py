@@ -23,11 +23,12 @@ class SessionSummary:
         model: title of the model that answered last.
         created, updated: seconds since the epoch.
         turns: how many messages of the user's it has.
-        size: bytes on disk.
+        size: bytes on disk, without snapshots.
         here: whether it is about the folder that is open.
         locked: whether another process has it open.
         ended: how it ended otherwise than in order ("killed", "SIGTERM"); empty in order.
         snippet: where a search found its words; empty without a search.
+        snapshots: bytes that its KV snapshots take beside that.
     """
 
     id: str
@@ -42,6 +43,20 @@ class SessionSummary:
     locked: bool = False
     ended: str = ""
     snippet: str = ""
+    snapshots: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """What of the open session is not being kept on disk now, each a sentence that says why; empty while all is well.
+
+    Attributes:
+        said: what is said and done.
+        cache: the KV cache: reading the conversation again takes longer then.
+    """
+
+    said: str = ""
+    cache: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +111,8 @@ class SessionInfo:
 
     `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
     `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why strict speculation
-    cannot be had in this session, and what to do; empty where it can. `resumed` is the session that it goes on with;
+    cannot be had in this session, and what to do; empty where it can. `not_shown` says what is not known of a remote
+    model, a sentence; empty of one in this process. `resumed` is the session that it goes on with;
     None for a new one.
     """
 
@@ -108,15 +124,17 @@ class SessionInfo:
     plan: tuple[str, ...] = ()
     no_strict: str = ""
     resumed: Resumed | None = None
+    not_shown: str = ""
 
 
 class Here(Enum):
-    """What is on this machine of a model. READY can be opened at once."""
+    """What is on this machine of a model. READY can be opened at once, REMOTE is behind an endpoint."""
 
     READY = "here"
     PARTIAL = "partly here"
     MISSING = "not here"
     NOWHERE = "no download"
+    REMOTE = "remote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +170,22 @@ class CommandFinished:
     seconds: float
     sentence: str
     told: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClientUse:
+    """What another program had of the model so far.
+
+    Attributes:
+        name: its address, and what it says that it is.
+        requests: that were answered.
+        generated: tokens.
+        now: whether it is being answered.
+        seen_s: seconds since its last request.
+    """
+
+    name: str
+    requests: int
+    generated: int
+    now: bool
+    seen_s: float

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
     from laguna_engine.engine import Engine
     from laguna_tui.agent.tools.base.model_profile import ModelProfile
+    from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.context.attach import Attacher
 
 
@@ -58,7 +59,7 @@ class WorkspaceContext:
         """Begin to read the folder in the background; harmless when repeated."""
         self.codebase.start()
 
-    def attacher(self, engine: "Engine", profile: "ModelProfile") -> "Attacher | None":
+    def attacher(self, engine: "Engine | RemoteBackend", profile: "ModelProfile") -> "Attacher | None":
         """What gathers for the model that is open; None for one that reads nothing beside a question."""
         from laguna_tui.context.attach import Attacher, AttachOptions
 

@@ -1,15 +1,19 @@
-"""Builds of llama.cpp for a machine: prebuilt wheels, the CUDA libraries they need, and the build from source.
+"""Builds of llama.cpp for a machine: this project's plug-ins, prebuilt wheels, the libraries they need, the source.
 
-The indexes are those of llama-cpp-python; the requirements of each follow from the workflows that build the wheels
-(`.github/workflows/build-wheels-*.yaml`, release 0.3.36).
+A plug-in is CUDA's backend alone, for one architecture of cards: it goes beside the installed build instead of
+replacing it, and is the smallest download. The indexes are those of llama-cpp-python; the requirements of each follow
+from the workflows that build the wheels (`.github/workflows/build-wheels-*.yaml`, release 0.3.36).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from laguna_engine.native.selftest import BINDING_VERSION
 from laguna_tui.base.errors import UserError
 from laguna_tui.doctor.gpus import Graphics, Vendor, Version, card_names
 from laguna_tui.doctor.host import Host
 from laguna_tui.doctor.llama_build import source_command
+from laguna_tui.setup_gpu.wheels import PACKAGE
 
 INDEX = "https://abetlen.github.io/llama-cpp-python/whl"
 """The project's own index; each tag is an index below it."""
@@ -20,16 +24,28 @@ class PrebuiltBuild:
     """A prebuilt build.
 
     Attributes:
-        name: Tag of its index.
+        name: Tag of its index, or name of the plug-in.
         title: Name to show.
         libraries: Libraries its wheels need and do not contain.
         packages: Python packages with these libraries.
+        plugin: Distribution of a plug-in; empty for a build that replaces the installed one.
     """
 
     name: str
     title: str
     libraries: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    plugin: str = ""
+
+    @property
+    def distribution(self) -> str:
+        """Name of the distribution that is downloaded."""
+        return self.plugin or PACKAGE
+
+    @property
+    def requirement(self) -> str:
+        """What pip is asked for: a plug-in has the version of the llama.cpp that it fits."""
+        return f"{self.distribution}=={BINDING_VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +99,27 @@ _ROCM = PrebuiltBuild("rocm72", "ROCm 7.2")
 _VULKAN = PrebuiltBuild("vulkan", "Vulkan")
 _METAL = PrebuiltBuild("metal", "Metal")
 
-TAGS = {tag.name: tag for tag in (*(build.tag() for build in _CUDA), _ROCM, _VULKAN, _METAL)}
+_PLUGIN_TOOLKIT: Version = (13, 0)
+_PLUGIN_CARDS: tuple[tuple[Version, Version], ...] = (
+    ((7, 5), (7, 5)),
+    ((8, 6), (8, 7)),
+    ((8, 9), (8, 9)),
+    ((12, 0), (12, 1)),
+)
+"""The compute capability that each plug-in is compiled for, and the highest one that runs its code."""
+
+
+def _plugin(capability: Version) -> PrebuiltBuild:
+    major, minor = capability
+    runtime = _CUDA[1].tag()
+    name, title = f"sm{major}{minor}", f"CUDA 13, as a plug-in for compute capability {major}.{minor}"
+    packages = ("nvidia-cuda-runtime==13.*", "nvidia-cublas==13.*")
+    return PrebuiltBuild(name, title, runtime.libraries, packages, f"laguna-ggml-cuda-{name}")
+
+
+_PLUGINS = tuple(_plugin(least) for least, _ in _PLUGIN_CARDS)
+
+TAGS = {tag.name: tag for tag in (*_PLUGINS, *(build.tag() for build in _CUDA), _ROCM, _VULKAN, _METAL)}
 
 
 def choose_builds(graphics: Graphics, host: Host) -> tuple[PrebuiltBuild, ...]:
@@ -114,7 +150,18 @@ def _nvidia(graphics: Graphics) -> tuple[PrebuiltBuild, ...]:
     if not cards or cuda is None:
         return ()
     fitting = [build for build in _CUDA if all(build.runs(cuda, card.capability) for card in cards)]
-    return tuple(build.tag() for build in fitting)
+    return (*_plugins(cuda, [card.capability for card in cards]), *(build.tag() for build in fitting))
+
+
+def _plugins(driver: Version, capabilities: Sequence[Version | None]) -> tuple[PrebuiltBuild, ...]:
+    """The plug-in that runs on all cards, if there is one and the driver is new enough."""
+    if driver < _PLUGIN_TOOLKIT:
+        return ()
+    return tuple(
+        plugin
+        for plugin, (least, last) in zip(_PLUGINS, _PLUGIN_CARDS, strict=True)
+        if all(each is not None and least <= each <= last for each in capabilities)
+    )
 
 
 def _amd(graphics: Graphics) -> tuple[PrebuiltBuild, ...]:

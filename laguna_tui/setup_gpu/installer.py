@@ -30,8 +30,12 @@ class BuildOffer:
 
     @property
     def room(self) -> int:
-        """Free bytes needed. A wheel has up to 2 GiB, the largest file that its host accepts, and is unpacked."""
-        return (5 * GIB if self.tag.packages else 1 * GIB) + (2 * GIB if self.packages else 0)
+        """Free bytes needed. A wheel has up to 2 GiB, the largest file that its host accepts, and is unpacked.
+
+        A plug-in has a hundredth of that, and the other builds of cards that are not NVIDIA's have little more.
+        """
+        large = self.tag.packages and not self.tag.plugin
+        return (5 * GIB if large else 1 * GIB) + (2 * GIB if self.packages else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,8 @@ class Installer:
             for wheel in wheels:
                 self.say(f"fetched {wheel.path.name}\n  sha256 {wheel.sha256}")
             self._try_staged(stage)
-            main = next(wheel for wheel in wheels if wheel.path.name.startswith("llama_cpp_python-"))
+            name = offer.tag.distribution.replace("-", "_")
+            main = next(wheel for wheel in wheels if wheel.path.name.startswith(f"{name}-"))
             return self._install(offer, main.sha256)
         finally:
             self.rollback.clean()
@@ -88,7 +93,8 @@ class Installer:
         self.rollback.prepare()
         try:
             self.show("restoring the previous build")
-            self.pip.restore(self.rollback.wheel(record))
+            if not record.plugin:
+                self.pip.restore(self.rollback.wheel(record))
             self.pip.remove(record.packages)
             self.rollback.forget()
         finally:
@@ -141,8 +147,10 @@ class Installer:
 
     def _install(self, offer: BuildOffer, sha256: str) -> Trial:
         self.show("backing up the installed build")
+        plugin = offer.tag.plugin
         packages = tuple(name.partition("==")[0] for name in offer.packages)
-        record = self.rollback.begin(self.environment.site, offer.tag.name, sha256, packages)
+        beside = (plugin, *packages) if plugin else packages
+        record = self.rollback.begin(self.environment.site, offer.tag.name, sha256, beside, plugin=bool(plugin))
         try:
             self.show("installing")
             self.pip.install()
@@ -159,12 +167,16 @@ class Installer:
     def _undo(self, record: ExchangeRecord) -> None:
         self.show("restoring the previous build")
         self.pip.work.mkdir(parents=True, exist_ok=True)
+        if record.plugin:
+            self.pip.remove(record.packages)
+            self.rollback.forget_pending()
+            return
         wheel = self.rollback.wheel(record, pending=True)
         if record.wheel and wheel is None:
             # Uninstalling the new build would leave none at all.
             self.rollback.forget_pending()
             raise SetupFailed(
-                f"{record.wheel}, the backup of the previous build, is missing from {self.rollback.folder}, so the new "
+                f"{record.wheel}, the backup of the previous build, is not whole in {self.rollback.folder}, so the new "
                 "build stays installed; if laguna-tui does not start any more, install it again"
             )
         self.pip.restore(wheel)

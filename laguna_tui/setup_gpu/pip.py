@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 
 from laguna_engine.native.child import Output, outside_python, run
-from laguna_engine.native.selftest import BINDING_VERSION
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
 from laguna_tui.setup_gpu.builds import PrebuiltBuild
@@ -87,7 +86,6 @@ class PythonEnvironment:
 
 NEED = "the build for the graphics card must be downloaded"
 """What needs a connection, for the message of `OfflineError`."""
-REQUIREMENT = f"{PACKAGE}=={BINDING_VERSION}"
 
 _FETCH_LIMIT_S = 4 * 3600.0
 """Seconds for two gigabytes over a slow line. pip itself gives up a stalled connection much earlier."""
@@ -108,11 +106,21 @@ _QUIET = ("--disable-pip-version-check", "--no-input")
 class Pip:
     """The pip of an environment."""
 
-    def __init__(self, environment: PythonEnvironment, work: Path, network: Network) -> None:
-        """work: folder for temporary files, with enough room. network: permission to download."""
+    def __init__(
+        self, environment: PythonEnvironment, work: Path, network: Network, folder: Path | None = None
+    ) -> None:
+        """Create it.
+
+        Args:
+            environment: Where it installs.
+            work: Folder for temporary files, with enough room.
+            network: Permission to download.
+            folder: Folder of wheels that is used instead of the network.
+        """
         self.environment = environment
         self.work = work
         self.network = network
+        self.folder = folder
 
     @property
     def wheels(self) -> Path:
@@ -120,9 +128,13 @@ class Pip:
         return self.work / "wheels"
 
     def fetch_command(self, base: str, tag: PrebuiltBuild) -> tuple[str, ...]:
-        """Command that downloads the pinned wheel from a tag's index; never a source archive, which builds for CPUs."""
-        index = f"{base.rstrip('/')}/{tag.name}"
-        return self._fetch("--index-url", index, REQUIREMENT)
+        """Command that downloads the pinned wheel; never a source archive, which builds for CPUs.
+
+        A plug-in comes from the indexes pip is configured for, a build from the index of its tag.
+        """
+        if tag.plugin or self.folder is not None:
+            return self._fetch(tag.requirement)
+        return self._fetch("--index-url", f"{base.rstrip('/')}/{tag.name}", tag.requirement)
 
     def runtime_command(self, packages: Sequence[str]) -> tuple[str, ...]:
         """Command that downloads the packages with CUDA's runtime, from the indexes pip is configured for."""
@@ -145,17 +157,18 @@ class Pip:
             SetupFailed: The download failed.
             OfflineError: The network must not be used.
         """
-        self.network.require(NEED)
-        answer = self._run(self.fetch_command(base, tag), _FETCH_LIMIT_S, self._network_only, waiting)
+        self._require_network()
+        settings = os.environ if tag.plugin else self._network_only
+        answer = self._run(self.fetch_command(base, tag), _FETCH_LIMIT_S, settings, waiting)
         output = answer.text + answer.errors
         # pip reports "No matching distribution" also when it could not reach the server.
         if not answer.good and "No matching distribution" in output and not _UNREACHABLE.search(output):
-            raise NotOffered(f"{tag.name} has no wheel of {REQUIREMENT} for this machine")
-        _expect(answer, f"{REQUIREMENT} could not be downloaded", "check the connection and run this again")
+            raise NotOffered(f"{tag.name} has no wheel of {tag.requirement} for this machine")
+        _expect(answer, f"{tag.requirement} could not be downloaded", "check the connection and run this again")
 
     def fetch_runtime(self, packages: Sequence[str], waiting: Callable[[], None]) -> None:
         """Download the runtime packages. Raises SetupFailed, or OfflineError without permission."""
-        self.network.require(NEED)
+        self._require_network()
         answer = self._run(self.runtime_command(packages), _FETCH_LIMIT_S, os.environ, waiting)
         todo = "install the CUDA runtime with your system's packages, then run this again"
         _expect(answer, f"{' and '.join(packages)} could not be downloaded", todo)
@@ -190,10 +203,14 @@ class Pip:
         answer = self._run(command, _INSTALL_LIMIT_S, self._local)
         _expect(answer, "the previous build could not be restored", f"run: {' '.join(command)}")
 
+    def remove_command(self, packages: Sequence[str]) -> tuple[str, ...]:
+        """Command that uninstalls packages."""
+        return self._call("uninstall", "--yes", *packages)
+
     def remove(self, packages: Sequence[str]) -> None:
         """Uninstall packages; leftovers do no harm, so a failure is ignored."""
         if packages:
-            self._run(self._call("uninstall", "--yes", *packages), _INSTALL_LIMIT_S, self._local)
+            self._run(self.remove_command(packages), _INSTALL_LIMIT_S, self._local)
 
     @property
     def _pinned(self) -> Path:
@@ -201,7 +218,13 @@ class Pip:
 
     def _fetch(self, *arguments: str) -> tuple[str, ...]:
         options = ("--no-deps", "--only-binary=:all:", "--retries", _RETRIES, "--dest", str(self.wheels))
-        return self._call("download", *options, *arguments)
+        local = () if self.folder is None else ("--no-index", "--find-links", str(self.folder))
+        return self._call("download", *options, *local, *arguments)
+
+    def _require_network(self) -> None:
+        """Raise OfflineError unless the network may be used, or is not needed."""
+        if self.folder is None:
+            self.network.require(NEED)
 
     def _call(self, verb: str, *arguments: str) -> tuple[str, ...]:
         return (*outside_python(self.environment.python), "-m", "pip", verb, *_QUIET, *arguments)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.errors import UserError
-from laguna_tui.setup_gpu.wheels import SetupFailed, installed, pack
+from laguna_tui.setup_gpu.wheels import SetupFailed, Wheel, installed, pack
 
 _MARK_LETTERS = 16
 # A record takes less than a kilobyte.
@@ -21,16 +21,20 @@ class ExchangeRecord:
     """Record of one replacement.
 
     Attributes:
-        wheel: File name of the previous build's backup; empty when nothing was installed.
+        wheel: File name of the previous build's backup; empty when nothing was replaced.
         tag: Tag of the installed build.
         sha256: Hash of its wheel.
-        packages: Packages installed with it.
+        packages: Packages installed with it, a plug-in itself included.
+        plugin: Whether a plug-in was put beside the installed build, which stays.
+        backup: Hash of the backup; empty in records of versions that did not keep it.
     """
 
     wheel: str
     tag: str
     sha256: str
     packages: tuple[str, ...]
+    plugin: bool = False
+    backup: str = ""
 
 
 class Rollback:
@@ -54,7 +58,9 @@ class Rollback:
         """Remove temporary files."""
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def begin(self, site: Path, tag: str, sha256: str, packages: tuple[str, ...]) -> ExchangeRecord:
+    def begin(
+        self, site: Path, tag: str, sha256: str, packages: tuple[str, ...], *, plugin: bool = False
+    ) -> ExchangeRecord:
         """Back up the installed build and record that it is about to be replaced.
 
         Args:
@@ -62,6 +68,7 @@ class Rollback:
             tag: Tag of the build to install.
             sha256: Hash of its wheel.
             packages: Packages to install with it.
+            plugin: It is a plug-in: nothing is replaced, so nothing is backed up.
 
         Raises:
             SetupFailed: It cannot be backed up; nothing is recorded and nothing is left behind.
@@ -69,10 +76,10 @@ class Rollback:
         shutil.rmtree(self._incoming, ignore_errors=True)
         try:
             self._incoming.mkdir(parents=True)
-            previous = installed(site)
-            record = ExchangeRecord(
-                "" if previous is None else pack(previous, site, self._incoming).name, tag, sha256, packages
-            )
+            previous = None if plugin else installed(site)
+            backup = None if previous is None else Wheel.of(pack(previous, site, self._incoming))
+            name, digest = ("", "") if backup is None else (backup.path.name, backup.sha256)
+            record = ExchangeRecord(name, tag, sha256, packages, plugin, digest)
             _write(self.folder / "pending.json", record)
         except BaseException as error:
             shutil.rmtree(self._incoming, ignore_errors=True)
@@ -112,7 +119,7 @@ class Rollback:
         shutil.rmtree(self._before, ignore_errors=True)
 
     def wheel(self, record: ExchangeRecord, *, pending: bool = False) -> Path | None:
-        """Return the backup of the previous build; None when nothing was installed, or when it is missing.
+        """Return the backup of the previous build; None when nothing was replaced, or when it is missing or damaged.
 
         Args:
             record: The replacement.
@@ -120,7 +127,7 @@ class Rollback:
         """
         for folder in (self._incoming, self._before) if pending else (self._before,):
             path = folder / record.wheel
-            if record.wheel and path.is_file():
+            if record.wheel and path.is_file() and record.backup in ("", Wheel.of(path).sha256):
                 return path
         return None
 
@@ -144,7 +151,12 @@ def _read(path: Path) -> ExchangeRecord | None:
     try:
         value = json.loads(read_small_file(path, _LIMIT_BYTES))
         return ExchangeRecord(
-            str(value["wheel"]), str(value["tag"]), str(value["sha256"]), tuple(map(str, value["packages"]))
+            str(value["wheel"]),
+            str(value["tag"]),
+            str(value["sha256"]),
+            tuple(map(str, value["packages"])),
+            bool(value.get("plugin", False)),
+            str(value.get("backup", "")),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

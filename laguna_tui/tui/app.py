@@ -31,6 +31,7 @@ from laguna_tui.tui.process_setup import on_ending_signals
 from laguna_tui.tui.prompt.draft import Draft
 from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
+from laguna_tui.tui.serve_screen import ServeController
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.sessions.sessions_controller import SessionsController
@@ -105,6 +106,7 @@ class LagunaApp(AppActions):
             on_asked=notifier.asked,
         )
         self.jobs = JobsController(self, session.commands, self._show_jobs)
+        self.serving = ServeController(self, settings.make_server)
         self.prompt_controller = PromptController(self, session.prompt, controller, prompt, hint_bar, self._watch)
         self.model_controller = ModelController(
             self, session.models, controller, model_setup, settings.marker,
@@ -283,6 +285,7 @@ class LagunaApp(AppActions):
         self._controller.leave()
         self.approvals.leave()
         self.model_controller.leave()
+        self.serving.stop()
 
     def _keep_draft(self) -> None:
         """Add unsent text to the history, and keep what is in the input for the next start."""

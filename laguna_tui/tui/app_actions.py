@@ -18,6 +18,7 @@ from laguna_tui.tui.models.model_controller import ModelController
 from laguna_tui.tui.models.plan_screen import PlanScreen
 from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
+from laguna_tui.tui.serve_screen import ServeController
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.sessions.sessions_controller import SessionsController
 from laguna_tui.tui.shell_controller import ShellController
@@ -41,6 +42,7 @@ class AppActions(BaseApp):
     model_controller: ModelController
     modes: ModeController
     prompt_controller: PromptController
+    serving: ServeController
     sessions: SessionsController
     shell_controller: ShellController
     speed_controller: SpeedController
@@ -63,6 +65,10 @@ class AppActions(BaseApp):
     def action_init(self) -> None:
         """Have the model write an AGENTS.md for the folder."""
         self.chat_controller.send(INIT, later=True)
+
+    def action_retry(self) -> None:
+        """Have an answer that broke off go on."""
+        self.chat_controller.retry()
 
     def action_new_chat(self) -> None:
         """Forget the conversation."""
@@ -108,6 +114,10 @@ class AppActions(BaseApp):
     def action_jobs(self) -> None:
         """Show the background commands."""
         self.push_screen(JobsScreen(self._session.commands))
+
+    def action_serve(self) -> None:
+        """Show which other programs use the model, and let them or not."""
+        self.serving.show()
 
     # -- history
 
@@ -188,6 +198,10 @@ class AppActions(BaseApp):
     def action_trust(self) -> None:
         """Let the folder's AGENTS.md instruct the model, from the next chat on."""
         self.chat_controller.say(self._session.folder.trust)
+
+    def action_mcp(self) -> None:
+        """Show the MCP servers, and what each offers."""
+        self.chat_controller.say(self._session.folder.mcp)
 
     def action_check(self, command: str = "") -> None:
         """Choose the command that checks the project, or show it."""

@@ -21,6 +21,7 @@ from laguna_tui.base.events import (
     ToolFinished,
     TurnEnd,
     TurnFinished,
+    TurnStarted,
 )
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.session.api import PermissionSettings
@@ -65,6 +66,9 @@ NO_CHECK = (
     " /check none if there is none."
 )
 
+GO_ON = "The connection was lost before you were done. Go on where you stopped."
+"""What is sent to retry: in the user's place, so that nothing is sent that they do not see."""
+
 
 class ChatController:
     """Sends messages and shows events. Screen's thread only.
@@ -107,6 +111,8 @@ class ChatController:
         self._warned: set[str] = set()
         self._sent_at = 0.0
         self._answered = False
+        # A turn that begins and never ends was ended by an error.
+        self._broken = False
         self._poller: Timer | None = None
         self.plan: tuple[str, ...] = ()
 
@@ -160,6 +166,19 @@ class ChatController:
         self._transcript.document.append(self._welcome)
         self._transcript.action_follow()
         self.resume()
+
+    def retry(self) -> None:
+        """Have an answer that broke off go on, or load the model again where it could not be loaded."""
+        if self._controller.state is SessionState.FAILED:
+            self._controller.state = SessionState.LOADING
+            self._controller.open()
+            self.resume()
+        elif self._controller.busy:
+            notify(self._app, "The session is busy. Stop it with Esc, then /retry.", "warning")
+        elif not self._broken:
+            notify(self._app, "There is nothing to retry: no answer broke off.")
+        else:
+            self.send(GO_ON, later=True)
 
     def check_replay(self) -> None:
         """Generate the last answer again without speculation, and compare."""
@@ -319,7 +338,10 @@ class ChatController:
         elif isinstance(event, CheckUnknown) and NO_CHECK not in self._warned:
             self._warned.add(NO_CHECK)
             self.say(lambda: NO_CHECK if self._is_first_notice() else "")
+        elif isinstance(event, TurnStarted):
+            self._broken = True
         elif isinstance(event, TurnFinished):
+            self._broken = False
             self._answered = event.end is TurnEnd.ANSWERED
             self._notifier.turn_ended(time.monotonic() - self._sent_at)
 
@@ -349,6 +371,7 @@ class ChatController:
         self._typing.context_size = info.context_size
         self._speed.tracker.mode, self._speed.tracker.drafter = info.mode, sanitize_line(info.drafter)
         self._speed.no_strict = sanitize_line(info.no_strict)
+        self._speed.tracker.not_shown = sanitize_line(info.not_shown)
         self.plan = tuple(map(sanitize_line, info.plan))
         for warning in info.warnings:
             if warning not in self._warned:

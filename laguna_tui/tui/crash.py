@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 from textual.app import App
+from textual.drivers._writer_thread import WriterThread
 from textual.worker import WorkerFailed
 
 from laguna_tui.base.crash_log import write_crash_log, write_to_state_dir
@@ -46,7 +47,7 @@ class CrashSafeApp(App[None]):
 
     def run_to_the_end(self) -> int:
         """Run until the user leaves or the app crashes, which one sentence on stderr reports. Returns the exit code."""
-        hook, threading.excepthook = threading.excepthook, lambda failed: self.failed_behind(failed.exc_value)
+        hook, threading.excepthook = threading.excepthook, self._thread_failed
         try:
             self.run()
         except Exception as error:
@@ -57,6 +58,11 @@ class CrashSafeApp(App[None]):
             sys.stderr.write(f"laguna-tui: {self._crash}\n")
             return 1
         return self.return_code or 0
+
+    def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
+        # A terminal that is gone is no failure of ours: reading from it ends the app in order.
+        if not (isinstance(failed.thread, WriterThread) and isinstance(failed.exc_value, OSError)):
+            self.failed_behind(failed.exc_value)
 
     def failed_behind(self, error: BaseException | None) -> None:
         """Report an error in a background thread or task; the app continues."""

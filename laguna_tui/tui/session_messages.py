@@ -160,6 +160,8 @@ class SessionIdle:
 
 def error_sentence(error: Exception) -> str:
     """The error as a sanitised sentence. Only our own errors are written for users."""
-    if isinstance(error, EngineError | UserError):
+    if isinstance(error, UserError):
+        return sanitize(error.in_app or str(error))
+    if isinstance(error, EngineError):
         return sanitize(str(error))
     return sanitize(f"Something unexpected went wrong ({type(error).__name__}: {error}). Please report it.")

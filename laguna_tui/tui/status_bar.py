@@ -89,7 +89,8 @@ class SessionStatus:
             case LoadProgress():
                 return replace(self, load=event)
             case TurnStarted(total, cached):
-                prefill = Prefill(cached, total, cached, 0.0)
+                # Of a remote model there is no progress to show.
+                prefill = None if cached is None else Prefill(cached, total, cached, 0.0)
                 return replace(self, doing="reading", used=total, rate=None, prefill=prefill)
             case Prefill():
                 return replace(self, doing="reading", used=max(self.used, event.done), prefill=event)

@@ -4,6 +4,10 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from laguna_tui.session.sharing import ModelServer
 
 AUTO_THEME = "auto"
 NOTICES = "notices"
@@ -21,6 +25,8 @@ class TuiSettings:
         notify: whether the terminal notifies the user of an answer or a question while it is not looked at.
         prune_sessions: deletes old sessions where the user's settings say so, and returns sentences about it; any
             thread. None never deletes any.
+        make_server: makes what lets other programs use the model, not listening yet; raises UserError where that cannot
+            be had. None where there is none.
     """
 
     state_dir: Path | None = None
@@ -28,6 +34,7 @@ class TuiSettings:
     marker: Path | None = None
     notify: bool = True
     prune_sessions: Callable[[], Sequence[str]] | None = None
+    make_server: "Callable[[], ModelServer] | None" = None
 
     def is_first_notice(self, name: str, folder: Path) -> bool:
         """Note that a notice is shown in a folder; whether it is the first of its name there. May wait for a disk."""

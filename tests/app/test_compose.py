@@ -110,9 +110,9 @@ def test_speculation_is_switched_off_and_on_without_loading_again(session):
     session.open(lambda progress: None)
     engine = session.slot.engine
     assert session.models.speculate(Speculation.OFF, pytest.fail).mode is Speculation.OFF
-    assert not session.parts.agent.drafting.enabled
+    assert not session.parts.agent.options.drafting.enabled
     assert session.models.speculate(Speculation.FAST, pytest.fail).mode is Speculation.FAST
-    assert session.parts.agent.drafting.enabled
+    assert session.parts.agent.options.drafting.enabled
     assert session.slot.engine is engine
 
 

@@ -64,6 +64,11 @@ COMMANDS = {
     "permissions deny": ("permissions", "deny", "delete"),
     "permissions check": ("permissions", "check", "make test"),
     "setup gpu": ("setup", "gpu", "--yes", "--index-url", "http://127.0.0.1:9"),
+    "mcp": ("mcp", "list"),
+    "acp": ("acp",),
+    "help": ("help", "remote"),
+    # It would run until Ctrl-C; that it may not listen for others without --expose is seen before anything is opened.
+    "serve": ("serve", "--host", "0.0.0.0"),
 }
 
 
@@ -142,7 +147,7 @@ def traced(tmp_path, command):
 
 
 def run(command, folder, environment):
-    how = {"capture_output": True, "text": True, "timeout": 150}
+    how = {"input": "", "capture_output": True, "text": True, "timeout": 150}
     done = subprocess.run(command, cwd=folder, env=environment, check=False, **how)
     assert "Traceback" not in done.stderr
     return done

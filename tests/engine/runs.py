@@ -1,7 +1,11 @@
 """Helpers to run an engine in tests: the events of a generation, and the comparison of two answers."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -80,3 +84,17 @@ def logits_after(model: Model, tokens: list[int]) -> np.ndarray:
     logits = context.logits()
     context.close()
     return logits
+
+
+def in_a_strict_process(script: Path, *arguments: str) -> str:
+    """What a script prints, run in a process that has computed nothing yet, so that arithmetic can be strict."""
+    environment = {name: value for name, value in os.environ.items() if name != "GGML_CPU_TILED_MM"}
+    run = subprocess.run(
+        [sys.executable, str(script), *arguments],
+        env={**environment, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[:2000] + run.stderr[-4000:]
+    return run.stdout

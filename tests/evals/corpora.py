@@ -1,9 +1,10 @@
-"""What retrieval is measured on: packages whose sources pip downloads into a cache folder, and this repository itself.
+"""What retrieval is measured on: packages whose sources pip and npm download into a cache folder, and this repository.
 
 Nothing of a package is run here (pip itself runs the build backend when it asks a source archive for its name).
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -23,6 +24,29 @@ def package(name: str, version: str) -> Path | None:
     archive = _archive(name, version) or _downloaded(name, version)
     if archive is None:
         return None
+    return _unpacked(archive, folder)
+
+
+def npm_package(name: str, version: str) -> Path | None:
+    """The unpacked archive of a release on npm; None when it cannot be had."""
+    flat = name.removeprefix("@").replace("/", "-")
+    folder, archive = CACHE / f"{flat}-{version}-npm", CACHE / f"{flat}-{version}.tgz"
+    if folder.is_dir():
+        return folder
+    CACHE.mkdir(parents=True, exist_ok=True)
+    if not archive.is_file() and shutil.which("npm"):
+        command = ["npm", "pack", "--silent", f"{name}@{version}", "--pack-destination", str(CACHE)]
+        subprocess.run(command, capture_output=True, check=False)
+    return _unpacked(archive, folder) if archive.is_file() else None
+
+
+def history(target: Path) -> Path | None:
+    """A clone of this repository with its history; None when there is none, as in an unpacked release."""
+    command = ["git", "clone", "-q", "--shared", "--no-checkout", str(HERE), str(target)]
+    return target if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
+
+
+def _unpacked(archive: Path, folder: Path) -> Path:
     # Unpacked aside, so that a folder that is there is whole. Its name may have capitals ("Flask-2.3.0").
     with tempfile.TemporaryDirectory(dir=CACHE) as aside, tarfile.open(archive) as packed:
         packed.extractall(aside, filter="data")

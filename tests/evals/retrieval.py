@@ -1,29 +1,48 @@
-"""How well the right code is found: `python -m tests.evals.retrieval [--here]`. Run by hand; nothing is asserted.
+"""How well the right code is found: `python -m tests.evals.retrieval [--sets NAME…]`. Run by hand; nothing is asserted.
 
-Each ranking answers the same questions: recall at 1, 5 and 10, and NDCG@10. The features' weights were chosen on the
-packages of `TUNED`; the tables are of `HELD`, which they never saw. `--here` needs no network: definitions of this
-repository only.
+NDCG@10 of each set of questions, by unit (does the definition come first) and by file (does its file). `--save FILE`
+keeps each question's two figures, `--before FILE` compares with them: the mean of the differences with a 95% interval
+(paired bootstrap over questions). `--without FEATURE…` switches features of the ranking off.
 """
 
 import argparse
+import json
 import math
 import random
 import re
+import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.index_writer import unpack_spans
-from laguna_tui.repo.ranking import BM25_ALONE, Weights, search
-from laguna_tui.repo.retrieval import parse_query
-from tests.evals.corpora import HERE, package
-from tests.evals.golds import Gold, changes, definitions
+from laguna_tui.repo.ranking import Weights, search
+from tests.evals.corpora import HERE, history, npm_package, package
+from tests.evals.golds import Gold, changes, check_out, commits, definitions, symbols
 
-TUNED = (("click", "8.1.7"), ("jinja2", "3.1.4"))
-HELD = (("werkzeug", "3.0.3"), ("flask", "3.0.3"), ("requests", "2.32.3"), ("rich", "13.7.1"))
+PYTHON = (("werkzeug", "3.0.3"), ("requests", "2.32.3"), ("rich", "13.7.1"), ("flask", "3.0.3"))
+OTHERS = (
+    ("zstandard", "0.23.0"),  # C
+    ("hiredis", "3.0.0"),  # C
+    ("jpype1", "1.5.0"),  # C++ and Java
+    ("orjson", "3.10.7"),  # Rust
+    ("pythonnet", "3.0.3"),  # C#
+)
+NPM = (
+    ("rxjs", "7.8.1"),  # TypeScript
+    ("fastify", "4.28.1"),  # JavaScript
+    ("expo-modules-core", "1.12.0"),  # Kotlin, Swift and C++
+    ("lottie-ios", "4.5.0"),  # Swift
+    ("@wordpress/block-library", "9.5.0"),  # PHP and JavaScript
+    ("expo-modules-autolinking", "1.11.0"),  # TypeScript and Ruby
+    ("bats", "1.11.0"),  # shell
+)
 STEPS = (
     ("werkzeug", "3.0.1 3.0.2 3.0.3 3.0.4 3.0.5 3.0.6"),
     ("flask", "2.3.0 2.3.1 2.3.2 2.3.3"),
@@ -32,134 +51,160 @@ STEPS = (
     ("requests", "2.32.0 2.32.1 2.32.2 2.32.3"),
     ("rich", "13.7.0 13.7.1 13.8.0 13.8.1 13.9.0 13.9.1 13.9.2"),
 )
+# Commits after this one were made with what is measured here.
+LAST_COMMIT = "9418a51"
+COMMITS = 80
 DEPTH = 10
-# Drawn from all there are, so that a table takes two minutes.
-QUESTIONS = 400
-Ranking = Callable[[Index, str], list[tuple[str, str]]]
-"""From an index and a question to (path, qualified name), best first."""
+# Drawn from each package, so that a large one does not decide alone and a set takes a minute.
+QUESTIONS = 40
+RESAMPLES = 10_000
+Asked = Iterator[tuple[Index, Sequence[Gold]]]
 
 
-def by_grep(index: Index, question: str) -> list[tuple[str, str]]:
-    """Units with the most of the question's words in their text, then with the most occurrences: what a search does."""
-    words = parse_query(question).words
-    texts = _texts(index)
-    scored = []
-    for place, text in texts.items():
-        counts = [text.count(word) for word in words]
-        scored.append((sum(map(bool, counts)), sum(counts), place))
-    scored.sort(key=lambda entry: (-entry[0], -entry[1], entry[2]))
-    return [place for distinct, _, place in scored[:200] if distinct]
-
-
-_TEXTS: dict[Path, dict[tuple[str, str], str]] = {}
-
-
-def _texts(index: Index) -> dict[tuple[str, str], str]:
-    """Lower-case text of every unit."""
-    if index.root not in _TEXTS:
-        rows = index.connection.execute("select path, title, spans from units join files on files.id = units.file")
-        texts: dict[tuple[str, str], str] = {}
-        for path, title, spans in rows:
-            whole = (index.root / path.decode()).read_text(encoding="utf-8", errors="replace")
-            key = path.decode(), title
-            texts[key] = texts.get(key, "") + "".join(whole[a:b] for a, b in unpack_spans(spans)).lower()
-        _TEXTS[index.root] = texts
-    return _TEXTS[index.root]
-
-
-def by_weights(weights: Weights) -> Ranking:
-    def ranked(index: Index, question: str) -> list[tuple[str, str]]:
-        return [(found.unit.path, found.unit.title) for found in search(index, question, 200, weights)]
-
-    return ranked
-
-
-def rankings() -> dict[str, Ranking]:
-    """Every ranking by its name."""
-    every = Weights()
-    names = [field.name for field in fields(Weights)]
-    return {
-        "ripgrep-like": by_grep,
-        "BM25": by_weights(BM25_ALONE),
-        **{f"BM25 + {name}": by_weights(replace(BM25_ALONE, **{name: getattr(every, name)})) for name in names},
-        "all": by_weights(every),
-        **{f"all but {name}": by_weights(replace(every, **{name: 0.0})) for name in names},
-    }
-
-
-def measure(ranking: Ranking, asked: Sequence[tuple[Index, Gold]]) -> list[float]:
-    """Recall at 1, 5 and 10, and NDCG@10, averaged over the questions."""
-    totals = [0.0] * 4
-    for index, gold in asked:
-        files = all(not name for _, name in gold.answers)
-        found = [(path, "" if files else title) for path, title in ranking(index, gold.question)]
-        hits = [place in gold.answers for place in dict.fromkeys(found)][:DEPTH]
-        for column, depth in enumerate((1, 5, 10)):
-            totals[column] += sum(hits[:depth]) / min(len(gold.answers), depth)
-        ideal = sum(1 / math.log2(rank + 2) for rank in range(min(len(gold.answers), DEPTH)))
-        totals[3] += sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits)) / ideal
-    return [total / len(asked) for total in totals]
-
-
-def table(title: str, asked: list[tuple[Index, Gold]]) -> None:
-    chosen = sorted(random.Random(5).sample(range(len(asked)), min(len(asked), QUESTIONS)))
-    asked = [asked[place] for place in chosen]
-    print(f"\n### {title}: {len(asked)} questions\n")
-    if not asked:
-        return
-    print("| ranking | recall@1 | recall@5 | recall@10 | NDCG@10 |\n|---|---|---|---|---|")
-    for name, ranking in rankings().items():
-        print(f"| {name} | " + " | ".join(f"{value:.3f}" for value in measure(ranking, asked)) + " |", flush=True)
-
-
-class Bench:
+class Indexes:
     """Indexes in a temporary folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._opened: list[Index] = []
 
-    def index(self, root: Path) -> Index:
+    def read(self, root: Path) -> Index:
+        """The index of a folder, up to date."""
         index = Index.open(root, self._folder / "cache")
         index.refresh()
-        self._opened.append(index)
         return index
 
-    def definitions(self, source: Path) -> list[tuple[Index, Gold]]:
-        target = self._folder / f"stripped-{len(self._opened)}-{source.name}"
-        golds = definitions(source, target)
-        index = self.index(target)
-        known = {(path.decode(), title) for path, title in index.connection.execute(
-            "select path, title from units join files on files.id = units.file")}  # fmt: skip
-        return [(index, gold) for gold in golds if gold.answers <= known]
+    def place(self, name: str) -> Path:
+        """A folder to write into."""
+        return self._folder / name
 
-    def changes(self, name: str, versions: str) -> list[tuple[Index, Gold]]:
-        asked = []
-        releases = [package(name, version) for version in versions.split()]
-        for old, new in pairwise(releases):
+
+def packages() -> Iterator[Path]:
+    """Every package that can be had."""
+    found = [package(*wanted) for wanted in PYTHON + OTHERS] + [npm_package(*wanted) for wanted in NPM]
+    return (path for path in found if path is not None)
+
+
+def drawn(golds: Sequence[Gold]) -> list[Gold]:
+    chosen = sorted(random.Random(5).sample(range(len(golds)), min(len(golds), QUESTIONS)))
+    return [golds[place] for place in chosen]
+
+
+def by_docstring(indexes: Indexes) -> Asked:
+    for source in packages():
+        target = indexes.place(f"stripped-{source.name}")
+        golds = drawn(definitions(source, target))
+        if golds:
+            yield indexes.read(target), golds
+
+
+def by_symbol(indexes: Indexes) -> Asked:
+    for source in packages():
+        if golds := drawn(symbols(source)):
+            yield indexes.read(source), golds
+
+
+def by_changelog(indexes: Indexes) -> Asked:
+    for name, versions in STEPS:
+        for old, new in pairwise([package(name, version) for version in versions.split()]):
             if old and new and (golds := changes(old, new)):
-                index = self.index(old)
-                asked += [(index, gold) for gold in golds]
-        return asked
+                yield indexes.read(old), golds
+
+
+def by_commit(indexes: Indexes) -> Asked:
+    repository = history(indexes.place("history"))
+    if repository is None:
+        return
+    for revision, gold in commits(repository, LAST_COMMIT, COMMITS):
+        check_out(repository, revision)
+        yield indexes.read(repository), [gold]
+
+
+def here(indexes: Indexes) -> Asked:
+    for part in ("laguna_tui", "engine"):
+        target = indexes.place(f"stripped-{part}")
+        yield indexes.read(target), drawn(definitions(HERE / part, target))
+
+
+SETS: dict[str, Callable[[Indexes], Asked]] = {
+    "docstrings": by_docstring,
+    "symbols": by_symbol,
+    "commits": by_commit,
+    "changelogs": by_changelog,
+    "here": here,
+}
+
+
+def ndcg(hits: Sequence[bool], answers: int) -> float:
+    """NDCG@10 of a ranking's hits; no answer counts twice."""
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(answers, DEPTH)))
+    return sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits[:DEPTH])) / ideal
+
+
+def judged(index: Index, gold: Gold, weights: Weights) -> tuple[float, float, float]:
+    """NDCG@10 by unit and by file, and the seconds that the search took."""
+    began = time.perf_counter()
+    found = search(index, gold.question, 200, weights)
+    seconds = time.perf_counter() - began
+    left = set(gold.answers)
+    hits = []
+    for result in found[:DEPTH]:
+        spans = unpack_spans(result.unit.spans)
+        hit = {(path, at) for path, at in left if path == result.unit.path and any(a <= at < b for a, b in spans)}
+        hits.append(bool(hit))
+        left -= hit
+    files = {path for path, _ in gold.answers}
+    by_file = ndcg([path in files for path in dict.fromkeys(result.unit.path for result in found)], len(files))
+    whole = all(at < 0 for _, at in gold.answers)
+    return by_file if whole else ndcg(hits, len(gold.answers)), by_file, seconds
+
+
+def interval(differences: Sequence[float]) -> tuple[float, float, float]:
+    """The mean of paired differences and its 95% interval, by bootstrap."""
+    values = np.array(differences)
+    drawn_again = np.random.default_rng(17).integers(0, len(values), (RESAMPLES, len(values)))
+    means = values[drawn_again].mean(1)
+    low, high = np.percentile(means, (2.5, 97.5))
+    return float(values.mean()), float(low), float(high)
+
+
+def row(name: str, now: Sequence[Sequence[float]], before: Sequence[Sequence[float]] | None) -> str:
+    """A set's line of the table."""
+    means = [statistics.mean(figures[column] for figures in now) for column in (0, 1)]
+    times = sorted(figures[2] for figures in now)
+    cells = [name, str(len(now)), *(f"{mean:.3f}" for mean in means)]
+    cells.append(" / ".join(f"{times[len(times) * share // 100] * 1e3:.1f}" for share in (50, 95)))
+    if before is not None:
+        for column in (0, 1):
+            pairs = zip(now, before, strict=True)
+            mean, low, high = interval([new[column] - old[column] for new, old in pairs])
+            cells.append(f"{mean:+.3f} ({low:+.3f} to {high:+.3f})")
+    return "| " + " | ".join(cells) + " |"
 
 
 def main() -> None:
+    names = [field.name for field in fields(Weights)]
     parser = argparse.ArgumentParser(description=re.sub(r"\s+", " ", __doc__ or ""))
-    parser.add_argument("--here", action="store_true", help="this repository only; no network")
-    parser.add_argument("--tuned", action="store_true", help="the packages that the weights were chosen on")
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=[name for name in SETS if name != "here"])
+    parser.add_argument("--without", nargs="+", choices=names, default=[], metavar="FEATURE", help=", ".join(names))
+    parser.add_argument("--save", type=Path, metavar="FILE", help="keep the figures of each question")
+    parser.add_argument("--before", type=Path, metavar="FILE", help="compare with kept figures")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder))
-        if options.here:
-            table(
-                "definitions of this repository",
-                bench.definitions(HERE / "laguna_tui") + bench.definitions(HERE / "engine"),
-            )
-            return
-        packages = [source for wanted in (TUNED if options.tuned else HELD) if (source := package(*wanted))]
-        table("definitions", [pair for source in packages for pair in bench.definitions(source)])
-        if not options.tuned:
-            table("files of changes", [pair for step in STEPS for pair in bench.changes(*step)])
+    weights = replace(Weights(), **dict.fromkeys(options.without, 0.0))
+    before = json.loads(options.before.read_text()) if options.before else None
+    kept = {}
+    print("| set | questions | by unit | by file | p50 / p95, ms |" + (" by unit | by file |" if before else ""))
+    print("|---|---|---|---|---|" + ("---|---|" if before else ""))
+    for name in options.sets:
+        with tempfile.TemporaryDirectory() as folder:
+            found = []
+            for index, golds in SETS[name](Indexes(Path(folder))):
+                found += [judged(index, gold, weights) for gold in golds]
+                index.close()
+        if found:
+            kept[name] = found
+            print(row(name, found, before[name] if before else None), flush=True)
+    if options.save:
+        options.save.write_text(json.dumps(kept))
 
 
 if __name__ == "__main__":

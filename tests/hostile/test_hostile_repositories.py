@@ -15,7 +15,7 @@ from tests.hostile.case import Careless, Case, Refusing, obedient, tried
 from tests.hostile.world import SECRET, World
 
 CASES = [*file_cases.CASES, *command_cases.CASES, *text_cases.CASES]
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 PASSES = (
     ("nobody there", Mode.ASK, False),
     ("the user says no", Mode.ASK, True),

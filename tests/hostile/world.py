@@ -27,7 +27,7 @@ from tests.app.sandbox.world import PYTHON, SECRET, outside_tmp, repository
 MUCH_CHARS = 1_000_000
 """More than this is not told to any model at once."""
 
-_PATIENCE_S = 5.0
+_PATIENCE_S = 60.0
 _EXECUTED = """
     .vscode .idea .devcontainer .envrc agents.md claude.md gemini.md .claude .cursor .mcp.json .husky .gitattributes
     .gitmodules .pre-commit-config.yaml lefthook.yml .gitlab-ci.yml .laguna-tui.toml jenkinsfile *.code-workspace

@@ -13,7 +13,7 @@ from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.scripted import ScriptedSession
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 STEP_S = 0.02
 
 
@@ -36,7 +36,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:
     """Wait until the condition holds."""
     waited = 0.0
     while not condition():
-        assert waited < PATIENCE_S, "it never happened"
+        assert waited < PATIENCE_S, f"it never happened; on the screen:\n{screen(pilot.app)}"
         await pilot.pause(STEP_S)
         waited += STEP_S
     await pilot.pause()

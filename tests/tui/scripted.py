@@ -56,7 +56,7 @@ from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.commits import LocalCommits
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.recorder import Recorder
-from laguna_tui.session.values import ModelChoice, OtherFolderError, Resumed, SessionInfo, SessionSummary
+from laguna_tui.session.values import ModelChoice, NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 
@@ -123,6 +123,8 @@ class ScriptedSession:
         self.listed = models
         self.switch_error = switch_error
         self.switched: list[str] = []
+        self.others_found: Sequence[ModelChoice] = ()
+        self.looked = 0
         self.cost, self.complete, self.change_cost = costs, names, change_costs
         self.context = tuple(blocks)
         self.texts = texts or {}
@@ -239,6 +241,9 @@ class ScriptedSession:
     def use_check(self, command: str) -> str:
         return f"{command or 'make test'} checks this project."
 
+    def mcp(self) -> str:
+        return "No MCP server is named."
+
     def index(self) -> str:
         return f"{self.path} is read."
 
@@ -250,6 +255,10 @@ class ScriptedSession:
 
     def choices(self) -> tuple[ModelChoice, ...]:
         return self.listed
+
+    def others(self) -> Sequence[ModelChoice]:
+        self.looked += 1
+        return self.others_found
 
     def switch(self, wanted: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         progress(LoadProgress("loading the weights", 0.5))
@@ -336,7 +345,7 @@ class ScriptedSessions:
         self.listed = list(listed)
         self.keeps = keeps
         self.opened = ""
-        self.failing = ""
+        self.failing = NotKept()
         self.events: dict[str, Sequence[Asked | AgentEvent]] = {}
         self.contents: dict[str, str] = {}
         self.notices: tuple[str, ...] = ()

@@ -195,7 +195,11 @@ def test_ending_signals_restore_the_terminal_even_in_the_middle_of_an_answer(
     busy.assert_restored()
 
 
-def test_a_terminal_that_goes_away_ends_the_app(busy: Terminal) -> None:
+def test_a_terminal_that_goes_away_ends_the_app_and_is_no_crash_of_it(tmp_path: Path) -> None:
+    busy = Terminal(delay=0.005, state=tmp_path)
+    busy.read_until(b"ready")
+    busy.child.send(b"go\r")
+    busy.read_until(b"answer")
     busy.child.ptyproc.fileobj.close()
     busy.child.ptyproc.closed = busy.child.closed = True
     deadline = time.monotonic() + PATIENCE_S
@@ -203,6 +207,7 @@ def test_a_terminal_that_goes_away_ends_the_app(busy: Terminal) -> None:
         assert time.monotonic() < deadline, "it lives on without a terminal"
         time.sleep(0.05)
     assert busy.child.exitstatus == 128 + signal.SIGHUP
+    assert list(tmp_path.glob("laguna-crash-*")) == []
 
 
 def test_hostile_text_never_reaches_the_terminal_as_a_command(busy: Terminal) -> None:

@@ -196,9 +196,12 @@ class _Progress:
 
 
 def may_repack(header: gguf_header.Header) -> bool:
-    """Whether llama.cpp may use extra buffer types; the option covers all of them, so a faulty one disables all."""
+    """Whether llama.cpp may use extra buffer types; the option covers all of them, so a faulty one disables all.
+
+    Only quantized matrices gain by them: AMX's takes others too, and holds tied embeddings a second time for it.
+    """
     quantized = any(info.format not in _PLAIN for info in header.tensors)
-    return not quantized or not extra_buffers.faults()
+    return quantized and not extra_buffers.faults()
 
 
 def _refusal(path: Path, cancelled: bool) -> ModelFileError:

@@ -14,6 +14,7 @@ al., "Coupling without Communication and Drafter-Invariant Speculative Decoding"
 import ctypes
 import math
 import secrets
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from laguna_engine.config import MAX_SEED, Sampling
 from laguna_engine.constrain.base import Constraints
 from laguna_engine.errors import RequestError
+from laguna_engine.events import Logprobs
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import SamplerHandle, TokenData, TokenDataArray
 
@@ -191,6 +193,32 @@ def stages_of(sampling: Sampling) -> list[Stage]:
     return [stage for stage in chain if stage is not None]
 
 
+class LogprobRecorder:
+    """Notes how likely the target found each token that is picked, and what it found likelier.
+
+    The probabilities are those of the logits alone: before penalties, filters, the temperature and any constraint.
+    """
+
+    def __init__(self, most: int) -> None:
+        """most: how many of the likeliest tokens are noted, 0 for none."""
+        self._most = most
+        self._noted: deque[Logprobs] = deque()
+
+    def note(self, token: int, logits: NDArray[np.float32]) -> None:
+        """`token` was picked from a row of logits, float32 [vocabulary]."""
+        row = logits.astype(np.float64)
+        row -= row.max()
+        row -= np.log(np.exp(row).sum())
+        most = min(self._most, len(row))
+        likeliest = np.argpartition(row, -most)[-most:] if most else np.empty(0, np.int64)
+        top = sorted(((int(each), float(row[each])) for each in likeliest), key=lambda found: (-found[1], found[0]))
+        self._noted.append(Logprobs(float(row[token]), tuple(top)))
+
+    def take(self) -> Logprobs | None:
+        """The oldest note that was not taken yet."""
+        return self._noted.popleft() if self._noted else None
+
+
 class SamplerChain:
     """A native sampler chain. Not thread-safe; used on the engine thread only.
 
@@ -198,6 +226,7 @@ class SamplerChain:
         draws: whether tokens are sampled rather than the likeliest selected.
         position: position of the next token, for the noise.
         constraints: what the next token may be; None allows all.
+        recorder: told of every token that was picked, with its row of logits; None for nobody.
     """
 
     def __init__(
@@ -212,6 +241,7 @@ class SamplerChain:
         self.draws = self._seed is not None
         self.position = position
         self.constraints = constraints
+        self.recorder: LogprobRecorder | None = None
         self._handle: SamplerHandle = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         for stage in stages:
             if not isinstance(stage, Distribution):

@@ -4,14 +4,10 @@ The shared libraries come from the installed `llama_cpp` package, but that packa
 numpy, jinja2 and its own bindings (170 ms) for nothing. All native calls go through `lib`, because a wheel holds
 several copies of each ggml file, and opening a second one maps a second ggml with its own, empty registry.
 
-Prebuilt CUDA wheels of llama-cpp-python do not contain libcudart and libcublas. The `nvidia-*` packages do, but in
-folders that no loader searches. The loader accepts a library that is already open, so they are opened first.
-
 The log of llama.cpp and ggml goes to a bounded ring instead of stderr, where it would corrupt the screen. It is read
 after a failure: the last lines before a NULL result give the reason.
 """
 
-import contextlib
 import ctypes
 import importlib.metadata
 import importlib.util
@@ -24,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from laguna_engine.errors import LibraryError
-from laguna_engine.native import child, selftest
+from laguna_engine.native import child, plugins, selftest
 from laguna_engine.native.prototypes import PROTOTYPES, QUICK
 from laguna_engine.native.structs import LogCallback
 
@@ -61,30 +57,6 @@ class LogRing:
     def clear(self) -> None:
         """Clear the ring, so that the next error quotes only its own lines."""
         self._lines.clear()
-
-
-# In order of dependency.
-_NAMES = ("libcudart", "libcublasLt", "libcublas")
-
-
-def preload(libraries: Path) -> None:
-    """Open the libraries that a CUDA build in the folder `libraries` may need; does nothing for other builds.
-
-    A library that cannot be opened is left to llama.cpp's own loader, whose error names it.
-    """
-    if not any(libraries.glob("libggml-cuda.*")):
-        return
-    for name in _NAMES:
-        for path in packaged(name):
-            with contextlib.suppress(OSError):
-                ctypes.CDLL(str(path))
-
-
-def packaged(name: str) -> list[Path]:
-    """The files of a library such as `libcudart` in installed `nvidia-*` packages."""
-    found = importlib.util.find_spec("nvidia")
-    folders = [] if found is None else [Path(folder) for folder in found.submodule_search_locations or ()]
-    return sorted(path for folder in folders for path in folder.glob(f"*/lib/{name}.so.*"))
 
 
 _INSTALL = f"install it: pip install llama-cpp-python=={selftest.BINDING_VERSION}"
@@ -153,22 +125,11 @@ def trial_command(module: str, argument: str) -> tuple[str, ...]:
     return child.python_command(module, argument, first=(_package_folder().parent,))
 
 
-def _load_backends(library: Library) -> None:
-    """Register devices: linked into stock wheels; plug-ins beside the package in GGML_BACKEND_DL builds."""
-    for folder in library_folders():
-        if library.ggml_backend_dev_count():
-            return
-        if folder.is_dir():
-            library.ggml_backend_load_all_from_path(os.fsencode(folder))
-    if not library.ggml_backend_dev_count():
-        raise LibraryError(f"llama.cpp found no device to compute on, not even the CPU; {selftest.REINSTALL}")
-
-
 def _open() -> Library:
     # Otherwise a failed assertion forks a debugger for a backtrace before it calls the abort hook.
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     package = _package_folder()
-    preload(package / "lib")
+    plugins.preload(package / "lib")
     try:
         library = Library(_open_handles(package / "lib"))
     except OSError as error:
@@ -176,7 +137,9 @@ def _open() -> Library:
     library.ggml_log_set(log.callback, None)
     library.llama_log_set(log.callback, None)
     selftest.check(library)
-    _load_backends(library)
+    plugins.load(library, library_folders())
+    if not library.ggml_backend_dev_count():
+        raise LibraryError(f"llama.cpp found no device to compute on, not even the CPU; {selftest.REINSTALL}")
     library.llama_backend_init()
     return library
 

@@ -55,6 +55,7 @@ _GGML: dict[str, Prototype] = {
     "ggml_version": (c_char_p, ()),
     "ggml_log_set": (None, (LogCallback, c_void_p)),
     "ggml_set_abort_callback": (c_void_p, (AbortHook,)),
+    "ggml_backend_load": (RegistryHandle, (c_char_p,)),
     "ggml_backend_load_all_from_path": (None, (c_char_p,)),
     "ggml_backend_dev_count": (c_size_t, ()),
     "ggml_backend_dev_get": (DeviceHandle, (c_size_t,)),

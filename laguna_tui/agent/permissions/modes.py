@@ -72,7 +72,7 @@ _GRANTED_BY_MODE = "the mode {mode} allows it"
 _ASKED = {
     RequestKind.CHANGE: "each change is asked about in the mode {mode}",
     RequestKind.COMMAND: "each command is asked about in the mode {mode}",
-    RequestKind.OTHER: "a tool that is not laguna-tui's own runs outside the sandbox",
+    RequestKind.OTHER: "each call of a tool that is not laguna-tui's own is asked about",
 }
 
 

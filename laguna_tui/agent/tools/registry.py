@@ -169,6 +169,8 @@ class Toolbox:
     def _answer(self, bound: "_BoundTool", arguments: Mapping[str, object], run: ToolRun) -> Answer:
         if not bound.tool.read_only:
             self.permissions.check()
+        if bound.tool.parameters is not None:
+            return bound.run(run, dict(arguments))
         return bound.run(run, read_arguments(bound.tool.arguments, arguments))
 
     def _alone(self) -> ToolRun:

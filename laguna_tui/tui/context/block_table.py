@@ -35,9 +35,10 @@ class BlockTable:
         return sum(block.tokens for block in self.blocks)
 
     @property
-    def cached(self) -> int:
-        """Tokens of all blocks that are in the KV cache."""
-        return sum(block.cached for block in self.blocks)
+    def cached(self) -> int | None:
+        """Tokens of all blocks that are in the KV cache; None of a remote model."""
+        known = [block.cached for block in self.blocks if block.cached is not None]
+        return sum(known) if len(known) == len(self.blocks) else None
 
     def load(self, blocks: Sequence[ContextBlock]) -> None:
         """Replace the blocks. Changes that are still possible, and still changes, are kept."""
@@ -70,6 +71,7 @@ COLUMNS_FROM, REASONS_FROM = 60, 120
 KIND, TOKENS, CACHED, PLACE = 13, 9, 9, 12
 BAR, WIDE_BAR = 6, 16
 MAX_TITLE = 64
+NOT_SHOWN = "its cache is not shown for a remote model"
 EMPTY_STYLE, NEW_STYLE, CACHED_STYLE = "$foreground 25%", "$accent", "$primary"
 MARKS = {
     Place.KEPT: ("● ", "$success"),
@@ -82,11 +84,13 @@ def totals(table: BlockTable, size: int, width: int) -> list[StyledText]:
     """How full the context is, and how much of it is cached."""
     share = f"({units.share(table.used, size)})"
     used = f"{count(table.used)} of {count(size)} tokens {share}"
-    cached = f" · {units.share(table.cached, table.used)} cached" if table.used else ""
+    known = table.cached
+    share_cached = NOT_SHOWN if known is None else f"{units.share(known, table.used)} cached"
+    cached = f" · {share_cached}" if table.used else ""
     if cells(used + cached) > width:
         used = f"{count(table.used)} / {count(size)} {share}"
     room = width - cells(used + cached) - 2
-    bar = _bar(table.used, table.cached, size, min(room, 2 * WIDE_BAR)) if room >= BAR else []
+    bar = _bar(table.used, known or 0, size, min(room, 2 * WIDE_BAR)) if room >= BAR else []
     return [(crop(used, width), "bold"), (crop(cached, width - cells(used)), MUTED), ("  " if bar else "", MUTED), *bar]
 
 
@@ -100,7 +104,7 @@ def block_row(block: ContextBlock, table: BlockTable, width: int) -> list[Styled
     after: list[StyledText] = [
         _tokens(block),
         ("  ", MUTED),
-        *_bar(block.tokens, block.cached, table.used, bar),
+        *_bar(block.tokens, block.cached or 0, table.used, bar),
         _cached(block),
         _place(block, wanted),
     ]
@@ -116,7 +120,7 @@ def details(block: ContextBlock, table: BlockTable, width: int) -> list[StyledTe
     parts = [
         (f"{block.kind.value}  ", MUTED),
         (_cropped(block, width - len(block.kind.value) - 2), "bold"),
-        (f"\n{takes} tokens, {count(block.cached)} cached; {block.place.value}", "$foreground"),
+        (f"\n{takes} tokens, {_cached_words(block)}; {block.place.value}", "$foreground"),
         (f": {sanitize_line(block.why)}" if block.why else "", "$foreground"),
     ]
     if len(block.choices) < 2:
@@ -158,10 +162,21 @@ def _cropped(block: ContextBlock, room: int) -> str:
 
 
 def _tokens(block: ContextBlock) -> StyledText:
-    return f"{count(block.tokens):>{TOKENS}}", "$foreground" if block.cached >= block.tokens else NEW_STYLE
+    return f"{count(block.tokens):>{TOKENS}}", NEW_STYLE if _is_new(block) else "$foreground"
+
+
+def _is_new(block: ContextBlock) -> bool:
+    """Whether some of it is known to be computed with the next message."""
+    return block.cached is not None and block.cached < block.tokens
+
+
+def _cached_words(block: ContextBlock) -> str:
+    return NOT_SHOWN if block.cached is None else f"{count(block.cached)} cached"
 
 
 def _cached(block: ContextBlock) -> StyledText:
+    if block.cached is None:
+        return f"  {'–':<{CACHED}}", MUTED
     if block.cached >= block.tokens:
         return f"  {'cached' if block.tokens else '–':<{CACHED}}", MUTED
     text = units.share(block.cached, block.tokens) if block.cached else "new"

@@ -32,10 +32,12 @@ def _variants(cost: Cost, size: int) -> tuple[list[str], str]:
     """The texts of a cost, the longest first, and their style."""
     long, short = about(cost)
     if not cost.fits:
-        total = count(cost.new + cost.cached)
+        total = count(cost.new + (cost.cached or 0))
         return [f"does not fit: {total} tokens, the context has {count(size)}", f"does not fit: {total} tokens"], BAD
     if breaks(cost):
         again = f"{count(cost.lost)} tokens again"
         return [f"breaks the cache: {again}{long}", f"{again}{long}", f"{again}{short}"], WARNING
+    if cost.cached is None:
+        return [f"about {count(cost.new)} tokens", f"{count(cost.new)} tokens"], MUTED
     plain = f"{count(cost.new)} new, {count(cost.cached)} cached"
     return [f"{plain}{long}", f"{plain}{short}", f"{count(cost.new)} new{short}"], MUTED

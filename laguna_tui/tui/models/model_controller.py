@@ -73,12 +73,18 @@ class ModelController:
             self._take(offer)
             return
         wanted = name or (offer.name if offer is not None else "")
-        screen = SetupScreen(lambda: model_setup.describe(wanted), download, self.watch, self._prompt.put)
+        screen = SetupScreen(
+            lambda: model_setup.describe(wanted), download, self.watch, self._prompt.put, self.choose_other
+        )
         self._app.push_screen(screen, self._take)
 
     def choose(self) -> None:
         """Show the model picker."""
         self._app.push_screen(ModelPicker(self._models.choices), self._chosen)
+
+    def choose_other(self) -> None:
+        """Show what other programs serve or store on this machine; their ports are asked."""
+        self._app.push_screen(ModelPicker(self._models.others), self._chosen)
 
     def change(self, wanted: str) -> None:
         """Change the model as soon as the session is free."""
@@ -131,7 +137,7 @@ class ModelController:
     def _chosen(self, choice: ModelChoice | None) -> None:
         if choice is None or choice.current:
             return
-        if choice.here is Here.READY:
+        if choice.here in (Here.READY, Here.REMOTE):
             self.change(choice.name)
         elif choice.here is Here.NOWHERE:
             notify(self._app, f"{choice.title} cannot be downloaded. Open its file: /model FILE.gguf", "warning")

@@ -26,6 +26,7 @@ _MARKS = {
     Here.PARTIAL: ("◐ ", "$primary"),
     Here.MISSING: ("○ ", MUTED),
     Here.NOWHERE: ("  ", MUTED),
+    Here.REMOTE: ("◇ ", GOOD),
 }
 # As in the stylesheet; then cells of border, padding, scrollbar and indent.
 _MAX_WIDTH, _FRAME = 76, 7

@@ -76,7 +76,7 @@ def _amount(offer: SetupOffer) -> str:
 def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str) -> list[StyledText]:
     """The state of the download and the keys."""
     if not offer.name:
-        return [*_key("Esc", "stay with the current model")]
+        return [*_key("F12", OTHERS), *_key("Esc", "stay with the current model")]
     if stage is DownloadStage.READY or offer.ready:
         return [(f"{sanitize_line(offer.title)} is here.\n", GOOD), *_key("Enter", "switch to it; the chat stays")]
     if offer.offline:
@@ -94,6 +94,7 @@ def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | N
             first = "resume the download" if offer.have else "download it"
             return [
                 *_key("Enter", f"{first}; chat meanwhile"),
+                *_key("F12", OTHERS),
                 *_key("Esc", "not now (F8 or /setup comes back)"),
             ]
 
@@ -131,6 +132,7 @@ def _key(key: str, what: str) -> list[StyledText]:
     return [(f"{key:<6}", KEY), (f"{what}\n", TEXT)]
 
 
+OTHERS = "models of other programs on this machine"
 LOOKING = "looking at this machine …"
 
 
@@ -146,6 +148,7 @@ class SetupScreen(Modal[SetupOffer | None]):
         Binding("enter", "go", "Download, resume, or switch"),
         Binding("p,P", "pause", "Pause"),
         Binding("x,X", "cancel", "Cancel, and delete the downloaded part"),
+        Binding("f12", "others", "Models of Ollama, LM Studio, llama-server and vLLM on this machine"),
         Binding("escape,q,Q,f8", "dismiss", "Close"),
     ]
 
@@ -155,6 +158,7 @@ class SetupScreen(Modal[SetupOffer | None]):
         download: BackgroundDownload,
         watch: Callable[[], None],
         type_character: Callable[[str], None],
+        look_around: Callable[[], None] = lambda: None,
     ) -> None:
         """Create the screen.
 
@@ -163,6 +167,7 @@ class SetupScreen(Modal[SetupOffer | None]):
             download: the download in the background.
             watch: called when the download changes and has to be polled.
             type_character: called with each character meant for the input.
+            look_around: shows what other programs have on this machine.
         """
         super().__init__()
         self._find_offer, self._download, self._watch, self._type_character = (
@@ -171,6 +176,7 @@ class SetupScreen(Modal[SetupOffer | None]):
             watch,
             type_character,
         )
+        self._look_around = look_around
         self._own_keys = {
             key for binding in self.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
         }
@@ -234,6 +240,12 @@ class SetupScreen(Modal[SetupOffer | None]):
             self._download.begin(offer)
             self._watch()
             self.show()
+
+    def action_others(self) -> None:
+        """Close, and show what other programs have."""
+        if not self._typing:
+            self.dismiss(None)
+            self._look_around()
 
     def action_pause(self) -> None:
         """Stop the download and keep the downloaded part."""

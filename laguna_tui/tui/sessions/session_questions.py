@@ -62,7 +62,7 @@ class DeleteQuestion(Modal[bool]):
             box.border_title = "Delete this session?"
             box.border_subtitle = "y deletes · n keeps it"
             yield Static(Content.styled(title_of(self._session), "bold"), markup=False)
-            yield Static(Content(_LOST.format(size=size(self._session.size))), markup=False)
+            yield Static(Content(_LOST.format(size=size(self._session.size + self._session.snapshots))), markup=False)
 
     def action_delete(self) -> None:
         """Delete it."""

@@ -73,7 +73,8 @@ def _details(session: SessionSummary, room: int, *, everywhere: bool, current: s
     ended = f"ended: {sanitize_line(session.ended)}" if session.ended and not state else ""
     marks: list[StyledText] = [(text, style) for text, style in ((state, "$accent"), (ended, "$warning")) if text]
     turns = f"{session.turns:,} {units.plural(session.turns, 'message')}"
-    facts = [turns, units.size(session.size), sanitize_line(session.model)]
+    cache = f"{units.size(session.snapshots)} KV cache" if session.snapshots else ""
+    facts = [turns, units.size(session.size), cache, sanitize_line(session.model)]
     parts: list[StyledText] = []
     for text, style in (*marks, *((fact, MUTED) for fact in facts if fact)):
         joined: Sequence[StyledText] = ((_DOT, MUTED), (text, style)) if parts else ((text, style),)

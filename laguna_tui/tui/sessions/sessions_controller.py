@@ -38,6 +38,7 @@ T = TypeVar("T")
 BUSY = "The session is busy. Stop it with Esc, then {command}."
 NOTHING_KEPT = "Nothing of this chat is kept yet: send a message first."
 KEPT_AGAIN = "What is said is kept again."
+CACHE_KEPT_AGAIN = "The KV cache is kept again."
 _LEFT_OUT = "{count} earlier {messages} not shown here; the model knows them, /export writes them."
 _IN_CACHE = "Goes on with “{title}”: {tokens} tokens are in the KV cache again, in {seconds}."
 _TO_READ = "Goes on with “{title}”. The model reads it again with your next message."
@@ -71,7 +72,9 @@ class SessionsController:
         self._app, self._session, self._sessions = app, session, session.sessions
         self._controller, self._writer, self._report = controller, writer, report
         self._resume, self._leave, self._prune = resume, leave, prune
-        self._failing = self._title = ""
+        self._title = ""
+        # What was said last about what is not kept, by what is said when it is kept again.
+        self._failing = dict.fromkeys((KEPT_AGAIN, CACHE_KEPT_AGAIN), "")
         self._copying = False
         self._after_copy: Callable[[], None] | None = None
         controller.on_turn = self._tell
@@ -241,11 +244,13 @@ class SessionsController:
             after()
 
     def _say_whether_kept(self) -> None:
-        """Say once that nothing is being kept, and once that it is again."""
-        failing = sanitize(self._sessions.failing)
-        if failing != self._failing:
-            self._writer.add_notice(failing or KEPT_AGAIN, "warning" if failing else "info")
-        self._failing = failing
+        """Say once that something is not being kept, and once that it is again."""
+        failing = self._sessions.failing
+        for again, why in ((KEPT_AGAIN, failing.said), (CACHE_KEPT_AGAIN, failing.cache)):
+            sentence = sanitize(why)
+            if sentence != self._failing[again]:
+                self._writer.add_notice(sentence or again, "warning" if sentence else "info")
+            self._failing[again] = sentence
 
     def _look_at_title(self) -> None:
         if self._sessions.open_id:

@@ -57,10 +57,14 @@ KEPT_ROUNDS = 60
 
 @dataclass(slots=True)
 class SpeedTracker:
-    """Tracks the agent's events. `first` numbers the oldest of the kept `rounds`, from 1 in each answer."""
+    """Tracks the agent's events. `first` numbers the oldest of the kept `rounds`, from 1 in each answer.
+
+    not_shown: why there are no rounds to show, of a remote model; empty otherwise.
+    """
 
     mode: Speculation | None = None
     drafter: str = ""
+    not_shown: str = ""
     rounds: deque[DraftRound] = field(default_factory=lambda: deque(maxlen=KEPT_ROUNDS))
     _seen: dict[Source, None] = field(default_factory=dict)
     _tally: SpeculationMetrics = field(default_factory=SpeculationMetrics)
@@ -98,7 +102,7 @@ class SpeedTracker:
             positions=summary.together.by_position,
             lengths=summary.lengths,
             shares=summary.shares,
-            reason=summary.reason,
+            reason=self.not_shown or summary.reason,
         )
 
     def update(self, event: object) -> None:

@@ -189,7 +189,7 @@ class TranscriptWriter:
                 self._asked_about(event)
             case TurnStarted(total, cached, number):
                 self.turns.number(number)
-                self._work(Prefill(cached, total, cached, 0.0))
+                self._work(None if cached is None else Prefill(cached, total, cached, 0.0))
             case Prefill():
                 self._work(event)
             case ReasoningDelta() | TextDelta():

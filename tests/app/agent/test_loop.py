@@ -576,7 +576,7 @@ def test_a_new_chat_has_read_nothing(chat):
 def test_drafting_can_be_changed_between_messages(chat):
     talk = chat(answer("One."), answer("Two."))
     talk.ask("a")
-    talk.agent.use_drafting(PLAIN)
+    talk.agent.options = replace(talk.agent.options, drafting=PLAIN)
     talk.ask("b")
     assert [request.drafting.enabled for request in talk.engine.requests] == [True, False]
 

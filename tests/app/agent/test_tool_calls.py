@@ -36,7 +36,7 @@ from laguna_tui.repo.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
 from tests.app.approvers import NO, YES, always, gate_for
 
-PATIENCE_S = 20
+PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)

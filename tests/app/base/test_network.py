@@ -36,6 +36,7 @@ match = []
 """
 CODES = {
     "selfcheck": 2,
+    "serve": 2,
     "sessions rename": 2,
     "sessions fork": 2,
     "sessions search": 1,
@@ -157,6 +158,11 @@ def commands(files: dict[str, Path], target: Path) -> dict[str, list[str]]:
         "permissions deny": ["delete"],
         "permissions check": ["make"],
         "setup gpu": ["--yes", "--tag", "vulkan", "--index-url", NOWHERE],
+        "mcp": ["list", code],
+        "acp": ["--print", "zed"],
+        "help": [],
+        # It would run until Ctrl-C; that it may not listen for others without --expose is seen before.
+        "serve": ["--host", "0.0.0.0"],
     }
 
 

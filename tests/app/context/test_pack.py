@@ -72,7 +72,7 @@ def test_no_room_is_no_map(codebase, count):
 
 def test_the_best_code_comes_with_its_lines_exactly_as_they_stand(shop, codebase, sources, count):
     found = best_spans(codebase, sources, QUESTION, 500, count)
-    assert found[0].path == "shop/prices.py"
+    assert {"shop/cart.py", "shop/prices.py"} <= {each.path for each in found}
     for each in found:
         lines = (shop / each.path).read_text().split("\n")
         ranges = re.findall(r"(\d+)-(\d+)", each.text.split("\n")[0])

@@ -198,6 +198,15 @@ def test_libraries_inside_nvidia_packages_are_not_missing():
     assert one(machine, "GPU libraries").status is FindingStatus.OK
 
 
+def test_a_plug_in_is_a_build_for_cards_and_its_libraries_are_looked_for():
+    plugin = f"{SITE}/laguna_ggml_plugins/libggml-cuda-sm86.so"
+    ldd = "\tlibggml-base.so.0 => not found\n\tlibcudart.so.13 => not found\n"
+    machine = Simulated({**nvidia(RTX_3090), f"ldd {plugin}": ldd}, {**CPU_ONLY, plugin: ""})
+    finding = one(machine, "GPU libraries")
+    assert finding.found == "missing: libcudart.so.13"
+    assert "it was built for CUDA" in one(machine, "llama.cpp").found
+
+
 @pytest.mark.parametrize(
     ("said", "words"),
     [

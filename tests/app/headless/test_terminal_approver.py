@@ -258,14 +258,14 @@ def asking(terminal, tiny_model_path, tmp_path):
 @pytest.mark.parametrize(("keys", "text"), [(b"y\n", "amount = 1\n"), (b"n\n", "total = 1\n")])
 def test_ask_makes_the_edit_that_the_user_agrees_to(terminal, asking, tmp_path, keys, text):
     os.write(terminal[0], keys)
-    out, _ = asking.communicate(timeout=30)
+    out, _ = asking.communicate(timeout=120)
     assert (asking.returncode, (tmp_path / "shop/cart.py").read_text()) == (0, text)
     assert out.startswith(b"Changed" if keys == b"y\n" else b"error: the user declined")
 
 
 def test_ctrl_c_at_the_question_makes_no_edit(asking, tmp_path):
     asking.send_signal(signal.SIGINT)
-    asking.communicate(timeout=30)
+    asking.communicate(timeout=120)
     assert (asking.returncode, (tmp_path / "shop/cart.py").read_text()) == (130, "total = 1\n")
 
 

@@ -216,3 +216,21 @@ def test_calls_are_named_in_one_way():
     assert call_text("search", {"name": "cart", "path": "src", "limit": 3}) == "search(cart, path=src, limit=3)"
     assert call_text("shell", {"command": "make test"}) == "$ make test"
     assert call_text("todo", {"items": "- [ ] x"}) == "todo"
+
+
+@pytest.mark.parametrize("form", ExportForm)
+def test_what_was_undone_is_in_no_export(tmp_path, form):
+    journal = begun(tmp_path, ("zebra", "one"), ("giraffe", "elephant"))
+    journal.append({"event": "history", "position": 1})
+    journal.append({"event": "asked", "message": "lion"})
+    text = exported(read_transcript(tmp_path / journal.id), form)
+    # The message that was just sent has no turn yet.
+    assert [word in text for word in ("zebra", "giraffe", "elephant", "lion")] == [True, False, False, True]
+    journal.append({"event": "turn", "number": 3, "message": "lion"})
+    journal.append(shown({"type": "TextDelta", "text": "roars"}))
+    text = exported(read_transcript(tmp_path / journal.id), form)
+    assert [word in text for word in ("zebra", "giraffe", "lion", "roars")] == [True, False, True, True]
+    journal.append({"event": "history", "position": 0})
+    text = exported(read_transcript(tmp_path / journal.id), form)
+    assert [word in text for word in ("zebra", "giraffe", "lion", "roars")] == [False] * 4
+    journal.close()

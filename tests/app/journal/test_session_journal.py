@@ -157,7 +157,9 @@ def test_a_session_that_is_not_there_is_named(tmp_path):
 
 
 def test_an_open_session_is_not_opened_twice_in_one_process(journal):
-    with pytest.raises(SessionLockedError, match=f"{journal.id} is open in another laguna-tui") as caught:
+    with pytest.raises(
+        SessionLockedError, match=f"{journal.id} is open in another laguna-tui.*--resume {journal.id} --fork"
+    ) as caught:
         SessionJournal.open(journal.folder)
     assert caught.value.id == journal.id
     journal.append({"event": "turn"})

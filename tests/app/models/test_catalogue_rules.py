@@ -34,7 +34,7 @@ def test_a_right_entry_has_no_problems(table):
     ("change", "sentence"),
     [
         ({"colour": "red"}, "unknown key colour"),
-        ({"kind": "model"}, "kind = 'model': it must be one of target, drafter, scorer"),
+        ({"kind": "model"}, "kind = 'model': it must be one of target, remote, drafter, scorer"),
         ({"repository": "laguna"}, "repository = 'laguna': it must be OWNER/NAME"),
         ({"repository": "../../etc"}, "repository = '../../etc'"),
         ({"file": "../secret"}, "must be a path inside the repository"),

@@ -237,7 +237,7 @@ def test_two_processes_share_one_download(get: Get, hub: LoopbackHub, store: Sto
         assert waiting.note == f"another laguna-tui (process {process.pid}) is downloading it"
         assert waiting.bytes_done >= CHECKPOINT
         hub.go_on.set()
-        assert process.communicate(timeout=20)[0].strip() == b"done"
+        assert process.communicate(timeout=120)[0].strip() == b"done"
         thread.join(20)
     assert results == [DownloadOutcome.DONE]
     assert len(hub.asked("storage")) == 1

@@ -75,7 +75,8 @@ def test_a_name_that_is_in_no_catalogue_is_refused(store):
         ModelSetup(Settings(), store).fetch("nothing", lambda progress: None)
 
 
-async def test_offline_not_one_socket_is_opened_whatever_is_pressed(store, monkeypatch):
+async def test_offline_not_one_socket_is_opened_whatever_is_pressed(store, machine, monkeypatch):
+    machine("24GB desktop")
     opened = []
     async with running(ScriptedSession(), model_setup=ModelSetup(Settings(offline=True), store)) as (app, pilot):
         await ready(app, pilot)

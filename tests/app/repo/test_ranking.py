@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from laguna_tui.repo.issue_search import search_issue
 from laguna_tui.repo.ranking import BM25_ALONE, search
 from laguna_tui.repo.reference_graph import ReferenceGraph, build_graph, load_graph, name_weight, save_graph
 from laguna_tui.repo.relative_paths import is_secondary, is_test, path_stem
@@ -57,9 +60,41 @@ def test_no_question_is_a_fault(index, question):
     assert isinstance(search(index, question), list)
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.text(max_size=300) | st.lists(st.sampled_from("Cart.total price :: -> () ` \" 'x' _ 9 shop/cart.py:3".split()))
+)
+def test_whatever_is_asked_gives_results_in_order(index, asked):
+    text = asked if isinstance(asked, str) else " ".join(asked)
+    for ranked in (search(index, text), search_issue(index, text)):
+        scores = [found.score for found in ranked]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0.0 < score < float("inf") for score in scores)
+
+
+def test_a_qualified_name_finds_its_own_definition_first(index, shop):
+    others = "".join(f"class Other{number}:\n    def lookup(self, item): return item\n" for number in range(9))
+    write(shop, {"shop/lookup.py": others})
+    index.refresh(workers=0)
+    for asked in ("PriceList.lookup", "what does PriceList.lookup() return", "PriceList::lookup"):
+        assert first(index, asked) == "PriceList.lookup"
+
+
+def test_further_units_of_a_file_and_what_only_declares_come_later(index, shop):
+    header = "int count_pages(int book);\n"
+    write(shop, {"c/pages.h": header, "c/pages.c": "int count_pages(int book)\n{\n    return book;\n}\n"})
+    index.refresh(workers=0)
+    found = search(index, "count pages")
+    assert [result.unit.path for result in found[:2]] == ["c/pages.c", "c/pages.h"]
+    assert found[1].factors["declares"] == 0.5
+    again = [found for found in search(index, "shop price cart") if found.unit.path == "shop/cart.py"]
+    assert sorted((found.factors.get("repeats", 1.0) for found in again), reverse=True)[:2] == [1.0, 0.5]
+
+
 def test_words_that_are_everywhere_are_still_found(index, shop, monkeypatch):
-    monkeypatch.setattr("laguna_tui.repo.retrieval.COMMON_UNITS", 1)
+    monkeypatch.setattr("laguna_tui.repo.postings.SCORED_POSTINGS", 1)
     assert search(index, "shop cart")
+    assert first(index, "shop refund") == "Refunds"
 
 
 def test_a_walk_stays_near_its_start():

@@ -72,6 +72,74 @@ SOURCES = {
         {"ns.Box", "ns.Box.get", "ns.Box.put", "global"},
         {"Base", "store"},
     ),
+    "a.cs": (
+        "using System.Text;\nnamespace A.B {\n/// Doc\n[Attr]\npublic class Foo<T> : Base {\n"
+        "  public Foo() { new Thing(); }\n  public int Bar(Arg x) => Baz.Qux<int>(x);\n  const int K = 3;\n}\n"
+        "enum Color { Red }\nrecord R(int a);\nstruct S {}\ninterface I { void M(); }\n}\n",
+        {"Foo", "Foo.Foo", "Foo.Bar", "Foo.K", "Color", "R", "S", "I", "I.M"},
+        {"Base", "Attr", "Thing", "Qux", "Arg", "Text"},
+    ),
+    "a.kt": (
+        "package a\nimport c.d.Other\n/** Doc */\nclass Foo(val x: Int) : Base() {\n  fun bar(a: Arg): Int = baz(a)\n"
+        "  companion object {\n    fun make() = Foo(1)\n  }\n}\nobject O {\n  fun q() { x.call(1) }\n}\n"
+        "interface I { fun m() }\ntypealias T = Map<String, Int>\nenum class C { A, B }\nval top = 1\n",
+        {"Foo", "Foo.bar", "Foo.make", "O", "O.q", "I", "I.m", "T", "C", "top"},
+        {"Other", "Base", "Arg", "baz", "call"},
+    ),
+    "a.swift": (
+        "/// Doc\npublic class Foo<T>: Base {\n  init(a: Arg) { bar(a) }\n"
+        "  func bar(_ a: Int) -> Int { self.baz(a) }\n}\n"
+        "struct S { }\nprotocol P { func m() }\nextension Foo { func ext() {} }\ntypealias T = Int\n"
+        "func top() { Thing() }\nlet g = 1\n",
+        {"Foo", "Foo.init", "Foo.bar", "S", "P", "P.m", "Foo.ext", "T", "top", "g"},
+        {"Base", "Arg", "baz", "Thing"},
+    ),
+    "a.scala": (
+        "package a\nimport c.d.Other\n/** Doc */\nclass Foo(x: Int) extends Base with T {\n"
+        "  def bar(a: Arg): Int = baz(a)\n  val p = new Thing(1)\n}\nobject O { def q = x.call(1) }\n"
+        "trait T { def m(): Unit }\n",
+        {"Foo", "Foo.bar", "O", "O.q", "T", "T.m"},
+        {"Other", "Base", "Arg", "baz", "Thing", "call"},
+    ),
+    "a.hs": (
+        "module A where\nimport Data.Map (insert)\n-- | Doc\nfoo :: Int -> Arg\nfoo 0 = 1\nfoo x = bar (baz x)\n"
+        "data T = A | B Int\nclass C a where\n  m :: a -> a\ninstance C T where\n  n = id\ntype S = String\n",
+        {"foo", "T", "C", "C.m", "S"},
+        {"insert", "bar", "baz"},
+    ),
+    "a.zig": (
+        'const std = @import("std");\n/// Doc\npub fn foo(a: Arg) !void { try bar(a); std.debug.print("", .{}); }\n'
+        "pub const T = struct { x: u8, pub fn init() T { return .{}; } };\nvar g: u8 = 3;\n",
+        {"std", "foo", "T", "T.init", "g"},
+        {"bar", "print", "Arg"},
+    ),
+    "a.rb": (
+        "module A\n  # Doc\n  class B < C\n    K = 3\n    def foo(a)\n      bar(a)\n      Other.new\n    end\n"
+        "    def self.cls; end\n  end\nend\n",
+        {"A", "A.B", "A.B.K", "A.B.foo", "A.B.cls"},
+        {"bar", "Other"},
+    ),
+    "a.php": (
+        "<?php\nuse C\\Other;\n/** Doc */\nfinal class Foo extends Bar { public function run(Arg $x) { $this->go();"
+        " Stat::call(); new Thing(); fn1(3); } }\ninterface I { function m(); }\ntrait T {}\nfunction top() {}\n"
+        "const Z = 1;\n",
+        {"Foo", "Foo.run", "I", "I.m", "T", "top", "Z"},
+        {"Other", "Bar", "Arg", "Stat", "call", "Thing", "fn1"},
+    ),
+    "a.lua": (
+        "-- Doc\nlocal function foo(a) bar(a) end\nfunction M.baz(a) x.qux(a) end\nfunction M:meth() self:other() end\n"
+        "M.fn = function() end\nK = 3\n",
+        {"foo", "M.baz", "M.meth", "M.fn", "K"},
+        {"bar", "qux", "other"},
+    ),
+    "a.sh": ("# Doc\nfoo() { bar x; }\nfunction baz { foo; }\nK=3\nreadonly Z=4\n", {"foo", "baz", "K", "Z"}, {"bar"}),
+    "a.ex": (
+        'defmodule A.B do\n  alias C.Other\n  @doc "Doc"\n  @spec foo(integer) :: integer\n  def foo(x) when x > 1 do\n'
+        "    bar(x) |> baz()\n  end\n  defp bar(x), do: x\n  defmacro mac(x) do\n  end\nend\n"
+        "defprotocol P do\n  def m(x)\nend\n",
+        {"A.B", "A.B.foo", "A.B.bar", "A.B.mac", "P", "P.m"},
+        {"C.Other", "baz"},
+    ),
 }
 
 
@@ -82,6 +150,35 @@ def test_definitions_and_references_of_a_language(path):
     assert syntax.exact
     assert {symbol.qualified for symbol in syntax.symbols} == defined
     assert used <= syntax.references.keys()
+
+
+@pytest.mark.parametrize("path", [path for path, (text, *_) in SOURCES.items() if "Doc" in text])
+def test_the_comment_before_a_definition_belongs_to_it_and_its_body_not_to_its_signature(path):
+    text = SOURCES[path][0]
+    symbols = analyse(path, text).symbols
+    documented = [symbol for symbol in symbols if "Doc" in text[symbol.start : symbol.body]]
+    assert documented
+    assert all("Doc" not in symbol.signature and len(symbol.signature) < 60 for symbol in documented[-1:])
+
+
+def test_the_equations_of_a_haskell_function_are_one_definition():
+    text = SOURCES["a.hs"][0]
+    foo = analyse("a.hs", text).symbols[0]
+    assert (foo.line, foo.end) == (5, 6)
+    assert text[foo.start : foo.stop] == "-- | Doc\nfoo :: Int -> Arg\nfoo 0 = 1\nfoo x = bar (baz x)"
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("struct node { int a; };\nint plain(void);\n", "c"),
+        ("namespace fmt {\nclass buffer { int size(); };\n}\n", "cpp"),
+        ("#include <vector>\nint size(int);\n", "cpp"),
+        ("#include <stdio.h>\nint public;\n", "c"),
+    ],
+)
+def test_a_header_is_c_or_cpp_by_its_content(text, language):
+    assert analyse("a.h", text).language == language
 
 
 def test_every_grammar_is_installed_and_fits_its_queries():
@@ -113,7 +210,7 @@ def test_a_syntax_error_costs_only_what_it_covers():
 
 
 def test_other_languages_have_their_line_patterns():
-    syntax = analyse("a.rb", "class A\n  def m\n    1\n  end\nend\n")
+    syntax = analyse("a.groovy", "class A {\n  def m() {\n    1\n  }\n}\n")
     assert not syntax.exact
     assert [(s.qualified, s.line, s.end) for s in syntax.symbols] == [("A", 1, 5), ("A.m", 2, 4)]
 
@@ -130,7 +227,7 @@ def test_a_long_text_without_definitions_is_cut_into_pieces():
 
 
 @example("é = 1", "a.py")
-@given(st.text(max_size=400), st.sampled_from([*SOURCES, "a.rb", "a.md", "a.unknown"]))
+@given(st.text(max_size=400), st.sampled_from([*SOURCES, "a.groovy", "a.md", "a.unknown"]))
 def test_whatever_a_file_holds_its_units_never_overlap_and_cover_what_is_not_blank(text, path):
     syntax = analyse(path, text)
     spans = sorted(span for unit in syntax.units for span in unit.spans)

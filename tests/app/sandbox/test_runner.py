@@ -16,8 +16,8 @@ from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import MAX_BACKGROUND, CommandRunner
 from laguna_tui.sandbox.running_command import CommandNotRun
 
-PATIENCE_S = 20.0
-STOP_S = 10.0
+PATIENCE_S = 60.0
+STOP_S = 30.0
 """A stop takes no longer on a busy machine, however the command resists; the commands would run for a minute."""
 
 NO_SANDBOX = SandboxStatus(SandboxKind.NONE, "There is none.")

@@ -85,12 +85,12 @@ def test_the_chat_goes_on_while_nothing_can_be_written_and_what_waited_is_writte
         with monkeypatch.context() as full:
             full.setattr(SessionJournal, "_write", no_space)
             ask(session, "write b")
-            assert "No space left" in session.sessions.failing or "no space left" in session.sessions.failing
+            assert "No space left" in session.sessions.failing.said or "no space left" in session.sessions.failing.said
             session.history.apply(session.history.plan_undo())
             assert tokens(session) == before
             session.history.apply(session.history.plan_redo())
         ask(session, "really?")
-        assert session.sessions.failing == ""
+        assert session.sessions.failing.said == ""
         whole = tokens(session)
     with place.session(model, place.kept[0]) as session:
         assert tokens(session) == whole
@@ -106,7 +106,7 @@ def test_undo_is_right_when_the_journal_has_stopped_for_good(place, monkeypatch)
         ask(session, "say a lot")
         at_two = tokens(session)
         ask(session, "really?")
-        assert session.sessions.failing.startswith("This session is no longer kept")
+        assert session.sessions.failing.said.startswith("This session is no longer kept")
         session.history.apply(session.history.plan_undo())
         assert tokens(session) == at_two
         session.history.apply(session.history.plan_undo())

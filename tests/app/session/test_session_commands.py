@@ -16,7 +16,7 @@ from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.local import NOT_TOLD, LocalSession
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Token
 from laguna_tui.base.settings import Settings
+from laguna_tui.journal.snapshot_store import SnapshotStore
 from laguna_tui.session import snapshots as module
 from laguna_tui.session.snapshots import Snapshots
 from tests.engine import tiny
@@ -31,8 +32,13 @@ def engine(options: EngineOptions) -> Iterator[Engine]:
 
 
 @pytest.fixture
+def store(tmp_path: Path) -> SnapshotStore:
+    return SnapshotStore(tmp_path)
+
+
+@pytest.fixture
 def kept(tmp_path: Path) -> Iterator[Snapshots]:
-    snapshots = Snapshots(tmp_path / "snapshots", Settings())
+    snapshots = Snapshots(SnapshotStore(tmp_path), Settings())
     snapshots.use(FIRST)
     yield snapshots
     snapshots.close()
@@ -71,7 +77,7 @@ def test_files_and_folders_are_the_users_alone(engine: Engine, kept: Snapshots, 
 def test_nothing_is_written_or_restored_when_they_are_off(
     engine: Engine, tmp_path: Path, settings: Settings | None
 ) -> None:
-    snapshots = Snapshots(tmp_path if settings else None, settings or Settings())
+    snapshots = Snapshots(SnapshotStore(tmp_path) if settings else None, settings or Settings())
     snapshots.use(FIRST)
     chat = answered(engine, PROMPT)
     snapshots.save(engine)
@@ -83,16 +89,14 @@ def test_nothing_is_written_or_restored_when_they_are_off(
 
 
 def test_a_fork_shares_the_files_and_grows_by_itself(
-    engine: Engine, options: EngineOptions, kept: Snapshots, tmp_path: Path
+    engine: Engine, options: EngineOptions, kept: Snapshots, store: SnapshotStore, tmp_path: Path
 ) -> None:
     chat = answered(engine, PROMPT)
     kept.save_now(engine)
     first, second = tmp_path / "snapshots" / FIRST, tmp_path / "snapshots" / SECOND
-    second.mkdir()
-    for path in first.iterdir():
-        (second / path.name).hardlink_to(path)
+    store.copy(FIRST, SECOND)
     shared = {path.stat().st_ino for path in first.iterdir()}
-    assert sum(kept.sizes().values()) == sum(path.stat().st_size for path in first.iterdir())
+    assert sum(store.sizes().values()) == sum(path.stat().st_size for path in first.iterdir())
     kept.use(SECOND)
     longer = answered(engine, [*chat, *PROMPT[:200]])
     kept.save_now(engine, last=True)
@@ -106,7 +110,12 @@ def test_a_fork_shares_the_files_and_grows_by_itself(
 
 
 def test_the_session_used_longest_ago_goes_first(
-    engine: Engine, options: EngineOptions, kept: Snapshots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine,
+    options: EngineOptions,
+    kept: Snapshots,
+    store: SnapshotStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chats = {}
     for age, session in ((300, FIRST), (200, SECOND)):
@@ -120,14 +129,14 @@ def test_the_session_used_longest_ago_goes_first(
         # Restoring is a use too.
         kept.use(FIRST)
         assert kept.restore(other, chats[FIRST]).tokens
-    monkeypatch.setattr(kept, "_limit", sum(kept.sizes().values()) - 1)
+    monkeypatch.setattr(kept, "_limit", sum(store.sizes().values()) - 1)
     kept.use(THIRD)
     kept.save_now(engine)
-    assert set(kept.sizes()) == {FIRST, THIRD}
+    assert set(store.sizes()) == {FIRST, THIRD}
 
 
 def test_a_full_disk_is_said_and_then_tried_again(
-    engine: Engine, kept: Snapshots, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, kept: Snapshots, store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage
     monkeypatch.setattr(module, "KEPT_FREE", 1 << 62)
@@ -135,12 +144,12 @@ def test_a_full_disk_is_said_and_then_tried_again(
     kept.save(engine)
     kept.wait()
     assert "is full" in kept.failing and "--no-snapshots" in kept.failing
-    assert kept.sizes() == {}
+    assert store.sizes() == {}
     monkeypatch.setattr(module, "KEPT_FREE", min(1, usage("/").free))
     kept.save(engine)
     kept.wait()
     assert kept.failing == ""
-    assert sum(kept.sizes().values()) > 0
+    assert sum(store.sizes().values()) > 0
 
 
 def test_a_damaged_file_is_said_and_the_answer_is_the_same(

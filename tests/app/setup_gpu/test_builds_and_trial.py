@@ -46,8 +46,12 @@ def card(name, driver, cuda, capability, **more):
 @pytest.mark.parametrize(
     ("driver", "cuda", "capability", "first"),
     [
-        ("595.45.04", "13.2", "8.6", "cu132"),
-        ("580.65.06", "13.0", "12.0", "cu130"),
+        ("595.45.04", "13.2", "8.6", "sm86"),
+        ("595.45.04", "13.2", "8.0", "cu132"),
+        ("580.65.06", "13.0", "12.0", "sm120"),
+        ("580.65.06", "13.0", "7.5", "sm75"),
+        ("580.65.06", "13.0", "8.9", "sm89"),
+        ("580.65.06", "13.0", "9.0", "cu130"),
         ("575.51.03", "12.9", "12.0", "cu125"),
         ("550.54.14", "12.4", "8.6", "cu124"),
         ("535.54.03", "12.2", "8.9", "cu122"),
@@ -67,6 +71,16 @@ def test_with_two_cards_the_build_must_run_on_both():
     old = "NVIDIA GeForce GTX 1080, 580.65.06, 8192, 8000, 6.1"
     machine = Simulated(nvidia(RTX_3060, old, header="CUDA Version: 13.0"))
     assert tags(machine)[0] == "cu125"
+
+
+def test_a_plug_in_is_only_for_cards_that_all_run_its_code():
+    two = Simulated(nvidia(RTX_3060, "Tesla T4, 580.65.06, 15360, 15000, 7.5", header="CUDA Version: 13.0"))
+    assert tags(two)[0] == "cu130"
+
+
+def test_a_plug_in_has_the_version_of_the_llama_cpp_beside_which_it_goes():
+    assert TAGS["sm86"].requirement == "laguna-ggml-cuda-sm86==0.3.36"
+    assert TAGS["cu130"].requirement == "llama-cpp-python==0.3.36"
 
 
 def test_the_others_follow_in_the_order_in_which_they_are_tried():
@@ -207,6 +221,28 @@ def test_a_damaged_installation_cannot_be_kept_and_says_so(tmp_path):
     (site / "llama_cpp/lib/libllama.so").unlink()
     with pytest.raises(SetupFailed, match="is missing"):
         pack(installed(site), site, tmp_path)
+
+
+def test_a_torn_file_does_not_become_the_build_to_return_to(tmp_path):
+    site = tmp_path / "site"
+    with zipfile.ZipFile(fake_builds.wheel(tmp_path, "pass")) as archive:
+        archive.extractall(site)
+    (site / "llama_cpp/lib/libllama.so").write_bytes(b"no lib")
+    rollback = Rollback(tmp_path / "state", "/a")
+    with pytest.raises(SetupFailed, match="is damaged"):
+        rollback.begin(site, "cu124", "0" * 64, ())
+    assert rollback.pending() is None
+    assert not (rollback.folder / "incoming").exists()
+
+
+def test_a_backup_that_was_damaged_later_is_not_offered_for_a_rollback(tmp_path):
+    site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
+    record = rollback.begin(site, "cu124", "0" * 64, ())
+    rollback.commit(record)
+    assert rollback.last() == record
+    kept = rollback.wheel(record)
+    kept.write_bytes(kept.read_bytes()[:-1])
+    assert rollback.last() is None
 
 
 def unpacked(folder):

@@ -72,7 +72,7 @@ def test_where_the_wheel_of_a_setup_that_was_cut_off_is_gone_nothing_is_taken_ou
     record = exchange.rollback.begin(place.site, "cu124", "0" * 64, ())
     (exchange.rollback.folder / "incoming" / record.wheel).unlink()
     later = place.exchange()
-    with pytest.raises(SetupFailed, match=r"is missing from .*, so the new build stays installed"):
+    with pytest.raises(SetupFailed, match=r"is not whole in .*, so the new build stays installed"):
         later.recover()
     assert fake_builds.says(place.python) == fake_builds.CPU
     assert not later.recover()
@@ -134,3 +134,53 @@ def test_without_room_on_the_disk_nothing_is_fetched(place, index, offers, monke
     with pytest.raises(SetupFailed, match="make room"):
         place.exchange().set_up(index.address, offers("cu124"))
     assert index.asked == []
+
+
+PLUGIN = BuildOffer(TAGS["sm86"], ())
+
+
+@pytest.fixture
+def plugin(place):
+    """A folder with the plug-in's wheel, from which the environment's pip takes it."""
+    folder = place.folder / "plugins"
+    fake_builds.wheel(folder, "pass", name="laguna_ggml_cuda_sm86", package="laguna_ggml_plugins")
+
+    def exchange(attempt):
+        installer = place.exchange(attempt)
+        installer.pip.folder = folder
+        return installer
+
+    return exchange
+
+
+def computes(python, beside):
+    return Trial(("Some Card",), 16, 0.5)
+
+
+def test_a_plug_in_goes_beside_the_build_and_alone_it_goes_again(place, plugin):
+    exchange = plugin(computes)
+    before = fake_builds.listing(place.site)
+    exchange.set_up("", [PLUGIN])
+    assert (place.site / "laguna_ggml_plugins/lib/libllama.so").exists()
+    assert fake_builds.says(place.python) == fake_builds.CPU
+    exchange.roll_back(exchange.rollback.last())
+    assert fake_builds.listing(place.site) == before
+    assert exchange.rollback.last() is None
+
+
+def test_a_plug_in_that_fails_once_installed_leaves_the_build_as_it_was(place, plugin):
+    before = fake_builds.listing(place.site)
+    exchange = plugin(
+        lambda python, beside: Trial(trouble="the card fell out") if beside is None else computes("", beside)
+    )
+    with pytest.raises(SetupFailed, match="the card fell out"):
+        exchange.set_up("", [PLUGIN])
+    assert fake_builds.listing(place.site) == before
+
+
+def test_a_setup_of_a_plug_in_that_was_cut_off_does_not_take_out_the_build(place, plugin):
+    exchange = plugin(computes)
+    exchange.rollback.prepare()
+    exchange.rollback.begin(place.site, "sm86", "0" * 64, ("laguna-ggml-cuda-sm86",), plugin=True)
+    assert plugin(computes).recover()
+    assert fake_builds.says(place.python) == fake_builds.CPU

@@ -17,6 +17,7 @@ from laguna_engine.fit.plan import choose_plan
 from laguna_engine.gguf import header
 from laguna_engine.native.verdicts import Verdicts
 from laguna_tui import __version__
+from laguna_tui.base.settings import Settings
 from laguna_tui.context.trust import Trust
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelEntry
@@ -24,6 +25,7 @@ from laguna_tui.models.records import FileRecord, RemoteFile, RepositoryListing
 from laguna_tui.models.store import Store
 from laguna_tui.repo.index import Index
 from laguna_tui.session.draft_statistics import save_draft_statistics
+from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.prompt.input_history import InputHistory
 from tests.app.models.test_store import DATA, ETAG
 
@@ -31,6 +33,7 @@ RECORDED = Path(__file__).parent / "recorded"
 NANO = Path(__file__).parents[3] / "assets/nano"
 SHOP = {"shop.py": "def total_price(items):\n    return sum(items)\n", "README.md": "# Shop\n"}
 AGENTS = b"Use tabs.\n"
+QUESTION = "where is total_price defined?"
 FILE = "Laguna-XS-2.1-Q4_K_M.gguf"
 SETTINGS = """\
 model = "nano"
@@ -95,6 +98,7 @@ def main() -> None:
         for name, text in SHOP.items():
             (folder / name).write_text(text, encoding="utf-8")
         _state(top / "state", folder)
+        _session(top / "state", folder)
         _index(top, folder)
     _models(top / "models")
 
@@ -119,6 +123,22 @@ def _state(state: Path, folder: Path) -> None:
     verdicts.put("buffer AMX", "it dies of SIGSEGV")
     for lock in state.rglob("*.lock"):
         lock.unlink()
+
+
+def _session(state: Path, folder: Path) -> None:
+    """A session with one question to Laguna Nano, in which it called a tool."""
+    settings = Settings().merged({"context": 2048, "scorer": "none", "threads": 1, "mode": "auto", "snapshots": False})
+    with tempfile.TemporaryDirectory() as place:
+        session = LocalSession.prepare(settings, folder, Path(place), cache=None)
+        session.open(lambda progress: None)
+        try:
+            list(session.chat.ask(QUESTION))
+        finally:
+            session.close()
+        (journal,) = Path(place).glob("sessions/*/journal.jsonl")
+        kept = state / "sessions" / journal.parent.name / journal.name
+        kept.parent.mkdir(parents=True)
+        kept.write_text(journal.read_text(encoding="utf-8").replace(str(folder), "{folder}"), encoding="utf-8")
 
 
 def _index(top: Path, folder: Path) -> None:

@@ -14,15 +14,18 @@ from laguna_engine.native import verdicts
 from laguna_engine.speculate.draft_policy import DraftPolicy
 from laguna_tui.agent.permissions.rule_file import read_user_rules
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.settings import KEYS, load_settings
+from laguna_tui.base.events import TurnEnd, TurnFinished
+from laguna_tui.base.settings import KEYS, Settings, load_settings
 from laguna_tui.context.trust import Trust
+from laguna_tui.journal.session_store import SessionStore
 from laguna_tui.models.catalogue import check_catalogue
 from laguna_tui.models.store import ModelState, Store
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.index_database import VERSION, index_path
 from laguna_tui.session.draft_statistics import load_draft_statistics
+from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.prompt.input_history import InputHistory
-from tests.app.upgrade.record import AGENTS, RECORDED, SETTINGS, SHOP, downloaded
+from tests.app.upgrade.record import AGENTS, QUESTION, RECORDED, SETTINGS, SHOP, downloaded
 
 VERSIONS = sorted(path.name for path in RECORDED.iterdir())
 
@@ -41,8 +44,8 @@ def old(request: pytest.FixtureRequest, tmp_path: Path, shop: Path) -> Path:
     """What a version kept, as it lies on the disk of a user whose project is `shop`."""
     place = tmp_path / "old"
     shutil.copytree(RECORDED / request.param, place)
-    listed = place / "state/trusted.json"
-    listed.write_text(listed.read_text(encoding="utf-8").replace("{folder}", str(shop)), encoding="utf-8")
+    for listed in (place / "state/trusted.json", *place.glob("state/sessions/*/journal.jsonl")):
+        listed.write_text(listed.read_text(encoding="utf-8").replace("{folder}", str(shop)), encoding="utf-8")
     for path in place.rglob("*"):
         # git keeps no such modes, and files that others could write are not believed.
         path.chmod(0o700 if path.is_dir() else 0o600)
@@ -101,6 +104,22 @@ def test_its_index_answers_and_follows_the_folder(old: Path, shop: Path, tmp_pat
 def test_its_downloaded_models_are_complete(old: Path):
     status = Store(old / "models").status(downloaded())
     assert status.state is ModelState.COMPLETE
+
+
+def test_its_sessions_are_listed_and_go_on(old: Path, shop: Path, tmp_path: Path):
+    (kept,) = SessionStore(old / "state", tmp_path / "cache").newest(shop)
+    assert (kept.turns, kept.about, kept.title) == (1, shop, QUESTION)
+    settings = Settings().merged({"context": 2048, "scorer": "none", "threads": 1, "mode": "auto", "snapshots": False})
+    session = LocalSession.prepare(settings, shop, old / "state", cache=None, resume=kept.id)
+    session.open(lambda progress: None)
+    try:
+        events = list(session.chat.ask("what does total_price take?"))
+    finally:
+        session.close()
+    (finished,) = [event for event in events if isinstance(event, TurnFinished)]
+    assert finished.end is TurnEnd.ANSWERED
+    (kept,) = SessionStore(old / "state", tmp_path / "cache").newest(shop)
+    assert kept.turns == 2
 
 
 def newer(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.chat.answer_constraint import SchemaAnswer
-from laguna_engine.config import GREEDY, PLAIN, Drafting, Request, Sampling, Speculation
+from laguna_engine.config import GREEDY, PLAIN, Request, Sampling
 from laguna_engine.constrain.json_schema import JsonSchema
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.errors import RequestError
@@ -37,8 +37,7 @@ SAMPLINGS = {
 
 @pytest.fixture(scope="module")
 def opened(tiny_model_path: Path) -> Iterator[Engine]:
-    options = EngineOptions(tiny_model_path, n_ctx=768, threads=1, speculation=Speculation.STRICT)
-    with Engine.open(options) as engine:
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=768, threads=1)) as engine:
         yield engine
 
 
@@ -68,15 +67,6 @@ def test_random_weights_answer_with_json_of_the_schema_and_end_there(engine, sam
     assert result.reason is FinishReason.STOP_TOKEN
     assert result.tokens[-1] in (EOS, END_ASSISTANT)
     assert_of_schema(result.text)
-
-
-@pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS.keys())
-def test_strictly_the_answer_is_the_same_with_speculation(engine, sampling):
-    plain = run(engine, SchemaAnswer.checked(SCHEMA), sampling=sampling)
-    for length in (None, 4, 16):
-        engine.clear()
-        drafted = run(engine, SchemaAnswer.checked(SCHEMA), sampling=sampling, drafting=Drafting(length=length))
-        assert drafted.tokens == plain.tokens
 
 
 def test_thinking_is_free_and_does_not_end_the_turn(engine):

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from laguna_engine.config import MAX_SEED
+from laguna_engine.config import MAX_SEED, Drafting, EngineOptions, Sampling
+from laguna_engine.engine import Engine, Request
 from laguna_engine.errors import RequestError
+from laguna_engine.events import Token
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.context_params import ContextOptions
 from laguna_engine.llama.model import Model
@@ -107,3 +110,29 @@ def test_logits_that_are_no_numbers_still_give_a_token(tmp_path: Path) -> None:
     for stages in ([Greedy()], [Distribution(1)], [TopK(20), TopP(0.9), MinP(0.05), Temperature(0.8), Distribution(1)]):
         assert 0 <= sample(context, *stages) < VOCABULARY
     model.close()
+
+
+@pytest.mark.parametrize("drafting", [Drafting(enabled=False), Drafting(length=4)], ids=["plain", "drafts"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_logprobs_are_those_of_the_logits_whatever_was_drafted(
+    tiny_model_path: Path, drafting: Drafting, temperature: float
+):
+    prompt = list(range(40, 60)) * 2
+    sampling = Sampling(temperature=temperature, seed=3)
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
+        request = Request(prompt, sampling, max_tokens=12, drafting=drafting, logprobs=3)
+        tokens = [event for event in engine.generate(request) if isinstance(event, Token)]
+        silent = [event for event in engine.generate(replace(request, logprobs=None)) if isinstance(event, Token)]
+        assert [each.id for each in silent] == [each.id for each in tokens]
+        assert {each.logprobs for each in silent} == {None}
+        for place, token in enumerate(tokens):
+            noted = token.logprobs
+            assert noted is not None
+            assert len(noted.top) == 3
+            assert noted.chosen <= noted.top[0][1] < 0
+            best, second = noted.top[0][0], noted.top[1][0]
+            said = [each.id for each in tokens[:place]]
+            margin = engine._margin([*prompt, *said], second, best)
+            assert noted.top[0][1] - noted.top[1][1] == pytest.approx(margin, abs=1e-3)
+            if temperature == 0:
+                assert token.id == best

@@ -14,7 +14,7 @@ import pytest
 
 from laguna_engine.native.command_tree import CommandTree
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems end the process group alone")
 

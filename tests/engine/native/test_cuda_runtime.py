@@ -14,7 +14,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
-from laguna_engine.native.library import preload
+from laguna_engine.native.plugins import preload
 preload(Path(sys.argv[2]))
 print("libcudart.so.12" in Path("/proc/self/maps").read_text())
 """

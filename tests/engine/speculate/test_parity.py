@@ -1,8 +1,6 @@
 """Drafting changes no answer: byte for byte in strict mode, up to ties that rounding decides in fast mode."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from laguna_engine.native.cpu_determinism import fixed_rows
 from laguna_engine.parity import replay
 from tests.engine import drafters, tiny
 from tests.engine.drafting import quantized
-from tests.engine.runs import answer, assert_same_answer, gather
+from tests.engine.runs import answer, assert_same_answer, gather, in_a_strict_process
 from tests.engine.scripted_drafters import Oracle, use
 
 ROOT = Path(__file__).parents[3]
@@ -63,16 +61,7 @@ def test_a_strict_answer_of_quantized_weights_does_not_depend_on_what_was_asked_
 
 def strictly(script: str, *arguments: str) -> str:
     """What a script in this folder prints, run in a process that has computed nothing yet."""
-    environment = {name: value for name, value in os.environ.items() if name != "GGML_CPU_TILED_MM"}
-    run = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name(script)), *arguments],
-        env={**environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout[:2000] + run.stderr[-4000:]
-    return run.stdout
+    return in_a_strict_process(Path(__file__).with_name(script), *arguments)
 
 
 @pytest.fixture

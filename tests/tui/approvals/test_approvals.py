@@ -11,7 +11,7 @@ from laguna_tui.base.permission_request import Decision, PermissionAnswer, Permi
 from laguna_tui.tui.approvals.approval_controller import Approvals
 from tests.tui.changes import Project
 
-PATIENCE_S = 5
+PATIENCE_S = 60
 
 
 class Asking:

@@ -279,3 +279,16 @@ async def test_what_is_typed_while_it_is_open_goes_to_the_input_and_downloads_no
         await until(pilot, lambda: app._session.asked == ["what is x?"])
         assert len(app.screen_stack) == 1
         assert model_setup.fetched == []
+
+
+async def test_models_of_other_programs_are_looked_for_on_the_users_wish_alone():
+    app_session = session()
+    app_session.others_found = [replace(CHOICES[1], name="http://127.0.0.1:11434/v1#qwen3", title="qwen3")]
+    async with running(app_session, model_setup=ScriptedModelSetup()) as (app, pilot):
+        await opened(app, pilot)
+        assert app_session.looked == 0
+        await pilot.press("f12")
+        await until(pilot, lambda: "qwen3" in screen(app))
+        assert app_session.looked == 1
+        await pilot.press("enter")
+        await until(pilot, lambda: app_session.switched == ["http://127.0.0.1:11434/v1#qwen3"])

@@ -10,7 +10,8 @@ from textual.widgets import Input
 from laguna_tui.base.app_report import AppReport, Start
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import Asked, ReasoningDelta, TextDelta, TurnEnd, TurnFinished, TurnStarted
-from laguna_tui.session.values import SessionSummary
+from laguna_tui.journal.session_journal import SessionLockedError
+from laguna_tui.session.values import NotKept, SessionSummary
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.sessions.session_picker import MAX_SHOWN, SessionPicker
 from laguna_tui.tui.sessions.session_questions import DeleteQuestion, TitleQuestion
@@ -243,6 +244,16 @@ async def test_a_session_that_cannot_be_resumed_leaves_everything_as_it_was():
         assert transcript(app).count("Hello.") == 2
 
 
+async def test_of_a_session_that_is_open_elsewhere_it_says_by_which_keys_a_copy_is_opened():
+    found = sessions()
+    found.resume_error = SessionLockedError(FIX.id)
+    async with chatting(found) as (app, pilot):
+        await picking(app, pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: "Ctrl+S, then Ctrl+F" in transcript(app))
+        assert "--fork" not in transcript(app)
+
+
 async def test_nothing_is_resumed_while_the_model_answers():
     gate = Event()
     found = sessions()
@@ -332,13 +343,27 @@ async def test_a_copy_can_be_made_of_a_session_in_the_picker():
 async def test_it_is_said_once_that_nothing_is_kept_and_once_that_it_is_again():
     found = sessions(keeps=True)
     async with chatting(found) as (app, pilot):
-        found.failing = "Nothing is being kept: the disk is full. Make room in ~/.local/state."
+        found.failing = NotKept("Nothing is being kept: the disk is full. Make room in ~/.local/state.")
         await ask(app, pilot, "one")
         await ask(app, pilot, "two")
         assert transcript(app).count("the disk is full") == 1
-        found.failing = ""
+        found.failing = NotKept()
         await ask(app, pilot, "three")
         assert transcript(app).count("What is said is kept again.") == 1
+
+
+async def test_it_is_said_separately_that_the_kv_cache_is_not_kept():
+    found = sessions(keeps=True)
+    async with chatting(found) as (app, pilot):
+        found.failing = NotKept(cache="This conversation's KV cache is not being kept: no room.")
+        await ask(app, pilot, "one")
+        found.failing = NotKept("Nothing is being kept: the disk is full.", found.failing.cache)
+        await ask(app, pilot, "two")
+        assert (transcript(app).count("no room"), transcript(app).count("the disk is full")) == (1, 1)
+        found.failing = NotKept(found.failing.said)
+        await ask(app, pilot, "three")
+        assert transcript(app).count("The KV cache is kept again.") == 1
+        assert "What is said is kept again." not in transcript(app)
 
 
 async def test_the_parent_knows_the_session_as_soon_as_a_turn_begins():

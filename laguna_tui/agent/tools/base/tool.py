@@ -71,6 +71,8 @@ class Tool(Generic[A]):
             the same time, and are allowed in every mode.
         values: what the values of some arguments are, by name, for models that are held to it while they write.
         bind: makes the function that runs its calls in one session; raises ValueError where a service is missing.
+        parameters: the JSON schema of somebody else's tool, which gets its arguments as they were written; None of our
+            own, whose schema is made of `arguments`.
         spec: what the model is told about it.
     """
 
@@ -80,10 +82,12 @@ class Tool(Generic[A]):
     read_only: bool
     bind: Callable[[ToolServices], Callable[[ToolRun, A], Answer]]
     values: Mapping[str, Value] = field(default_factory=dict)
+    parameters: Mapping[str, object] | None = None
     spec: ToolSpec = field(init=False)
 
     def __post_init__(self) -> None:
-        spec = ToolSpec(self.name, self.description, json_schema(self.arguments))
+        schema = json_schema(self.arguments) if self.parameters is None else self.parameters
+        spec = ToolSpec(self.name, self.description, schema)
         object.__setattr__(self, "spec", spec)
 
     @classmethod

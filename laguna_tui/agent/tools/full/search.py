@@ -82,6 +82,8 @@ _REASONS = {
     "title": "name",
     "path": "path",
     "aside": "test, example or text",
+    "frame": "in the traceback",
+    "named": "file named",
 }
 
 

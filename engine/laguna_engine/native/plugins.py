@@ -1,0 +1,84 @@
+"""Backends of ggml that are not linked into llama.cpp: plug-ins for the processor and for graphics cards.
+
+A build with GGML_BACKEND_DL knows no device, not even the CPU, until its plug-ins are loaded. The portable wheel has
+one for each generation of processors, and ggml takes the best that this one can run. A plug-in for a card comes as a
+package of its own, and works beside any build of the same ggml. Both are loaded here, before the first call that needs
+a device.
+
+The CUDA backend needs libcudart and libcublas. The `nvidia-*` packages have them, but in folders that no loader
+searches. The loader accepts a library that is already open, so they are opened first.
+"""
+
+import contextlib
+import ctypes
+import importlib.metadata
+import importlib.util
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from laguna_engine.native.selftest import BINDING_VERSION
+
+PACKAGE = "laguna_ggml_plugins"
+"""Where packages with plug-ins put their libraries: `laguna-ggml-cuda-sm86` has `libggml-cuda-sm86.so` there."""
+
+# In order of dependency.
+_NAMES = ("libcudart", "libcublasLt", "libcublas")
+_CUDA = b"CUDA"
+
+
+def preload(libraries: Path) -> None:
+    """Open the libraries that a CUDA backend in the folder `libraries` may need; does nothing where there is none.
+
+    A library that cannot be opened is left to llama.cpp's own loader, whose error names it.
+    """
+    if not any(libraries.glob("libggml-cuda*")):
+        return
+    for name in _NAMES:
+        for path in packaged(name):
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(str(path))
+
+
+def packaged(name: str) -> list[Path]:
+    """The files of a library such as `libcudart` in installed `nvidia-*` packages."""
+    return sorted(path for folder in _package_folders("nvidia") for path in folder.glob(f"*/lib/{name}.so.*"))
+
+
+def load(library: Any, folders: Iterable[Path]) -> None:
+    """Register the devices of plug-ins: those of the build in `folders`, then an installed one for a card.
+
+    A plug-in for a card that cannot be loaded costs its speed, not the start: ggml's log has the reason.
+    """
+    for folder in folders:
+        if library.ggml_backend_dev_count():
+            break
+        if folder.is_dir():
+            library.ggml_backend_load_all_from_path(os.fsencode(folder))
+    # A build with CUDA of its own would show every card twice.
+    if not _has_cuda(library):
+        for path in card_plugins():
+            preload(path.parent)
+            if library.ggml_backend_load(os.fsencode(path)):
+                break
+
+
+def card_plugins() -> Iterator[Path]:
+    """The installed plug-ins for cards that belong to this release of llama.cpp; another one's structs may differ."""
+    for folder in _package_folders(PACKAGE):
+        for path in sorted(folder.glob("libggml-*.so")):
+            distribution = path.stem.replace("libggml-", "laguna-ggml-")
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                if importlib.metadata.version(distribution) == BINDING_VERSION:
+                    yield path
+
+
+def _has_cuda(library: Any) -> bool:
+    registries = [library.ggml_backend_reg_get(index) for index in range(library.ggml_backend_reg_count())]
+    return any(library.ggml_backend_reg_name(registry) == _CUDA for registry in registries)
+
+
+def _package_folders(name: str) -> list[Path]:
+    found = importlib.util.find_spec(name)
+    return [] if found is None else [Path(folder) for folder in found.submodule_search_locations or ()]

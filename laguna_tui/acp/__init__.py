@@ -1,0 +1,1 @@
+"""The agent in editors: the Agent Client Protocol over stdin and stdout (`laguna-tui acp`)."""

@@ -1,0 +1,84 @@
+"""Permission in the client: what a tool wants to do, with its diff, and the user's answer from the editor."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any
+
+from acp import schema
+from acp.helpers import text_block, tool_content
+from acp.interfaces import Client
+
+from laguna_tui.acp.session_updates import diff_of
+from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.permission_request import (
+    CallProposal,
+    CommandProposal,
+    Decision,
+    PermissionAnswer,
+    PermissionRequest,
+)
+from laguna_tui.base.text import sanitize, sanitize_line
+
+_POLL_S = 0.1
+_NO = PermissionAnswer(Decision.NO)
+
+
+class ClientApprover:
+    """An `Approver`. call: the ID of the tool call that asks, in the protocol."""
+
+    def __init__(
+        self, client: Client, session: Callable[[], str], call: Callable[[], str], loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._client, self._session, self._call, self._loop = client, session, call, loop
+
+    def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
+        """The user's answer; NO once the turn is stopped, and where the client cannot ask."""
+        asked = self._client.request_permission(self._session(), _shown(request, self._call()), _options(request))
+        future: Future[schema.RequestPermissionResponse] = asyncio.run_coroutine_threadsafe(asked, self._loop)
+        while True:
+            try:
+                outcome = future.result(_POLL_S).outcome
+            except FutureTimeout:
+                if cancelled():
+                    future.cancel()
+                    return _NO
+            except Exception as error:
+                return PermissionAnswer(Decision.NO, f"the user could not be asked ({sanitize_line(str(error))})")
+            else:
+                chosen = isinstance(outcome, schema.AllowedOutcome)
+                return PermissionAnswer(Decision(outcome.option_id)) if chosen else _NO
+
+
+def _options(request: PermissionRequest) -> list[schema.PermissionOption]:
+    """What can be answered; what ALWAYS allows is said in its name."""
+    options = [schema.PermissionOption(option_id=Decision.YES.value, name="Yes", kind="allow_once")]
+    if request.network:
+        name = "Yes, with network"
+        options.append(schema.PermissionOption(option_id=Decision.YES_WITH_NETWORK.value, name=name, kind="allow_once"))
+    if request.rule:
+        name = f"Always in this folder: {sanitize_line(request.rule)}"
+        options.append(schema.PermissionOption(option_id=Decision.ALWAYS.value, name=name, kind="allow_always"))
+    return [*options, schema.PermissionOption(option_id=Decision.NO.value, name="No", kind="reject_once")]
+
+
+def _shown(request: PermissionRequest, call: str) -> schema.ToolCallUpdate:
+    content: list[Any] = []
+    match request.proposal:
+        case ChangeProposal() as change:
+            kind: Any = "edit"
+            title = f"{change.kind.value} {change.path}"
+            content.append(diff_of(change))
+            about = [change.warning]
+        case CommandProposal(command=command):
+            kind, title, about = "execute", command, [f"in {request.proposal.folder}"]
+        case CallProposal(summary=summary, details=details):
+            kind, title, about = "other", summary, list(details)
+    reasons = [*about, request.why, request.sandbox]
+    text = "\n".join(sanitize(each) for each in reasons if each)
+    if text:
+        content.append(tool_content(text_block(text)))
+    return schema.ToolCallUpdate(
+        tool_call_id=call, title=sanitize_line(title), kind=kind, status="pending", content=content
+    )

@@ -1,0 +1,84 @@
+"""A session as its client has it: what belongs to it, and what the client can choose."""
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from acp import schema
+
+from laguna_tui.acp.session_updates import UpdateWriter
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.session.api import ChatSession
+from laguna_tui.session.values import Here, ModelChoice
+
+MODEL, THINKING = "model", "thinking"
+_MODES = {
+    Mode.ASK: "Ask about every change and command",
+    Mode.ACCEPT_EDITS: "Change files unasked",
+    Mode.PLAN: "Only look, and end with a plan",
+    Mode.AUTO: "Change files, and run commands in the sandbox, unasked",
+}
+THINKING_VALUES = {"default": "As the model is made for", "on": "On", "off": "Off"}
+
+
+@dataclass
+class EditorSession:
+    """One session of a client's.
+
+    Attributes:
+        id: its ID, also where it is kept.
+        folder: what it is about.
+        session: the session itself; its methods are called on `thread` only, as the session's thread.
+        changes: its settings that are not the user's own.
+        writer: of its updates.
+        running: whether its turn has the engine.
+        stopped: the client wants no more of the turn.
+        asking: the call that asks for permission, in the protocol.
+    """
+
+    folder: Path
+    session: ChatSession
+    id: str = ""
+    changes: dict[str, object] = field(default_factory=dict)
+    writer: UpdateWriter = field(default_factory=UpdateWriter)
+    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "laguna-acp"))
+    running: bool = False
+    stopped: threading.Event = field(default_factory=threading.Event)
+    asking: str = ""
+
+
+def mode_state(held: EditorSession) -> schema.SessionModeState:
+    """The modes, and which one holds."""
+    modes = [schema.SessionMode(id=mode.value, name=mode.value, description=about) for mode, about in _MODES.items()]
+    return schema.SessionModeState(current_mode_id=held.session.permissions.mode.value, available_modes=modes)
+
+
+def config_options(held: EditorSession, choices: Sequence[ModelChoice]) -> list[Any]:
+    """The options, and what is chosen. choices: the models that could answer."""
+    models = [
+        schema.SessionConfigSelectOption(value=each.name, name=sanitize_line(each.title))
+        for each in choices
+        if each.here is Here.READY
+    ]
+    thinking = held.changes.get(THINKING)
+    found: list[Any] = [
+        schema.SessionConfigOptionSelect(
+            type="select",
+            id=THINKING,
+            name="Thinking",
+            category="thought_level",
+            current_value="default" if thinking is None else "on" if thinking else "off",
+            options=[schema.SessionConfigSelectOption(value=key, name=name) for key, name in THINKING_VALUES.items()],
+        )
+    ]
+    current = next((each.name for each in choices if each.current), "")
+    if current:
+        option = schema.SessionConfigOptionSelect(
+            type="select", id=MODEL, name="Model", category="model", current_value=current, options=models
+        )
+        found.insert(0, option)
+    return found

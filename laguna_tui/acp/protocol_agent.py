@@ -1,0 +1,380 @@
+"""The protocol's agent: what a client asks for over stdin, done with sessions that share one engine."""
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from acp import PROTOCOL_VERSION, schema
+from acp.core import run_agent
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+
+from laguna_engine.errors import EngineError
+from laguna_tui import __version__
+from laguna_tui.acp.client_approver import ClientApprover
+from laguna_tui.acp.editor_session import MODEL, THINKING, THINKING_VALUES, EditorSession, config_options, mode_state
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.events import PermissionAsked
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.session.sharing import SessionSource
+from laguna_tui.session.values import SessionInfo
+
+T = TypeVar("T")
+
+_SEND_S = 60.0
+_LINE_BYTES = 64 << 20
+"""A prompt with embedded files is one line."""
+NO_CLIENT = "acp talks to an editor over pipes, and stdin is none; `laguna-tui acp --print zed` prints what starts it"
+_FAILED = -32603
+_WRONG = -32602
+
+
+class ProtocolAgent:
+    """An `acp.interfaces.Agent`."""
+
+    def __init__(self, source: SessionSource) -> None:
+        self._source = source
+        self._sessions: dict[str, EditorSession] = {}
+        self._client: Client | None = None
+
+    def on_connect(self, conn: Client) -> None:
+        """The client is there."""
+        self._client = conn
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: schema.ClientCapabilities | None = None,
+        client_info: schema.Implementation | None = None,
+        **_: Any,
+    ) -> schema.InitializeResponse:
+        """What this agent can do."""
+        return schema.InitializeResponse(
+            protocol_version=min(protocol_version, PROTOCOL_VERSION),
+            agent_info=schema.Implementation(name="laguna-tui", title="Laguna", version=__version__),
+            auth_methods=[],
+            agent_capabilities=schema.AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=schema.PromptCapabilities(embedded_context=True, image=False, audio=False),
+                session_capabilities=schema.SessionCapabilities(
+                    list=schema.SessionListCapabilities(),
+                    fork=schema.SessionForkCapabilities(),
+                    resume=schema.SessionResumeCapabilities(),
+                    close=schema.SessionCloseCapabilities(),
+                ),
+            ),
+        )
+
+    async def authenticate(self, method_id: str, **_: Any) -> schema.AuthenticateResponse | None:
+        """Nobody has to."""
+        return schema.AuthenticateResponse()
+
+    async def new_session(
+        self, cwd: str, additional_directories: list[str] | None = None, mcp_servers: list[Any] | None = None, **_: Any
+    ) -> schema.NewSessionResponse:
+        """Open a session about a folder."""
+        held = await self._opened(cwd)
+        return schema.NewSessionResponse(
+            session_id=held.id, modes=mode_state(held), config_options=await self._options(held)
+        )
+
+    async def load_session(
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: list[Any] | None = None,
+        additional_directories: list[str] | None = None,
+        **_: Any,
+    ) -> schema.LoadSessionResponse | None:
+        """Open a kept session, and show its last turns again."""
+        held = await self._opened(cwd, session_id, shown=True)
+        return schema.LoadSessionResponse(modes=mode_state(held), config_options=await self._options(held))
+
+    async def resume_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: list[Any] | None = None,
+        **_: Any,
+    ) -> schema.ResumeSessionResponse:
+        """Open a kept session; the client shows what it knows of it."""
+        held = await self._opened(cwd, session_id)
+        return schema.ResumeSessionResponse(modes=mode_state(held), config_options=await self._options(held))
+
+    async def fork_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: list[str] | None = None,
+        mcp_servers: list[Any] | None = None,
+        **_: Any,
+    ) -> schema.ForkSessionResponse:
+        """Copy a session, and go on with the copy beside it."""
+        copy = await self._guarded(lambda: self._source.fork(session_id))
+        held = await self._opened(cwd, copy)
+        return schema.ForkSessionResponse(
+            session_id=held.id, modes=mode_state(held), config_options=await self._options(held)
+        )
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> schema.ListSessionsResponse:
+        """The kept sessions, the newest first."""
+        found = await self._guarded(lambda: self._source.kept(None if cwd is None else Path(cwd)))
+        return schema.ListSessionsResponse(
+            sessions=[
+                schema.SessionInfo(
+                    session_id=each.id,
+                    cwd=str(each.folder),
+                    title=sanitize_line(each.title) or None,
+                    updated_at=_iso(each.updated),
+                )
+                for each in found
+            ]
+        )
+
+    async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse | None:
+        """End a session; it stays kept."""
+        held = self._held(session_id)
+        await self.cancel(session_id)
+        del self._sessions[session_id]
+        await self._on_thread(held, held.session.close)
+        held.thread.shutdown(wait=False)
+        return schema.CloseSessionResponse()
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> schema.SetSessionModeResponse | None:
+        """What is done unasked from now on."""
+        held = self._held(session_id)
+        if mode_id not in {mode.value for mode in Mode}:
+            raise RequestError(_WRONG, f"There is no mode {sanitize_line(mode_id)}.")
+
+        def change() -> None:
+            held.session.permissions.mode = Mode(mode_id)
+
+        await self._guarded(change)
+        return schema.SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> schema.SetSessionConfigOptionResponse | None:
+        """Answer with another model, or think or not, from the next prompt on."""
+        held = self._held(session_id)
+        if held.running:
+            raise RequestError(_WRONG, "The model is answering; stop it first.")
+        if config_id == MODEL:
+            await self._on_thread(held, lambda: self._switch(held, str(value)))
+        elif config_id == THINKING and value in THINKING_VALUES:
+            await self._on_thread(held, lambda: self._rethink(held, str(value)))
+        else:
+            raise RequestError(_WRONG, f"There is no option {sanitize_line(config_id)} with this value.")
+        return schema.SetSessionConfigOptionResponse(config_options=await self._options(held))
+
+    async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> schema.PromptResponse:
+        """Answer a message."""
+        held = self._held(session_id)
+        if held.running:
+            raise RequestError(_WRONG, "The model is answering already; stop it first.")
+        message = _message(prompt, held.folder)
+        if not message.strip():
+            raise RequestError(_WRONG, "The message is empty.")
+        held.stopped.clear()
+        await self._on_thread(held, lambda: self._turn(held, message))
+        return schema.PromptResponse(stop_reason=held.writer.end, usage=held.writer.usage)
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stop the turn."""
+        held = self._sessions.get(session_id)
+        if held is not None:
+            held.stopped.set()
+            # While another session's turn has the engine, this one's has not begun.
+            if held.running:
+                held.session.chat.cancel()
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """There are none."""
+        raise RequestError.method_not_found(method)
+
+    async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
+        """There are none."""
+
+    async def close(self) -> None:
+        """End all sessions: the client is gone."""
+        for held in list(self._sessions.values()):
+            with suppress(RequestError):
+                await self.close_session(held.id)
+
+    # -- sessions
+
+    def _held(self, session_id: str) -> EditorSession:
+        held = self._sessions.get(session_id)
+        if held is None:
+            raise RequestError(-32002, f"There is no session {sanitize_line(session_id)}; load it first.")
+        return held
+
+    async def _opened(self, cwd: str, session_id: str = "", *, shown: bool = False) -> EditorSession:
+        folder = Path(cwd)
+        if not folder.is_absolute() or not folder.is_dir():
+            raise RequestError(_WRONG, f"{sanitize_line(cwd)} is no folder; give the absolute path of one.")
+        if session_id in self._sessions:
+            await self.close_session(session_id)
+        session = await self._guarded(lambda: self._source.prepare(folder, session_id))
+        held = EditorSession(folder.resolve(), session)
+        info = await self._on_thread(held, lambda: self._open(held))
+        self._sessions[held.id] = held
+        if shown and info.resumed is not None:
+            for event in info.resumed.events:
+                for update in held.writer.updates(event):
+                    await self._connected.session_update(held.id, update)
+        return held
+
+    def _open(self, held: EditorSession) -> SessionInfo:
+        loop, client = self._loop, self._connected
+        held.session.permissions.use_approver(ClientApprover(client, lambda: held.id, lambda: held.asking, loop))
+        with self._source.turn():
+            info = held.session.open(lambda progress: None)
+        held.id = self._source.keep(held.session)
+        return info
+
+    def _switch(self, held: EditorSession, model: str) -> None:
+        with self._source.turn():
+            held.session.models.switch(model, lambda progress: None)
+        held.changes[MODEL] = model
+
+    def _rethink(self, held: EditorSession, value: str) -> None:
+        """Thinking is settled when a session is opened: open it again with its conversation."""
+        changes = {name: setting for name, setting in held.changes.items() if name != THINKING}
+        if value != "default":
+            changes[THINKING] = value == "on"
+        held.session.close()
+        held.session = self._source.prepare(held.folder, held.id, **changes)
+        held.changes = changes
+        self._open(held)
+
+    def _turn(self, held: EditorSession, message: str) -> None:
+        """Answer on the session's thread, as soon as no other session has the engine."""
+        held.writer.begin()
+        with self._source.turn():
+            if held.stopped.is_set():
+                held.writer.end = "cancelled"
+                return
+            held.running = True
+            try:
+                for event in held.session.chat.ask(message):
+                    if isinstance(event, PermissionAsked):
+                        held.asking = held.writer.call(event.call_id)
+                    for update in held.writer.updates(event):
+                        self._send(held, update)
+                    if held.stopped.is_set():
+                        held.session.chat.cancel()
+            finally:
+                held.running = False
+
+    def _send(self, held: EditorSession, update: Any) -> None:
+        sent = asyncio.run_coroutine_threadsafe(self._connected.session_update(held.id, update), self._loop)
+        try:
+            # The next one waits until this one is on its way, so that a slow client slows the turn and not memory.
+            sent.result(_SEND_S)
+        except Exception:
+            held.stopped.set()
+
+    async def _options(self, held: EditorSession) -> list[Any]:
+        return config_options(held, await self._guarded(held.session.models.choices))
+
+    # -- threads
+
+    @property
+    def _connected(self) -> Client:
+        assert self._client is not None, "a connection says so before its first request"
+        return self._client
+
+    async def _on_thread(self, held: EditorSession, call: Callable[[], T]) -> T:
+        """Call on the session's thread."""
+        self._loop = asyncio.get_running_loop()
+        return await _as_request(self._loop.run_in_executor(held.thread, call))
+
+    async def _guarded(self, call: Callable[[], T]) -> T:
+        return await _as_request(asyncio.to_thread(call))
+
+
+async def _as_request(work: Awaitable[T]) -> T:
+    """The result; what went wrong as the protocol's error with a sentence."""
+    try:
+        return await work
+    except (UserError, EngineError) as error:
+        raise RequestError(_FAILED, sanitize_line(str(error))) from error
+
+
+def _iso(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _message(blocks: Sequence[Any], folder: Path) -> str:
+    """The user's words; files that are linked are mentioned, and texts that are embedded are quoted."""
+    parts: list[str] = []
+    for block in blocks:
+        match block:
+            case schema.TextContentBlock(text=text):
+                parts.append(text)
+            case schema.ResourceContentBlock(uri=uri):
+                parts.append(_mention(uri, folder))
+            case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents(uri=uri, text=text)):
+                # Not a mention: the editor's text of it may be newer than the file.
+                parts.append(f"\n{_mention(uri, folder).removeprefix('@')}:\n{text}\n")
+            case _:
+                raise RequestError(_WRONG, "This model reads text only.")
+    return "".join(parts)
+
+
+def _mention(uri: str, folder: Path) -> str:
+    """How a file is named in a message: as a mention inside the folder, else as it is."""
+    parsed = urlsplit(uri)
+    if parsed.scheme != "file":
+        return uri
+    path = Path(unquote(parsed.path))
+    return f"@{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
+
+
+def run_stdio(source: SessionSource) -> None:
+    """Serve one client until it closes stdin.
+
+    Raises:
+        UserError: stdin is a file or a device that says nothing, which cannot be waited for.
+    """
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or sys.stdin.isatty()):
+        raise UserError(NO_CLIENT)
+    _keep_stdout()
+    try:
+        asyncio.run(_serve(source))
+    finally:
+        # The protocol's library has closed it.
+        sys.stdout = sys.stderr
+
+
+async def _serve(source: SessionSource) -> None:
+    agent = ProtocolAgent(source)
+    try:
+        with suppress(ConnectionError, BrokenPipeError):
+            # Forking, resuming and closing a session are not in the stable protocol yet.
+            await run_agent(agent, use_unstable_protocol=True, stdio_buffer_limit_bytes=_LINE_BYTES)
+    finally:
+        await agent.close()
+
+
+def _keep_stdout() -> None:
+    """Give the protocol the real stdout, and stderr to whatever else writes there, libraries in C included."""
+    sys.stdout.flush()
+    own = os.dup(sys.stdout.fileno())
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    # The protocol's library takes it from here; nothing is printed by the app itself.
+    sys.stdout = os.fdopen(own, "w", encoding="utf-8")

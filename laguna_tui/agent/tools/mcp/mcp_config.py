@@ -1,0 +1,158 @@
+"""Which MCP servers there are: the user's `mcp.json`, and a folder's own `.mcp.json` where the user trusts its bytes.
+
+Both have the form that other programs read: {"mcpServers": {"NAME": {"command": ..., "args": [...], "env": {...}}}}.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from laguna_engine.files import read_small_file
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import config_path
+from laguna_tui.context.trust import Trust, project_root
+
+USER_FILE, FOLDER_FILE = "mcp.json", ".mcp.json"
+MAX_SERVERS = 16
+_LIMIT_BYTES = 1 << 18
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_NOT_TRUSTED = "{file} names {count} MCP server(s), which are not started: to trust it as it is now, run: {command}"
+_TRUST = "laguna-tui mcp trust"
+
+
+class _Server(msgspec.Struct):
+    command: str = ""
+    args: list[str] = []
+    env: dict[str, str] = {}
+    network: bool = False
+    disabled: bool = False
+    url: str = ""
+
+
+class _File(msgspec.Struct):
+    servers: dict[str, _Server] = msgspec.field(name="mcpServers", default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """A server as a file names it.
+
+    Attributes:
+        name: of letters, digits, `_` and `-`.
+        command: program and arguments.
+        variables: what it has in its environment beside what every command has; never shown.
+        network: whether it may open connections.
+        source: the file.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    network: bool = False
+    source: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What changes when another program would be started, or the same one otherwise."""
+        parts = [self.name, *self.command, *sorted(f"{key}={value}" for key, value in self.variables.items())]
+        return hashlib.sha256("\0".join([*parts, str(self.network)]).encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class McpServers:
+    """The servers that may be started, and sentences about those that may not."""
+
+    servers: tuple[McpServer, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def load_servers(folder: Path, trust: Trust, own: Path | None = None) -> McpServers:
+    """The servers of the user and of a folder. Nothing is started.
+
+    Args:
+        folder: that is asked about.
+        trust: which folders are trusted, and with which bytes.
+        own: the user's file; None for the one beside `config.toml`.
+
+    Raises:
+        UserError: the user's own file is wrong.
+    """
+    file = own or config_path().parent / USER_FILE
+    servers = {each.name: each for each in _parsed(_read(file), file)}
+    notes: list[str] = []
+    root = project_root(folder)
+    theirs = root / FOLDER_FILE
+    try:
+        data = _read(theirs)
+        found = _parsed(data, theirs)
+    except UserError as error:
+        data, found = None, []
+        notes.append(str(error))
+    trusted = trust.of(root)
+    if data is not None and found and (trusted is None or not trusted.accepts(trusted.folder / FOLDER_FILE, data)):
+        notes.append(_NOT_TRUSTED.format(file=theirs, count=len(found), command=_TRUST))
+        found = []
+    # The user's own come first, and keep their names.
+    servers = {**{each.name: each for each in found}, **servers}
+    ordered = sorted(servers.values(), key=lambda each: (each.source != str(file), each.name))
+    if len(ordered) > MAX_SERVERS:
+        notes.append(f"Only {MAX_SERVERS} MCP servers are used; the others are left out. Disable some in {file}.")
+    return McpServers(tuple(ordered[:MAX_SERVERS]), tuple(notes))
+
+
+def trust_servers(folder: Path, trust: Trust) -> tuple[Path, tuple[McpServer, ...]]:
+    """Trust a folder's file as it is now; the file, and the servers that may be started from it.
+
+    Raises:
+        UserError: there is no such file, it is wrong, or the trust cannot be kept.
+    """
+    root = project_root(folder)
+    file = root / FOLDER_FILE
+    data = _read(file)
+    if data is None:
+        raise UserError(f"{file}: there is no such file, so there is nothing to trust")
+    servers = tuple(_parsed(data, file))
+    trust.grant(root, {FOLDER_FILE: data})
+    return file, servers
+
+
+def _read(file: Path) -> bytes | None:
+    """The bytes of a file; None where there is none."""
+    try:
+        return read_small_file(file, _LIMIT_BYTES)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        raise UserError(f"{file}: cannot be read ({reason}); correct it or move it away") from error
+
+
+def _parsed(data: bytes | None, file: Path) -> list[McpServer]:
+    if data is None:
+        return []
+    try:
+        parsed = msgspec.json.decode(data, type=_File)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise UserError(f"{file}: {error}; correct it or move it away") from error
+    return list(_servers(parsed, file))
+
+
+def _servers(parsed: _File, file: Path) -> Iterator[McpServer]:
+    for name, server in parsed.servers.items():
+        if server.disabled:
+            continue
+        if _NAME.fullmatch(name) is None or "__" in name:
+            raise UserError(f"{file}: the server {name!r} needs a name of at most 32 letters, digits, - and single _")
+        if not server.command:
+            what = "is at a URL, which is not supported yet" if server.url else "has no command"
+            raise UserError(f"{file}: the server {name} {what}; give its command, or say disabled = true")
+        words: list[Any] = [server.command, *server.args, *server.env, *server.env.values()]
+        if any("\0" in word for word in words):
+            raise UserError(f"{file}: the server {name} holds a NUL character; remove it")
+        command = (server.command, *server.args)
+        yield McpServer(name, command, dict(server.env), server.network, str(file))

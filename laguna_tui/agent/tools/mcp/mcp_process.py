@@ -1,0 +1,296 @@
+"""One MCP server as a process in the sandbox, spoken to over its standard input and output.
+
+It is started when it is first needed, and again after it has ended. Whatever it does (hangs, dies, floods, sends
+garbage) costs one sentence: the call is answered with it, and the process is ended.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import mcp
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+
+from laguna_engine.native.child import find_program
+from laguna_engine.native.command_tree import CommandTree
+from laguna_tui.agent.tools.mcp.mcp_config import McpServer
+from laguna_tui.base.async_thread import AsyncThread
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.sandbox.launch import prepare
+from laguna_tui.sandbox.probe import SandboxStatus
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
+
+T = TypeVar("T")
+
+START_S, CALL_S = 20.0, 120.0
+"""Seconds for starting and listing, which may unpack a package; and for a call."""
+LINE_BYTES = 8 << 20
+FLOOD_BYTES = 32 << 20
+"""What a server may send between two requests."""
+MAX_TOOLS = 64
+_MAX_PAGES = 8
+_POLL_S, _END_S = 0.1, 10.0
+_TAIL_CHARS = 300
+# The server gets our pipes as its input and output.
+_START = 'i=$1; o=$2; shift 2; exec "$@" <&$i >&$o'
+
+
+class McpError(Exception):
+    """A server cannot do what is asked; the message is a sentence that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool as a server lists it; nothing of it is checked yet."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswer:
+    """What a call was answered with. text: of all its parts, raw."""
+
+    text: str
+    ok: bool
+
+
+class McpProcess:
+    """A server, running or not. Any thread; calls are made one after the other."""
+
+    def __init__(
+        self, server: McpServer, folder: Path, thread: AsyncThread, status: Callable[[], SandboxStatus]
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            folder: the workspace, which it may write to as commands may.
+            thread: what it is spoken to on.
+            status: the sandbox that works here.
+        """
+        self.server = server
+        self._folder, self._thread, self._status = folder, thread, status
+        self._session: mcp.ClientSession | None = None
+        self._life: Future[None] | None = None
+        self._received = 0
+        self._flooded = self._over = False
+        self._errors = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._life is not None and not self._life.done()
+
+    def tools(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[ListedTool, ...]:
+        """Start it where it does not run, and ask for its tools.
+
+        Raises:
+            McpError: it cannot be started, or does not answer.
+        """
+        session = self._started(cancelled)
+        return self._waited(_listed(session), START_S, "does not list its tools", cancelled)
+
+    def call(self, name: str, arguments: Mapping[str, object], cancelled: Callable[[], bool]) -> CallAnswer:
+        """Call a tool.
+
+        Raises:
+            McpError: it cannot be started, does not answer, or ended; or the call was stopped.
+        """
+        session = self._started(cancelled)
+        self._received = 0
+        return self._waited(_called(session, name, dict(arguments)), CALL_S, f"does not answer {name}", cancelled)
+
+    def close(self) -> None:
+        """End it. Idempotent."""
+        life, self._life, self._session = self._life, None, None
+        if life is not None:
+            life.cancel()
+
+    def _started(self, cancelled: Callable[[], bool]) -> mcp.ClientSession:
+        if self.running and self._session is not None:
+            return self._session
+        self._received, self._flooded, self._over, self._errors = 0, False, False, ""
+        ready: Future[mcp.ClientSession] = Future()
+        self._life = self._thread.start(self._live(ready))
+        self._life.add_done_callback(lambda _: ready.done() or ready.cancel())
+        self._session = self._result(ready, START_S, "does not start", cancelled)
+        return self._session
+
+    def _waited(self, asked: Coroutine[Any, Any, T], limit_s: float, what: str, cancelled: Callable[[], bool]) -> T:
+        return self._result(self._thread.start(asked), limit_s, what, cancelled)
+
+    def _result(self, future: "Future[T]", limit_s: float, what: str, cancelled: Callable[[], bool]) -> T:
+        """The result, waited for; a server that does not give one is ended."""
+        waited = 0.0
+        try:
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    return future.result(_POLL_S)
+                waited += _POLL_S
+                if not self.running and not future.done():
+                    raise McpError(self._sentence("ended"))
+                if cancelled():
+                    raise McpError(self._sentence("was stopped with the turn"))
+                if waited >= limit_s:
+                    raise McpError(self._sentence(f"{what} within {limit_s:.0f} seconds, and was ended"))
+        except McpError:
+            future.cancel()
+            self.close()
+            raise
+        except CancelledError:
+            self.close()
+            raise McpError(self._sentence("ended")) from None
+        except Exception as error:
+            ended = self._over or not self.running
+            if ended:
+                self._wait_for_end()
+                self.close()
+            said = "ended" if ended else f"failed: {sanitize_line(str(error))[:_TAIL_CHARS] or type(error).__name__}"
+            raise McpError(self._sentence(said)) from error
+
+    def _wait_for_end(self) -> None:
+        """Let it end, so that what it complained about is known."""
+        if self._life is not None:
+            with contextlib.suppress(CancelledError, Exception):
+                self._life.result(_END_S)
+
+    def _sentence(self, what: str) -> str:
+        if self._flooded:
+            what = "sent far more than was asked for, and was ended"
+        tail = f" ({sanitize_line(self._errors).strip()[-_TAIL_CHARS:]})" if self._errors.strip() else ""
+        return f"the MCP server {self.server.name} {what}{tail}"
+
+    async def _live(self, ready: "Future[mcp.ClientSession]") -> None:
+        """The server's life, from its start to its end."""
+        async with self._transport() as (read, write, ended), mcp.ClientSession(read, write) as session:
+            await session.initialize()
+            if not ready.done():
+                ready.set_result(session)
+            await ended.wait()
+
+    @contextlib.asynccontextmanager
+    async def _transport(self) -> AsyncIterator[tuple[Any, Any, asyncio.Event]]:
+        """Streams of messages to and from the process, and what is set when it ends."""
+        into, theirs_in, theirs_out, out = *reversed(os.pipe()), *reversed(os.pipe())
+        try:
+            tree, cleanup = await self._spawn(theirs_in, theirs_out)
+        except BaseException:
+            os.close(into)
+            os.close(out)
+            raise
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        reader = asyncio.StreamReader(limit=LINE_BYTES)
+        reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(out, "rb", 0))
+        writing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(into, "wb", 0))
+        writer = asyncio.StreamWriter(writing, protocol, None, loop)
+        received_in, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        sent, sent_out = anyio.create_memory_object_stream[SessionMessage](0)
+        tasks = [
+            asyncio.create_task(self._read(reader, received_in, ended)),
+            asyncio.create_task(_write(writer, sent_out, ended)),
+        ]
+        os.set_blocking(tree.output, False)
+        loop.add_reader(tree.output, self._take_errors, tree.output, tasks[0].cancel)
+        try:
+            yield received, sent, ended
+        finally:
+            for task in tasks:
+                task.cancel()
+            reading.close()
+            writing.close()
+            self._take_errors(tree.output, tasks[0].cancel)
+            loop.remove_reader(tree.output)
+            for stream in (received_in, received, sent, sent_out):
+                stream.close()
+            tree.close()
+            cleanup()
+
+    async def _spawn(self, theirs_in: int, theirs_out: int) -> tuple[CommandTree, Callable[[], object]]:
+        """Start the process in the sandbox."""
+        shell = find_program("bash") or "/bin/sh"
+        argv = (shell, "-c", _START, "mcp", str(theirs_in), str(theirs_out), *self.server.command)
+        policy = SandboxPolicy(self._folder, network=self.server.network)
+        prepared = await asyncio.to_thread(prepare, self._status(), policy, argv)
+        try:
+            variables = {**prepared.env, **self.server.variables}
+            inherited = (*prepared.pass_fds, theirs_in, theirs_out)
+            tree = CommandTree(prepared.argv, prepared.cwd, variables, inherited=inherited)
+        except BaseException:
+            prepared.cleanup()
+            raise
+        return tree, prepared.cleanup
+
+    async def _read(self, reader: asyncio.StreamReader, received: Any, ended: asyncio.Event) -> None:
+        """Pass on what the server sends, line by line, until it ends or sends too much."""
+        try:
+            while line := await reader.readline():
+                self._received += len(line)
+                if self._received > FLOOD_BYTES:
+                    self._flooded = True
+                    return
+                with contextlib.suppress(ValueError):
+                    # What is no message, such as a print, says nothing to anybody.
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    await received.send(SessionMessage(message))
+        except ValueError:
+            self._flooded = True
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            pass
+        finally:
+            self._over = True
+            received.close()
+            ended.set()
+
+    def _take_errors(self, descriptor: int, end: Callable[[], object]) -> None:
+        """Keep the end of what it complains about; end it where that is without end."""
+        try:
+            data = os.read(descriptor, 1 << 16)
+        except BlockingIOError:
+            return
+        if not data:
+            asyncio.get_running_loop().remove_reader(descriptor)
+        self._received += len(data)
+        if self._received > FLOOD_BYTES:
+            self._flooded = True
+            end()
+        self._errors = (self._errors + data.decode("utf-8", "replace"))[-4 * _TAIL_CHARS :]
+
+
+async def _write(writer: asyncio.StreamWriter, sent: Any, ended: asyncio.Event) -> None:
+    try:
+        async for message in sent:
+            text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+            writer.write(text.encode("utf-8", "replace") + b"\n")
+            await writer.drain()
+    except OSError:
+        ended.set()
+
+
+async def _listed(session: mcp.ClientSession) -> tuple[ListedTool, ...]:
+    tools: list[ListedTool] = []
+    cursor = None
+    for _ in range(_MAX_PAGES):
+        params = mcp.types.PaginatedRequestParams(cursor=cursor) if cursor else None
+        page = await session.list_tools(params=params)
+        tools += [ListedTool(each.name, each.description or "", each.input_schema) for each in page.tools]
+        cursor = page.next_cursor
+        if not cursor or len(tools) >= MAX_TOOLS:
+            break
+    return tuple(tools[:MAX_TOOLS])
+
+
+async def _called(session: mcp.ClientSession, name: str, arguments: dict[str, Any]) -> CallAnswer:
+    result = await session.call_tool(name, arguments)
+    texts = (each.text if isinstance(each, mcp.types.TextContent) else f"[{each.type}]" for each in result.content)
+    return CallAnswer("\n".join(texts), ok=not result.is_error)

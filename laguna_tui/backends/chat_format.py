@@ -1,0 +1,253 @@
+"""Messages as an OpenAI-compatible endpoint reads them, and the pieces of its answer. Values only: opens nothing."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from laguna_engine.chat.messages import AssistantMessage, CallFinished, Malformed, Reasoning, Text, ToolCall
+from laguna_engine.chat.transcript import Role
+from laguna_engine.events import FinishReason
+from laguna_tui.backends.base import ChatRequest, Usage
+
+MAX_CALLS = 64
+"""Calls in one answer; the agent runs eight of them at once."""
+MAX_ARGUMENT_CHARS = 1 << 22
+_SNIPPET = 120
+
+
+def request_body(
+    request: ChatRequest, model: str, sampling: Mapping[str, float], *, stream: bool = True
+) -> dict[str, Any]:
+    """The body of a request. sampling: what is to be other than the endpoint has it, by its own names."""
+    body: dict[str, Any] = {"model": model, "messages": list(messages_of(request)), **sampling}
+    if request.tools:
+        body["tools"] = [tool.as_openai() for tool in request.tools]
+    if request.max_tokens is not None:
+        body["max_tokens"] = request.max_tokens
+    if request.thinking is not None:
+        # vLLM, SGLang and llama.cpp give it to the model's own template.
+        body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    return body
+
+
+def messages_of(request: ChatRequest) -> Iterator[dict[str, Any]]:
+    """The messages; what the user says twice in a row is one, as many templates want it."""
+    if request.system:
+        yield {"role": "system", "content": request.system}
+    number, pending, waiting = 0, list[str](), list[str]()
+    for message in request.messages:
+        if message.role is Role.TOOL and pending:
+            yield {"role": "tool", "tool_call_id": pending.pop(0), "content": message.text}
+        elif message.answer is not None:
+            yield from _said_by_user(waiting)
+            ids = [f"call_{number + index}" for index in range(1, len(message.answer.calls) + 1)]
+            number, pending, waiting = number + len(ids), list(ids), []
+            if any((message.answer.text, message.answer.reasoning, ids)):
+                yield _assistant(message.answer, ids)
+        else:
+            waiting.append(message.text)
+    yield from _said_by_user(waiting)
+
+
+def _said_by_user(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
+    if texts:
+        yield {"role": "user", "content": "\n\n".join(texts)}
+
+
+def _assistant(answer: AssistantMessage, ids: Sequence[str]) -> dict[str, Any]:
+    """The model's turn. Its thinking goes back under both names: vLLM reads one of them, SGLang the other."""
+    # llama.cpp refuses a turn with neither content nor calls.
+    made: dict[str, Any] = {"role": "assistant", "content": answer.text if answer.text or not ids else None}
+    if answer.reasoning:
+        made |= {"reasoning_content": answer.reasoning, "reasoning": answer.reasoning}
+    if ids:
+        made["tool_calls"] = [_call(call, each) for call, each in zip(answer.calls, ids, strict=True)]
+    return made
+
+
+def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+# -- what comes back
+
+
+class _Function(msgspec.Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _CallPart(msgspec.Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(msgspec.Struct):
+    content: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[_CallPart] | None = None
+
+
+class _Choice(msgspec.Struct):
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _PromptDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _PromptDetails | None = None
+
+
+class _Chunk(msgspec.Struct):
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_DECODER = msgspec.json.Decoder(_Chunk)
+
+
+class GarbageError(ValueError):
+    """What came is no part of an answer; the message quotes its beginning."""
+
+
+class ReportedError(ValueError):
+    """The endpoint reports an error inside a stream.
+
+    Attributes:
+        error: as it came.
+    """
+
+    def __init__(self, error: Any) -> None:
+        super().__init__("the endpoint reports an error")
+        self.error = error
+
+
+class _OpenCall:
+    """A call whose pieces are coming."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.id = ""
+        self.arguments: list[str] = []
+        self.chars = 0
+        self.given: dict[str, Any] | None = None
+
+    def take(self, part: _CallPart) -> None:
+        self.id = part.id or self.id
+        if part.function is None:
+            return
+        self.name = self.name or (part.function.name or "")
+        match part.function.arguments:
+            case str(text):
+                self.chars += len(text)
+                if self.chars > MAX_ARGUMENT_CHARS:
+                    raise GarbageError("a call of a tool without end")
+                self.arguments.append(text)
+            case dict(given):
+                self.given = given
+
+    def finished(self) -> CallFinished | Malformed:
+        written = "".join(self.arguments)
+        raw = f"{self.name} {written}".strip()
+        if not self.name.strip():
+            return Malformed(raw, "The tool call names no tool; make the whole call again.")
+        if self.given is not None:
+            return CallFinished(ToolCall(self.name.strip(), self.given))
+        try:
+            arguments = json.loads(written) if written.strip() else {}
+        except (ValueError, RecursionError) as error:
+            return Malformed(raw, f"The arguments of `{self.name}` are not valid JSON ({error}); make the call again.")
+        if not isinstance(arguments, dict):
+            return Malformed(raw, f"The arguments of `{self.name}` must be a JSON object; make the call again.")
+        return CallFinished(ToolCall(self.name.strip(), arguments))
+
+
+_REASONS: Mapping[str, FinishReason] = {"length": FinishReason.MAX_TOKENS}
+
+
+class AnswerReader:
+    """Takes an answer's pieces as they come.
+
+    Attributes:
+        usage: as the endpoint counted; None until it says, and where it does not.
+        ended: why the answer ended; None until it has.
+        begun: whether any of it came.
+    """
+
+    def __init__(self) -> None:
+        self.usage: Usage | None = None
+        self.ended: FinishReason | None = None
+        self.begun = False
+        self._calls: list[_OpenCall] = []
+        self._by_index: dict[int, _OpenCall] = {}
+
+    def take(self, data: bytes) -> Iterator[Reasoning | Text]:
+        """The text in one piece, JSON.
+
+        Raises:
+            GarbageError: it is no part of an answer.
+            ReportedError: it is an error.
+        """
+        try:
+            chunk = _DECODER.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise GarbageError(data[:_SNIPPET].decode("utf-8", "replace")) from error
+        self.begun = True
+        if chunk.error:
+            raise ReportedError(chunk.error)
+        if chunk.usage is not None:
+            details = chunk.usage.prompt_tokens_details
+            cached = details.cached_tokens if details is not None else None
+            self.usage = Usage(max(0, chunk.usage.prompt_tokens), max(0, chunk.usage.completion_tokens), cached)
+        for choice in chunk.choices[:1]:
+            delta = choice.delta or choice.message
+            if delta is not None:
+                yield from self._delta(delta)
+            if choice.finish_reason:
+                self.ended = _REASONS.get(choice.finish_reason, FinishReason.STOP_TOKEN)
+
+    def _delta(self, delta: _Delta) -> Iterator[Reasoning | Text]:
+        # Some send it under both names.
+        if thought := delta.reasoning_content or delta.reasoning:
+            yield Reasoning(thought)
+        if delta.content:
+            yield Text(delta.content)
+        for part in delta.tool_calls or ():
+            self._open(part).take(part)
+
+    def _open(self, part: _CallPart) -> _OpenCall:
+        """The call that a piece belongs to: by its index; without one, a piece with a name begins another call."""
+        names_one = part.function is not None and bool(part.function.name)
+        if part.index is not None:
+            found = self._by_index.get(part.index)
+            # Some number all calls of an answer 0, and tell them apart by their ids.
+            if found is not None and not (names_one and part.id and found.id and part.id != found.id):
+                return found
+        elif self._calls and not names_one:
+            return self._calls[-1]
+        if len(self._calls) >= MAX_CALLS:
+            raise GarbageError("more calls of tools than an answer can have")
+        self._calls.append(_OpenCall())
+        if part.index is not None:
+            self._by_index[part.index] = self._calls[-1]
+        return self._calls[-1]
+
+    def calls(self) -> list[CallFinished | Malformed]:
+        """The calls, once the answer has ended; those that are not whole where it was cut off are left out."""
+        finished = [call.finished() for call in self._calls]
+        cut = self.ended is FinishReason.MAX_TOKENS
+        return [each for each in finished if not (cut and isinstance(each, Malformed))]

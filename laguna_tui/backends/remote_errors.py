@@ -1,0 +1,180 @@
+"""What goes wrong with an endpoint, as a sentence that says what to do."""
+
+import json
+import os
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+import httpx2
+
+from laguna_engine.errors import EngineError
+from laguna_tui.base.units import plural
+
+_QUOTED_CHARS = 300
+"""Of what an endpoint says about an error: enough to find the cause, and no page of HTML."""
+
+
+class RemoteProblem(StrEnum):
+    """Kind of a failure.
+
+    Attributes:
+        UNREACHABLE: nobody answers there.
+        TLS: who answers cannot prove that it is this host.
+        URL: something answers that is no endpoint.
+        KEY: the key is missing or wrong.
+        MODEL: it has no such model.
+        BUSY: it takes no more requests now.
+        CONTEXT: the conversation is longer than its context.
+        REFUSED: it does not take the request.
+        FAILED: it failed.
+        LOST: it ended in the middle of an answer.
+        SILENT: it does not go on.
+        GARBAGE: what it sends is no answer.
+    """
+
+    UNREACHABLE = "unreachable"
+    TLS = "tls"
+    URL = "url"
+    KEY = "key"
+    MODEL = "model"
+    BUSY = "busy"
+    CONTEXT = "context"
+    REFUSED = "refused"
+    FAILED = "failed"
+    LOST = "lost"
+    SILENT = "silent"
+    GARBAGE = "garbage"
+
+
+_TO_DO: Mapping[RemoteProblem, str] = {
+    RemoteProblem.UNREACHABLE: "Start it, or correct the URL, then /retry; or choose a model that is here: /model.",
+    RemoteProblem.TLS: "Check the URL and the host's certificate; for a CA of your own, set SSL_CERT_FILE.",
+    RemoteProblem.URL: "Give the URL up to its /v1: --model https://HOST/v1#NAME, or /model.",
+    RemoteProblem.KEY: "Set its key in {variable} or the keyring (laguna-tui help remote) and start again.",
+    RemoteProblem.MODEL: "Name one that it serves: --model URL#NAME, or /model.",
+    RemoteProblem.BUSY: "Nothing was sent again; when it has room: /retry.",
+    RemoteProblem.CONTEXT: "Make room with /compact, or say how much it holds: --context N.",
+    RemoteProblem.REFUSED: "Change what it names, then /retry.",
+    RemoteProblem.FAILED: "Its own log says why. Nothing was sent again; to try: /retry.",
+    RemoteProblem.LOST: "What came is kept, and nothing was sent again; to go on: /retry.",
+    RemoteProblem.SILENT: "What came is kept, and nothing was sent again; to go on: /retry.",
+    RemoteProblem.GARBAGE: "Check that the URL is that of an OpenAI-compatible endpoint; to try again: /retry.",
+}
+
+
+class RemoteError(EngineError):
+    """An endpoint cannot answer.
+
+    Attributes:
+        problem: why.
+        n_ctx: tokens of its context, where the error tells; None otherwise.
+    """
+
+    def __init__(self, problem: RemoteProblem, what: str, variable: str = "", n_ctx: int | None = None) -> None:
+        """what: a sentence without a full stop. variable: that the key is looked for in."""
+        super().__init__(f"{what}. {_TO_DO[problem].format(variable=variable)}")
+        self.problem, self.n_ctx = problem, n_ctx
+
+
+def of_exception(error: Exception, host: str, *, begun: bool) -> RemoteError:
+    """The error for a request that did not come to its end. begun: whether an answer had begun."""
+    cause = _root(error)
+    if isinstance(cause, ssl.SSLError):
+        why = getattr(cause, "verify_message", "") or cause.reason or "TLS failed"
+        return RemoteError(RemoteProblem.TLS, f"The connection to {host} is not safe ({why})")
+    if isinstance(error, httpx2.ConnectTimeout | httpx2.ConnectError) and not begun:
+        why = "no connection"
+        if isinstance(cause, socket.gaierror):
+            why = str(cause.strerror)
+        elif isinstance(cause, OSError) and cause.errno:
+            why = os.strerror(cause.errno)
+        return RemoteError(RemoteProblem.UNREACHABLE, f"Nobody answers at {host} ({why})")
+    if isinstance(error, httpx2.TimeoutException):
+        return RemoteError(RemoteProblem.SILENT, f"{host} stopped sending")
+    where = "in the middle of the answer" if begun else "before an answer came"
+    return RemoteError(RemoteProblem.LOST, f"The connection to {host} was lost {where}")
+
+
+def of_status(status: int, body: bytes, headers: Mapping[str, str], host: str, variable: str) -> RemoteError:
+    """The error for a response that is none of success. body: its beginning, without the key."""
+    said, code, n_ctx = _said(body)
+    quoted = f": “{said}”" if said else ""
+    if 300 <= status < 400:
+        return RemoteError(RemoteProblem.URL, f"{host} sends elsewhere, to {headers.get('location', 'another URL')}")
+    if code in _CONTEXT_CODES:
+        return RemoteError(RemoteProblem.CONTEXT, f"The conversation is too long for {host}{quoted}", n_ctx=n_ctx)
+    match status:
+        case 401 | 403:
+            return RemoteError(RemoteProblem.KEY, f"{host} does not accept the key ({status}){quoted}", variable)
+        case 404 if code in _MODEL_CODES or "model" in said.lower():
+            return RemoteError(RemoteProblem.MODEL, f"{host} has no such model{quoted}")
+        case 404 | 405:
+            return RemoteError(RemoteProblem.URL, f"{host} has no endpoint for chats there ({status}){quoted}")
+        case 429 | 503:
+            wait = _wait(headers.get("retry-after", ""))
+            return RemoteError(RemoteProblem.BUSY, f"{host} takes no more requests now ({status}){wait}{quoted}")
+        case _ if 400 <= status < 500:
+            return RemoteError(RemoteProblem.REFUSED, f"{host} refuses the request ({status}){quoted}")
+        case _:
+            return RemoteError(RemoteProblem.FAILED, f"{host} failed ({status}){quoted}")
+
+
+def of_stream(error: Any, host: str) -> RemoteError:
+    """The error that an endpoint reports in the middle of a stream."""
+    said, code, n_ctx = _said(json.dumps({"error": error}).encode())
+    if code in _CONTEXT_CODES:
+        return RemoteError(RemoteProblem.CONTEXT, f"The conversation is too long for {host}: “{said}”", n_ctx=n_ctx)
+    return RemoteError(RemoteProblem.FAILED, f"{host} failed in the middle of the answer: “{said}”")
+
+
+# OpenAI's and vLLM's code, llama.cpp's type.
+_CONTEXT_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+_MODEL_CODES = frozenset({"model_not_found", "NotFoundError"})
+# vLLM before it had a code: only its words tell.
+_CONTEXT_WORDS = ("maximum context length", "context window", "longer than the model's context")
+
+
+def _said(body: bytes) -> tuple[str, str, int | None]:
+    """What an error's body says, its code, and the context that it names."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        text = body.decode("utf-8", "replace")
+        return ("" if "<" in text[:100] else _short(text)), "", None
+    error = value.get("error", value) if isinstance(value, dict) else value
+    if not isinstance(error, dict):
+        return _short(str(error)), "", None
+    said = _short(str(error.get("message") or error.get("detail") or ""))
+    codes = [str(error.get(key, "")) for key in ("code", "type")]
+    code = next((each for each in codes if each in _CONTEXT_CODES | _MODEL_CODES), "")
+    if not code and any(words in said for words in _CONTEXT_WORDS):
+        code = "context_length_exceeded"
+    n_ctx = error.get("n_ctx")
+    return said, code, n_ctx if isinstance(n_ctx, int) and n_ctx > 0 else None
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _QUOTED_CHARS else f"{line[:_QUOTED_CHARS]}…"
+
+
+def _wait(header: str) -> str:
+    if not header.isascii() or not header.isdigit():
+        return ""
+    return f"; it asks to wait {int(header)} {plural(int(header), 'second')}"
+
+
+def _root(error: BaseException) -> BaseException:
+    """What an error was raised from first."""
+    *_, first = _causes(error)
+    return first
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__

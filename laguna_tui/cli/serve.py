@@ -1,0 +1,96 @@
+"""`laguna-tui serve`: the model for other programs, over HTTP."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.cli.session_options import add_session_options, chosen_settings
+
+_EXAMPLE = """\
+Any program that speaks OpenAI's or Anthropic's API can use it, for example:
+  OPENAI_BASE_URL=http://127.0.0.1:8093/v1 OPENAI_API_KEY=TOKEN aider --model openai/nano
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8093 ANTHROPIC_API_KEY=TOKEN claude
+"""
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `serve` to the command line."""
+    parser = commands.add_parser(
+        "serve",
+        help="let other programs use the model, over HTTP",
+        description="Open the model and answer other programs in the shape of OpenAI's and Anthropic's APIs, until "
+        "Ctrl-C. Only this machine can ask, and only with the token that is printed.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8093, help="0 for a free one (default: %(default)s)")
+    parser.add_argument("--expose", action="store_true", help="let other machines ask; needs --host and --token-file")
+    token = "file with the token that clients show (default: another one every time)"
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help=token)
+    name = "another name of this server, as clients write it; may be given several times"
+    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=name)
+    page = "a web page that may ask, such as http://localhost:3000; may be given several times"
+    parser.add_argument("--allow-origin", action="append", default=[], metavar="ORIGIN", help=page)
+    held = "memory for conversations that take turns, in GB (default: %(default)s)"
+    parser.add_argument("--held", type=_gigabytes, default=4.0, metavar="GB", help=held)
+    parser.add_argument(
+        "--waiting", type=_count, default=128, metavar="N", help="most requests that wait (default: %(default)s)"
+    )
+    add_session_options(parser, nested=True)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until Ctrl-C; returns the exit code.
+
+    Raises:
+        UserError: the settings name no model, the address cannot be had, or it would be open to others unasked.
+    """
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.compose import NO_SERVER, run_serve
+
+    try:
+        from laguna_tui.server.http_server import ServerOptions
+    except ImportError as error:
+        raise UserError(NO_SERVER) from error
+    options = ServerOptions(
+        host=arguments.host,
+        port=arguments.port,
+        expose=arguments.expose,
+        token_file=arguments.token_file,
+        allow_hosts=tuple(arguments.allow_host),
+        allow_origins=tuple(arguments.allow_origin),
+        held_bytes=int(arguments.held * 1e9),
+        waiting=arguments.waiting,
+    )
+    settings = load_settings().merged(chosen_settings(arguments))
+
+    def say(line: str) -> None:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+    return run_serve(settings, options, say)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError("a port is a number, 0 to 65535")
+    return int(text)
+
+
+def _gigabytes(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1e6:
+        raise argparse.ArgumentTypeError("it must be a number of gigabytes, 0 for none")
+    return found
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 10_000:
+        raise argparse.ArgumentTypeError("it must be a whole number, 1 to 10,000")
+    return int(text)

@@ -1,0 +1,18 @@
+"""The form in which a language says what defines and what refers to a name in its syntax tree."""
+
+from typing import NamedTuple
+
+
+class Tags(NamedTuple):
+    """One grammar: the module and function that give it, and its two tree-sitter queries.
+
+    A definition is captured as `function`, `type` or `variable` with its `name`; `scope` only names what lies inside
+    (Rust's `impl`), and `owner` names what a definition belongs to (Go's receivers). Of patterns that capture the same
+    name node, the first one counts. References are captured as `reference`: calls, types, base classes and imports, not
+    every identifier.
+    """
+
+    module: str
+    function: str
+    definitions: str
+    references: str

@@ -1,0 +1,182 @@
+"""Who may ask at all: the checks before any endpoint sees a request.
+
+The server stands on the user's machine, where every web page that a browser shows can send requests too. So a request
+needs the token, a Host that is the server's own (a page whose name was made to point here has its own name there), and
+no Origin but an allowed one (which browsers always send with what a page asks of another server). A body has limits of
+size and time.
+"""
+
+import asyncio
+import hmac
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from laguna_tui.server.api_error import ApiError
+
+PUBLIC = frozenset({"/health", "/v1/health"})
+"""What says nothing but that the server is there."""
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_ALLOWED_HEADERS = "authorization, content-type, x-api-key, anthropic-version, anthropic-beta"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRules:
+    """Who may ask.
+
+    Attributes:
+        token: what a request has to show.
+        hosts: names of the server's own, in lower case without ports.
+        origins: pages that may ask, such as `http://localhost:3000`.
+        body_bytes: size of the largest body.
+        body_s: seconds in which a body has to arrive.
+    """
+
+    token: str
+    hosts: frozenset[str] = LOOPBACK
+    origins: frozenset[str] = frozenset()
+    body_bytes: int = 32 << 20
+    body_s: float = 30.0
+
+
+class AccessControl:
+    """An ASGI application that lets the allowed requests through to another one, with their whole bodies."""
+
+    def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
+        self._app, self._rules = app, rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+                return
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        try:
+            self._check(scope, headers, origin)
+            if scope["method"] == "OPTIONS" and origin is not None:
+                await _answer(send, 204, b"", _cors(origin))
+                return
+            body = await self._body(headers, receive)
+        except ApiError as error:
+            await _refuse(send, scope["path"], error)
+            return
+        await self._app(scope, _replayed(body, receive), _with_headers(send, origin))
+
+    def _check(self, scope: Scope, headers: Headers, origin: str | None) -> None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._own(hosts[0]):
+            raise ApiError(
+                403,
+                "The Host header is not this server's; ask it by its address, or allow the name with --allow-host.",
+                kind="permission_error",
+            )
+        if origin is not None and origin not in self._rules.origins:
+            raise ApiError(
+                403,
+                "Web pages may not use this server; allow one by its origin with --allow-origin.",
+                kind="permission_error",
+            )
+        if scope["method"] == "OPTIONS" and origin is not None:
+            return
+        if scope["path"] not in PUBLIC and not self._has_token(headers):
+            raise ApiError(
+                401,
+                "The token is missing or wrong; send what `laguna-tui serve` printed: Authorization: Bearer TOKEN.",
+                kind="authentication_error",
+            )
+
+    def _own(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname
+        except ValueError:
+            return False
+        return name is not None and name in self._rules.hosts
+
+    def _has_token(self, headers: Headers) -> bool:
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        bearer = given.strip() if kind.lower() == "bearer" else ""
+        wanted = self._rules.token.encode()
+        return any(hmac.compare_digest(each.encode(), wanted) for each in (bearer, headers.get("x-api-key", "")))
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        limit = self._rules.body_bytes
+        too_large = ApiError(413, f"The request is larger than {limit:,} bytes; send less.")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > limit:
+            raise too_large
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._rules.body_s):
+                while True:
+                    message = await receive()
+                    body += message.get("body", b"")
+                    if len(body) > limit:
+                        raise too_large
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise ApiError(408, "The request did not arrive in time; send it again.") from None
+
+
+def own_hosts(host: str, more: Collection[str]) -> frozenset[str]:
+    """The names by which a server that listens at `host` may be asked."""
+    names = {host.lower(), *(each.lower() for each in more)}
+    return frozenset(names | LOOPBACK if host.lower() in LOOPBACK else names - {"0.0.0.0", "::"})
+
+
+def error_body(path: str, error: ApiError) -> dict[str, object]:
+    """An error in the shape of the API that was asked."""
+    return error.as_anthropic() if path.startswith("/v1/messages") else error.as_openai()
+
+
+async def _refuse(send: Send, path: str, error: ApiError) -> None:
+    # The rest of what the client sends is not read.
+    await _answer(send, error.status, json.dumps(error_body(path, error)).encode(), [(b"connection", b"close")])
+
+
+async def _answer(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
+    kind = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())] if body else []
+    await send({"type": "http.response.start", "status": status, "headers": [*kind, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _cors(origin: str) -> list[tuple[bytes, bytes]]:
+    return [
+        (b"access-control-allow-origin", origin.encode("latin-1")),
+        (b"access-control-allow-methods", b"GET, POST, OPTIONS"),
+        (b"access-control-allow-headers", _ALLOWED_HEADERS.encode()),
+        (b"vary", b"origin"),
+    ]
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Gives the body that was read, then what comes behind it: that the client left."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def _with_headers(send: Send, origin: str | None) -> Send:
+    """Adds what a browser needs to show an allowed page the answer."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start" and origin is not None:
+            message = {**message, "headers": [*message["headers"], *_cors(origin)]}
+        await send(message)
+
+    return sent

@@ -1,0 +1,66 @@
+"""What a client did wrong, or what the server cannot do now: a status, a kind and a sentence."""
+
+
+class ApiError(Exception):
+    """An answer other than the one asked for.
+
+    Attributes:
+        status: of HTTP.
+        kind: as OpenAI's API names it.
+        message: a sentence for whoever runs the client.
+        param: the field of the request that it is about; None for none.
+        extra: more fields of the error.
+        retry_after: seconds after which it may work; None for never.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        kind: str = "invalid_request_error",
+        param: str | None = None,
+        extra: dict[str, object] | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.message, self.param = status, kind, message, param
+        self.extra = extra or {}
+        self.retry_after = retry_after
+
+    def as_openai(self) -> dict[str, object]:
+        """The body in OpenAI's shape."""
+        error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.status, **self.extra}
+        return {"error": error}
+
+    def as_anthropic(self) -> dict[str, object]:
+        """The body in Anthropic's shape."""
+        kind = _ANTHROPIC_KINDS.get(self.status, "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": self.message}}
+
+
+_ANTHROPIC_KINDS = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    503: "overloaded_error",
+}
+
+
+def context_exceeded(needed: int, capacity: int) -> ApiError:
+    """The prompt leaves no room for an answer."""
+    return ApiError(
+        400,
+        f"The prompt has {needed:,} tokens and the context holds {capacity:,}; send less, or start the server with a "
+        "larger --context.",
+        kind="exceed_context_size_error",
+        extra={"n_prompt_tokens": needed, "n_ctx": capacity},
+    )
+
+
+def server_stopping() -> ApiError:
+    """No model is open, or it is being closed."""
+    return ApiError(503, "No model is open now; try again soon.", kind="unavailable_error", retry_after=2)

@@ -1,0 +1,236 @@
+"""One generation for a client: it waits for its turn, gives way to the user and to others, and goes on exactly there.
+
+What is sampled depends on the seed, the position and the tokens before alone, so a generation that was interrupted is
+continued by a request with its tokens behind the prompt. Events are put into a queue without a limit: a client that
+reads slowly holds up nobody, and an answer is no longer than the context.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from laguna_engine.config import Request
+from laguna_engine.constrain.base import Continued
+from laguna_engine.detokenizer import StopTextFilter
+from laguna_engine.errors import EngineError
+from laguna_engine.events import ConstraintFailed, Finished, FinishReason, Prefill, Stats, Token
+from laguna_engine.stream import AsyncEventStream
+from laguna_tui.server.fair_queue import FairQueue
+from laguna_tui.session.shared_model import SharedModel
+
+SLICE_TOKENS = 512
+"""So many tokens of an answer are generated before another client that waits has its turn."""
+
+
+_TAIL_CHARS = 4096
+"""Longer than any stop text and the token that completes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The last event of a run.
+
+    Attributes:
+        reason: why it ended.
+        stats: of all its parts.
+        read_again: prompt tokens that had to be computed twice.
+        stop: the stop text that ended it; empty for none.
+    """
+
+    reason: FinishReason
+    stats: Stats
+    read_again: int = 0
+    stop: str = ""
+
+
+RunEvent = Prefill | Token | RunFinished
+
+
+class EngineTurns:
+    """Whether the engine is free for guests. Of one event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._free = asyncio.Event()
+
+    def watch(self, model: SharedModel) -> None:
+        """Hear of the ends of this engine's generations."""
+        model.engine.when_free(self._heard)
+
+    async def admitted(self, model: SharedModel, request: Request) -> AsyncEventStream:
+        """Start a generation as soon as no other runs."""
+        while True:
+            self._free.clear()
+            stream = model.engine.agenerate_guest(request)
+            if stream is not None:
+                return stream
+            await self._free.wait()
+
+    def _heard(self) -> None:
+        # The loop is closed when the server has stopped.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._free.set)
+
+
+class GenerationRun:
+    """One generation. Iterate `events` once; `cancel` ends it early."""
+
+    def __init__(
+        self,
+        model: SharedModel,
+        request: Request,
+        stops: tuple[str, ...],
+        client: str,
+        queue: FairQueue,
+        turns: EngineTurns,
+        ended: Callable[[Stats, int], None],
+    ) -> None:
+        """Nothing runs before `start`.
+
+        Args:
+            model: what generates.
+            request: without stop texts.
+            stops: those.
+            client: whose turn it takes.
+            queue: whose turn it is.
+            turns: whether the engine is free.
+            ended: told what it took, and how much was read again.
+        """
+        self._told = ended
+        self._model, self._request, self._client = model, request, client
+        self._queue, self._turns = queue, turns
+        self._stops = stops
+        self._filter = StopTextFilter(stops) if stops else None
+        self._tail = ""
+        self._events: asyncio.Queue[RunEvent | Exception] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+        self._generated: list[int] = []
+        self._parts: list[Stats] = []
+        self._ended = False
+        self._stream: AsyncEventStream | None = None
+
+    def start(self) -> None:
+        """Wait for a turn from now on; ApiError if too many requests wait already."""
+        self._queue.enter()
+        self._task = asyncio.create_task(self._run())
+        # Also of one that is cancelled before it runs.
+        self._task.add_done_callback(lambda _: self._queue.leave())
+
+    def stop(self) -> None:
+        """What was generated is enough: end in order."""
+        self._ended = True
+        if self._stream is not None:
+            self._stream.stop()
+
+    def cancel(self) -> None:
+        """End it now, wherever it is. Idempotent."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def events(self) -> AsyncIterator[RunEvent]:
+        """What happens, up to and with `RunFinished`. Raises EngineError when the engine fails."""
+        try:
+            while True:
+                event = await self._events.get()
+                if isinstance(event, Exception):
+                    raise event
+                yield event
+                if isinstance(event, RunFinished):
+                    return
+        finally:
+            self.cancel()
+
+    async def _run(self) -> None:
+        try:
+            reason = None
+            while reason is None:
+                async with self._queue.turn(self._client):
+                    reason = await self._part()
+            self._events.put_nowait(RunFinished(reason, self._stats(), self._read_again(), self._stop()))
+        except EngineError as error:
+            self._events.put_nowait(error)
+        finally:
+            if self._parts:
+                self._told(self._stats(), self._read_again())
+
+    async def _part(self) -> FinishReason | None:
+        """Generate until it is over, or until somebody else's turn has come: then None."""
+        stream = self._stream = await self._turns.admitted(self._model, self._continued())
+        first = len(self._generated)
+        try:
+            async for event in stream:
+                if isinstance(event, Prefill):
+                    if not first:
+                        self._events.put_nowait(event)
+                elif isinstance(event, Token) and not self._ended:
+                    self._take(event)
+                    over = len(self._generated) - first >= SLICE_TOKENS and self._queue.waiting
+                    if self._ended or over:
+                        stream.stop()
+                elif isinstance(event, ConstraintFailed):
+                    raise EngineError(event.sentence)
+                elif isinstance(event, Finished):
+                    return self._finished(event)
+        finally:
+            await stream.aclose()
+        raise EngineError("the generation ended without an end; send the request again")
+
+    def _finished(self, event: Finished) -> FinishReason | None:
+        self._parts.append(event.stats)
+        if event.stats.seed is not None:
+            sampling = replace(self._request.sampling, seed=event.stats.seed)
+            self._request = replace(self._request, sampling=sampling)
+        if self._ended:
+            return FinishReason.STOP_TEXT
+        left = self._left()
+        if event.reason is FinishReason.CANCELLED and (left is None or left > 0):
+            return None
+        if self._filter is not None:
+            for token in self._filter.flush():
+                self._events.put_nowait(token)
+        return FinishReason.MAX_TOKENS if event.reason is FinishReason.CANCELLED else event.reason
+
+    def _take(self, token: Token) -> None:
+        token = replace(token, index=len(self._generated))
+        self._generated.append(token.id)
+        if self._filter is None:
+            self._events.put_nowait(token)
+            return
+        self._tail = (self._tail + token.text)[-_TAIL_CHARS:]
+        released, self._ended = self._filter.push(token)
+        for each in released:
+            self._events.put_nowait(each)
+
+    def _stop(self) -> str:
+        """The stop text that was found, the one that begins first."""
+        found = [(self._tail.rfind(stop), stop) for stop in self._stops if stop in self._tail]
+        return min(found)[1] if self._ended and found else ""
+
+    def _left(self) -> int | None:
+        limit = self._request.max_tokens
+        return None if limit is None else limit - len(self._generated)
+
+    def _continued(self) -> Request:
+        if not self._generated:
+            return self._request
+        tokens = [*self._request.tokens, *self._generated]
+        constraints = tuple(Continued(each, len(self._generated)) for each in self._request.constraints)
+        return replace(self._request, tokens=tokens, max_tokens=self._left(), constraints=constraints)
+
+    def _stats(self) -> Stats:
+        first = self._parts[0]
+        return replace(
+            first,
+            prompt_tokens=len(self._request.tokens),
+            prefill_s=sum(part.prefill_s for part in self._parts),
+            decode_s=sum(part.decode_s for part in self._parts),
+            generated_tokens=len(self._generated),
+            rounds=sum(part.rounds for part in self._parts),
+            drafted=sum(part.drafted for part in self._parts),
+            accepted=sum(part.accepted for part in self._parts),
+        )
+
+    def _read_again(self) -> int:
+        """Tokens that were computed before a part and had to be computed again."""
+        return sum(max(0, part.prompt_tokens - part.cached_tokens - 1) for part in self._parts[1:])

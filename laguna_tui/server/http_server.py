@@ -1,0 +1,214 @@
+"""The server itself: its socket, its thread and its event loop, with limits for clients that do nothing."""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from laguna_engine.files import read_small_file
+from laguna_tui.base.errors import UserError
+from laguna_tui.server.access_control import LOOPBACK, AccessRules, own_hosts
+from laguna_tui.server.http_app import DEFAULT_TIMING, Timing, http_app
+from laguna_tui.server.model_service import ModelService, Shared
+from laguna_tui.session.values import ClientUse
+
+HEADER_BYTES = 32 << 10
+"""Of a request's line and headers together."""
+HEADER_S = 15.0
+"""A connection on which no whole request head has come by then is closed."""
+IDLE_S = 30.0
+CONNECTIONS = 256
+TOKEN_CHARS = 16
+_TOKEN_BYTES = 1024
+_STOP_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """How to serve.
+
+    Attributes:
+        host, port: where to listen; port 0 takes a free one.
+        expose: the user wants others than this machine to reach it.
+        token_file: file with the token; None makes one up.
+        allow_hosts: more names of the server's own.
+        allow_origins: web pages that may ask.
+        held_bytes: memory for conversations that wait.
+        waiting: most requests that wait.
+        body_bytes: size of the largest body.
+        body_s: seconds in which a body has to arrive.
+        timing: of streams.
+        header_s: seconds in which a request's head has to arrive.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8093
+    expose: bool = False
+    token_file: Path | None = None
+    allow_hosts: tuple[str, ...] = ()
+    allow_origins: tuple[str, ...] = ()
+    held_bytes: int = 4 << 30
+    waiting: int = 128
+    body_bytes: int = 32 << 20
+    body_s: float = 30.0
+    timing: Timing = DEFAULT_TIMING
+    header_s: float = HEADER_S
+
+
+def access_rules(options: ServerOptions) -> AccessRules:
+    """Who may ask.
+
+    Raises:
+        UserError: others than this machine could reach it without the user wanting that, or with a guessable token.
+    """
+    token = secrets.token_urlsafe(24) if options.token_file is None else _token(options.token_file)
+    if options.host.lower() not in LOOPBACK:
+        if not options.expose:
+            raise UserError(
+                f"--host {options.host}: other machines could use the model; if that is wanted, add --expose"
+            )
+        if options.token_file is None:
+            raise UserError("--expose: other machines need a token that you chose; name a file with one: --token-file")
+    hosts = own_hosts(options.host, options.allow_hosts)
+    if not hosts:
+        raise UserError(f"--host {options.host}: say by which names it is asked: --allow-host NAME")
+    return AccessRules(token, hosts, frozenset(options.allow_origins), options.body_bytes, options.body_s)
+
+
+def _token(path: Path) -> str:
+    try:
+        token = read_small_file(path.expanduser(), _TOKEN_BYTES).decode().strip()
+    except (OSError, ValueError) as error:
+        raise UserError(f"--token-file {path}: it cannot be read ({error})") from error
+    if len(token) < TOKEN_CHARS or not token.isascii() or any(map(str.isspace, token)):
+        raise UserError(f"--token-file {path}: a token has at least {TOKEN_CHARS} letters and digits, and no blanks")
+    return token
+
+
+class HttpServer:
+    """A server in a thread of its own.
+
+    Attributes:
+        url: where it listens; empty before `start`.
+        token: what clients have to show.
+    """
+
+    def __init__(self, shared: Shared, options: ServerOptions) -> None:
+        """Nothing listens before `start`. UserError as for `access_rules`. shared: the open model, None for none."""
+        self._options, self._shared = options, shared
+        self._rules = access_rules(options)
+        self.token = self._rules.token
+        self.url = ""
+        self._service: ModelService | None = None
+        self._server: Server | None = None
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Listen from now on. UserError if the address cannot be had."""
+        bound = self._bound()
+        config = Config(
+            http_app(self._running, self._rules, self._options.timing),
+            http=_protocol(self._options.header_s),
+            h11_max_incomplete_event_size=HEADER_BYTES,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=int(IDLE_S),
+            timeout_graceful_shutdown=int(_STOP_S),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            lifespan="off",
+            ws="none",
+            proxy_headers=False,
+        )
+        self._server = Server(config)
+        # Signals are the business of whoever started it.
+        self._server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
+        self._thread = threading.Thread(target=self._serve, args=(bound,), name="laguna-server", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until it is stopped."""
+        # An endless wait would not let Ctrl-C through on every system.
+        while not self._ended.wait(0.5):
+            pass
+
+    def stop(self) -> None:
+        """End all answers and close the socket. Idempotent."""
+        if self._server is not None:
+            self._server.should_exit = True
+            self._server.force_exit = True
+        if self._thread is not None:
+            self._thread.join(2 * _STOP_S)
+            self._thread = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it listens."""
+        return self._thread is not None and not self._ended.is_set()
+
+    def clients(self) -> tuple[ClientUse, ...]:
+        """Who used it, the latest first. Any thread."""
+        service = self._service
+        return () if service is None else service.metrics.clients(service.queue.now)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait. Any thread."""
+        return 0 if self._service is None else self._service.queue.waiting
+
+    def _running(self) -> ModelService:
+        if self._service is None:
+            options = self._options
+            self._service = ModelService(self._shared, options.held_bytes, options.waiting)
+        return self._service
+
+    def _bound(self) -> socket.socket:
+        host, port = self._options.host, self._options.port
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            bound = socket.create_server((host, port), family=family, backlog=CONNECTIONS)
+        except OSError as error:
+            raise UserError(
+                f"--host {host} --port {port}: {error.strerror}; choose another port, or 0 for a free one"
+            ) from error
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{bound.getsockname()[1]}"
+        return bound
+
+    def _serve(self, bound: socket.socket) -> None:
+        assert self._server is not None, "made before the thread"
+        try:
+            asyncio.run(self._server.serve([bound]))
+        finally:
+            bound.close()
+            self._ended.set()
+
+
+def _protocol(header_s: float) -> type[asyncio.Protocol]:
+    class Guarded(H11Protocol):
+        """Closes a connection on which no whole request head comes: a half-open one, or one that drips."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._impatient = self.loop.call_later(header_s, self._give_up)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._impatient.cancel()
+            super().connection_lost(exc)
+
+        def _give_up(self) -> None:
+            # None before the first request, whatever uvicorn declares.
+            request: object = self.cycle
+            if request is None and not self.transport.is_closing():
+                self.transport.close()
+
+    return Guarded

@@ -1,0 +1,135 @@
+"""The one model that the server has, as its endpoints use it: chats and texts in, answers out, one at a time."""
+
+from collections.abc import Callable, Sequence
+
+from laguna_engine.chat.answer_constraint import SchemaAnswer
+from laguna_engine.config import Request
+from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.errors import RequestError
+from laguna_engine.events import Stats
+from laguna_engine.snapshot.state_pool import PoolFigures
+from laguna_tui.server.api_error import ApiError, context_exceeded, server_stopping
+from laguna_tui.server.chat_answer import ChatAnswer
+from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts
+from laguna_tui.server.chat_request import ChatRequest, Wanted
+from laguna_tui.server.fair_queue import FairQueue
+from laguna_tui.server.generation_run import EngineTurns, GenerationRun
+from laguna_tui.server.server_metrics import ServerMetrics
+from laguna_tui.session.shared_model import SharedModel
+
+Shared = Callable[[], SharedModel | None]
+
+
+class ModelService:
+    """Of one event loop. The model may change while it runs.
+
+    Attributes:
+        queue: whose turn it is.
+        metrics: what was done.
+    """
+
+    def __init__(self, shared: Shared, held_bytes: int, waiting: int) -> None:
+        """Serve what `shared` gives, None while no model is open.
+
+        Args:
+            shared: asked with every request.
+            held_bytes: memory for conversations that wait.
+            waiting: most requests that wait.
+        """
+        self.queue = FairQueue(waiting)
+        self.metrics = ServerMetrics()
+        self._shared, self._held_bytes = shared, held_bytes
+        self._turns = EngineTurns()
+        self._prompts: tuple[SharedModel, ChatPrompts] | None = None
+
+    @property
+    def model(self) -> SharedModel:
+        """The open model; ApiError while there is none."""
+        model = self._shared()
+        if model is None:
+            raise server_stopping()
+        if self._prompts is None or self._prompts[0].engine is not model.engine:
+            model.engine.hold_conversations(self._held_bytes)
+            self._turns.watch(model)
+            self._prompts = model, ChatPrompts(model)
+        return model
+
+    @property
+    def prompts(self) -> ChatPrompts:
+        """What writes chats for the open model."""
+        _ = self.model
+        assert self._prompts is not None, "the model was looked at"
+        return self._prompts[1]
+
+    @property
+    def held(self) -> PoolFigures:
+        """The conversations that wait in memory."""
+        model = self._shared()
+        return PoolFigures() if model is None else model.engine.held
+
+    def prompt(self, request: ChatRequest) -> ChatPrompt:
+        """A chat as tokens."""
+        return self.prompts.prompt(request)
+
+    def answer(self, request: ChatRequest, client: str) -> ChatAnswer:
+        """Answer a chat; it waits for its turn from now on.
+
+        Raises:
+            ApiError: it does not fit, too many requests wait, or it wants what this server cannot do.
+        """
+        model, prompts = self.model, self.prompts
+        prompt = prompts.prompt(request)
+        limit = model.thinking_limit if request.thinking_limit is None else request.thinking_limit
+        run = self.run(
+            prompt.tokens,
+            request.wanted,
+            client,
+            prompts.stop_tokens,
+            limit if prompt.thinking else None,
+            _constraints(request, prompt),
+        )
+        return ChatAnswer(request, prompts, prompt, run)
+
+    def run(
+        self,
+        tokens: Sequence[int],
+        wanted: Wanted,
+        client: str,
+        stop_tokens: frozenset[int] = frozenset(),
+        thinking_limit: int | None = None,
+        constraints: tuple[ConstraintSpec, ...] = (),
+    ) -> GenerationRun:
+        """Continue tokens. Errors as for `answer`."""
+        model = self.model
+        if len(tokens) + 1 > model.engine.n_ctx:
+            raise context_exceeded(len(tokens), model.engine.n_ctx)
+        if not tokens:
+            raise ApiError(400, "The prompt has no tokens; send some text.", param="prompt")
+        request = Request(
+            tokens,
+            wanted.sampling.seeded(),
+            stop_tokens=stop_tokens,
+            # No tokens at all is how the engine reads ahead.
+            max_tokens=max(1, wanted.max_tokens) if wanted.max_tokens is not None else None,
+            drafting=model.drafting,
+            thinking_budget=thinking_limit,
+            logprobs=wanted.logprobs,
+            constraints=constraints,
+        )
+
+        def ended(stats: Stats, read_again: int) -> None:
+            self.metrics.generated(client, stats, read_again)
+
+        run = GenerationRun(model, request, wanted.stops, client, self.queue, self._turns, ended)
+        run.start()
+        return run
+
+
+def _constraints(request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:
+    """What the answer has to be. A call that the prompt has begun is none of the schema's."""
+    if request.schema is None or prompt.before:
+        return ()
+    try:
+        return (SchemaAnswer.checked(request.schema, calls=bool(request.offered)),)
+    except RequestError as error:
+        raise ApiError(400, str(error), param="response_format") from error

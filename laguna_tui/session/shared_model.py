@@ -1,0 +1,51 @@
+"""The open model as other programs may use it: its engine, and what the user has set for it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from laguna_engine.chat.template import Family, family_for
+from laguna_engine.config import Drafting, Sampling
+from laguna_tui.session.model_options import agent_options
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import Engine
+    from laguna_tui.session.engine_slot import EngineSlot
+
+
+@dataclass(frozen=True, slots=True)
+class SharedModel:
+    """A model that is open.
+
+    Attributes:
+        engine: what generates; others than the session's user ask it as guests.
+        name: by which it is asked for.
+        title: as it is shown.
+        family: the template it was trained on.
+        sampling: the user's, or the model's own.
+        thinking: whether it thinks unless a request says otherwise.
+        thinking_limit: most tokens of one thinking; None for no limit.
+        drafting: how answers are sped up.
+    """
+
+    engine: "Engine"
+    name: str
+    title: str
+    family: Family
+    sampling: Sampling
+    thinking: bool
+    thinking_limit: int | None
+    drafting: Drafting
+
+
+def shared_model(slot: "EngineSlot") -> SharedModel | None:
+    """What is open in a slot; None for nothing. Any thread."""
+    engine, selection = slot.engine, slot.selection
+    if engine is None:
+        return None
+    entry = selection.entry
+    options = agent_options(selection.settings, entry)
+    family = Family[entry.template] if entry.template else family_for(engine.info.name, engine.info.chat_template)
+    limit = options.thinking_limit(engine.n_ctx) if options.thinking else None
+    return SharedModel(
+        engine, entry.name, entry.title, family, options.sampling, options.thinking, limit, options.drafting
+    )

@@ -1,0 +1,216 @@
+"""The agent as an editor has it: a process, its pipes, and nothing but the protocol on them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laguna_tui.cli.main import main
+from tests.app.acp.pipe_client import Failed, PipeClient, connected
+
+Connect = Callable[..., Any]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "shop"
+    found.mkdir()
+    (found / "add.py").write_text("def add(a, b):\n    return a - b\n")
+    return found
+
+
+@pytest.fixture
+def connect(tmp_path: Path) -> Connect:
+    """Connects to an agent whose model follows the text of a script."""
+
+    def begin(script: str, *flags: str) -> Any:
+        file = tmp_path / "script.py"
+        file.write_text(f"from tests.scripted_model import call, say, think\n{script}\n")
+        return connected(file, tmp_path, "--context", "16384", *flags)
+
+    return begin
+
+
+def opened(client: PipeClient, folder: Path) -> str:
+    return client.ask("session/new", cwd=str(folder), mcpServers=[])["sessionId"]
+
+
+EDIT = """
+SCRIPT = [
+    say(think("a and b"), call("read", path="add.py")),
+    call("edit", path="add.py", old="a - b", new="a + b"),
+    "It adds now.",
+]
+"""
+
+
+def test_a_change_is_asked_about_with_its_diff_and_made(connect: Connect, folder: Path):
+    with connect(EDIT, "--thinking") as client:
+        assert client.greeting["agentCapabilities"]["loadSession"] is True
+        session = opened(client, folder)
+        client.permit = lambda request: "yes"
+        ended = client.prompt(session, "fix add")
+    assert ended["stopReason"] == "end_turn"
+    assert ended["usage"]["inputTokens"] > ended["usage"]["cachedReadTokens"] > 0
+    assert (folder / "add.py").read_text() == "def add(a, b):\n    return a + b\n"
+    assert client.said() == "It adds now."
+    assert client.said("agent_thought_chunk") == "a and b"
+    (request,) = client.asked
+    (diff,) = [each for each in request["toolCall"]["content"] if each["type"] == "diff"]
+    assert (diff["path"], diff["newText"]) == (str(folder / "add.py"), "def add(a, b):\n    return a + b\n")
+    assert [option["kind"] for option in request["options"]] == ["allow_once", "allow_always", "reject_once"]
+    started = client.of_kind("tool_call")
+    assert [each["kind"] for each in started] == ["read", "edit"]
+    assert request["toolCall"]["toolCallId"] == started[1]["toolCallId"]
+    last = {each["toolCallId"]: each["status"] for each in client.of_kind("tool_call_update")}
+    assert last == {each["toolCallId"]: "completed" for each in started}
+    usage = client.of_kind("usage_update")
+    assert len(usage) == 3
+    assert 0 < usage[0]["used"] < usage[-1]["used"] < usage[-1]["size"]
+
+
+@pytest.mark.parametrize("answer", ["no", ""])
+def test_a_change_that_is_refused_is_not_made(connect: Connect, folder: Path, answer: str):
+    script = EDIT.replace('"It adds now."', "lambda seen: 'Refused.' if 'error' in seen.result else 'Made.'")
+    with connect(script) as client:
+        client.permit = lambda request: answer
+        client.prompt(opened(client, folder), "fix add")
+    assert client.said() == "Refused."
+    assert "a - b" in (folder / "add.py").read_text()
+
+
+def test_in_a_mode_that_edits_nobody_is_asked(connect: Connect, folder: Path):
+    with connect(EDIT) as client:
+        new = client.ask("session/new", cwd=str(folder), mcpServers=[])
+        assert new["modes"]["currentModeId"] == "ask"
+        assert {mode["id"] for mode in new["modes"]["availableModes"]} == {"ask", "accept-edits", "plan", "auto"}
+        client.ask("session/set_mode", sessionId=new["sessionId"], modeId="accept-edits")
+        client.prompt(new["sessionId"], "fix add")
+        with pytest.raises(Failed, match="no mode"):
+            client.ask("session/set_mode", sessionId=new["sessionId"], modeId="none")
+    assert client.asked == []
+    assert "a + b" in (folder / "add.py").read_text()
+    contents = [each for update in client.of_kind("tool_call_update") for each in update.get("content") or []]
+    assert any(each["type"] == "diff" for each in contents)
+
+
+def test_a_plan_is_shown(connect: Connect, folder: Path):
+    script = 'SCRIPT = [call("todo", items="[x] read\\n[~] edit\\n[ ] test"), "Planned."]'
+    with connect(script) as client:
+        client.prompt(opened(client, folder), "plan it")
+    entries = [[(e["content"], e["status"]) for e in plan["entries"]] for plan in client.of_kind("plan")]
+    assert entries[-1] == [("read", "completed"), ("edit", "in_progress"), ("test", "pending")]
+
+
+def test_a_turn_that_is_cancelled_ends_so_and_the_next_one_is_answered(connect: Connect, folder: Path):
+    with connect('SCRIPT = [" ".join(f"word{n}" for n in range(3000)), "Next."]') as client:
+        session = opened(client, folder)
+        client.on_update = lambda update: client.tell("session/cancel", sessionId=session)
+        assert client.prompt(session, "talk")["stopReason"] == "cancelled"
+        client.on_update = lambda update: None
+        client.updates.clear()
+        assert client.prompt(session, "go on")["stopReason"] == "end_turn"
+    assert client.said() == "Next."
+
+
+def test_sessions_of_two_folders_share_the_engine(connect: Connect, folder: Path, tmp_path: Path):
+    """Asked at the same time they are answered one after another, each with its own conversation."""
+    other = tmp_path / "other"
+    other.mkdir()
+    script = 'SCRIPT = lambda seen: "of the shop" if "shop?" in seen.text else "of the other"'
+    with connect(script) as client:
+        sessions = [opened(client, each) for each in (folder, other)]
+        for _ in range(2):
+            numbers = [
+                client.send("session/prompt", sessionId=session, prompt=[{"type": "text", "text": f"{name}?"}])
+                for session, name in zip(sessions, ("shop", "other"), strict=True)
+            ]
+            assert [client.answer(number)["stopReason"] for number in numbers] == ["end_turn"] * 2
+    assert client.said(session=sessions[0]) == "of the shop" * 2
+    assert client.said(session=sessions[1]) == "of the other" * 2
+
+
+def test_a_session_is_listed_loaded_and_forked(connect: Connect, folder: Path):
+    script = 'SCRIPT = lambda seen: str(seen.text.count("<user>")) + " messages"'
+    with connect(script) as client:
+        first = opened(client, folder)
+        client.prompt(first, "one")
+    with connect(script) as client:
+        (listed,) = client.ask("session/list", cwd=str(folder))["sessions"]
+        assert (listed["sessionId"], listed["cwd"], listed["title"]) == (first, str(folder), "one")
+        client.ask("session/load", sessionId=first, cwd=str(folder), mcpServers=[])
+        assert client.said("user_message_chunk") == "one"
+        assert client.said() == "1 messages"
+        client.updates.clear()
+        client.prompt(first, "two")
+        copy = client.ask("session/fork", sessionId=first, cwd=str(folder), mcpServers=[])["sessionId"]
+        client.prompt(copy, "three")
+        client.ask("session/close", sessionId=first)
+        client.ask("session/resume", sessionId=first, cwd=str(folder), mcpServers=[])
+        assert client.said("user_message_chunk") == ""
+        client.prompt(first, "three as well")
+    assert client.said(session=first) == "2 messages3 messages"
+    assert client.said(session=copy) == "3 messages"
+
+
+def test_thinking_is_an_option_that_keeps_the_conversation(connect: Connect, folder: Path):
+    script = """SCRIPT = lambda seen: f"{seen.text.count('<user>')} {seen.text.endswith('<think>')}" """
+    with connect(script) as client:
+        new = client.ask("session/new", cwd=str(folder), mcpServers=[])
+        session, options = new["sessionId"], {each["id"]: each for each in new["configOptions"]}
+        assert options["thinking"]["currentValue"] == "default"
+        client.ask("session/set_config_option", sessionId=session, configId="thinking", value="off")
+        client.prompt(session, "one")
+        changed = client.ask("session/set_config_option", sessionId=session, configId="thinking", value="default")
+        assert {each["id"]: each["currentValue"] for each in changed["configOptions"]}["thinking"] == "default"
+        client.prompt(session, "two")
+        with pytest.raises(Failed):
+            client.ask("session/set_config_option", sessionId=session, configId="nothing", value="off")
+    assert [each.split(" ")[0] for each in client.said().replace("True", "True ").split()][:1] == ["1"]
+
+
+def test_files_that_are_linked_and_embedded_are_in_the_message(connect: Connect, folder: Path):
+    script = """SCRIPT = lambda seen: str(["return a - b" in seen.text, "of the editor" in seen.text])"""
+    with connect(script) as client:
+        blocks = [
+            {"type": "text", "text": "what is in "},
+            {"type": "resource_link", "name": "add.py", "uri": (folder / "add.py").as_uri()},
+            {"type": "resource", "resource": {"uri": (folder / "new.py").as_uri(), "text": "of the editor"}},
+        ]
+        client.ask("session/prompt", sessionId=opened(client, folder), prompt=blocks)
+    assert client.said() == "[True, True]"
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("session/new", {"cwd": "/no/such/folder", "mcpServers": []}),
+        ("session/new", {"cwd": "relative", "mcpServers": []}),
+        ("session/load", {"cwd": "/", "sessionId": "none", "mcpServers": []}),
+        ("session/prompt", {"sessionId": "none", "prompt": [{"type": "text", "text": "hi"}]}),
+        ("session/fork", {"cwd": "/", "sessionId": "none", "mcpServers": []}),
+        ("session/prompt", {}),
+        ("nothing/at/all", {}),
+    ],
+)
+def test_what_cannot_be_done_is_an_error_and_not_the_end(connect: Connect, folder: Path, method: str, params: Any):
+    with connect('SCRIPT = ["Fine."]') as client:
+        with pytest.raises(Failed):
+            client.ask(method, **params)
+        client.prompt(opened(client, folder), "hi")
+    assert client.said() == "Fine."
+
+
+@pytest.mark.parametrize("editor", ["zed", "jetbrains", "toad", "harbor"])
+def test_an_editor_is_told_what_to_start(editor: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["acp", "--print", editor, "--model", "xs-2.1"]) == 0
+    text = capsys.readouterr().out
+    assert "acp" in text
+    if editor == "toad":
+        assert text.startswith("toad acp ")
+        return
+    entry = json.loads(text)
+    target = entry["distribution"]["local"] if editor == "harbor" else entry["agent_servers"]["Laguna"]
+    assert target["args"] == ["acp", "--model", "xs-2.1"]

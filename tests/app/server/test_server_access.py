@@ -1,0 +1,230 @@
+"""Who may use the server, and what clients that mean harm or do nothing cost it."""
+
+import socket
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.server.http_server import HEADER_BYTES, ServerOptions, access_rules
+from tests.app.server.serving import WAIT_S, Served
+
+CHAT = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}
+PATHS = ["/v1/models", "/props", "/metrics", "/v1/chat/completions", "/v1/messages", "/tokenize", "/nothing"]
+
+
+def raw(server: Served, data: bytes) -> bytes:
+    """Send bytes as they are; everything that comes back until the server closes, or nothing more comes."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
+        received = b""
+        try:
+            connection.sendall(data)
+            while piece := connection.recv(65536):
+                received += piece
+        except (ConnectionError, BrokenPipeError):
+            pass
+        return received
+
+
+def request(server: Served, *headers: str, body: bytes = b"", path: str = "/v1/models") -> bytes:
+    lines = [f"POST {path} HTTP/1.1" if body else f"GET {path} HTTP/1.1", *headers, "Connection: close"]
+    if body:
+        lines.append(f"Content-Length: {len(body)}")
+    return raw(server, "\r\n".join([*lines, "", ""]).encode() + body)
+
+
+@pytest.mark.parametrize("token", [None, "Bearer wrong", "Basic {token}", "Bearer", "Bearer  ", "Bearer {token}x"])
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_is_answered_without_the_token(nano: Served, path: str, token: str | None):
+    shown = None if token is None else token.format(token=nano.token)
+    answered = nano.ask("POST", path, CHAT, {"Authorization": shown})
+    assert answered.status == 401
+    body = answered.body
+    assert body["error"]["type"] == "authentication_error"
+    assert nano.token not in str(body)
+
+
+def test_either_header_shows_the_token(nano: Served):
+    for headers in ({"Authorization": f"bearer {nano.token}"}, {"Authorization": None, "X-Api-Key": nano.token}):
+        assert nano.ask("POST", "/v1/chat/completions", CHAT, headers).status == 200
+
+
+def test_openai_library_with_a_wrong_key(nano: Served):
+    client = openai.OpenAI(api_key="wrong", base_url=f"{nano.url}/v1", max_retries=0)
+    with pytest.raises(openai.AuthenticationError):
+        client.models.list()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1.evil.example", "localhost.evil.example:{port}", "", "[::1",
+     "192.168.0.5:{port}", "127.0.0.2"],
+)  # fmt: skip
+def test_a_name_that_was_made_to_point_here_is_refused(nano: Served, host: str):
+    answer = request(nano, f"Host: {host.format(port=nano.port)}", f"Authorization: Bearer {nano.token}")
+    assert answer.split(b" ")[1] in (b"403", b"400")
+    assert b"nano" not in answer.partition(b"\r\n\r\n")[2]
+
+
+@pytest.mark.parametrize("hosts", [[], ["127.0.0.1", "evil.example"], ["evil.example", "127.0.0.1"]])
+def test_no_host_and_two_hosts_are_refused(nano: Served, hosts: list[str]):
+    answer = request(nano, *(f"Host: {host}" for host in hosts), f"Authorization: Bearer {nano.token}")
+    assert answer.split(b" ")[1] in (b"403", b"400")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:{port}", "LOCALHOST", "[::1]:{port}"])
+def test_its_own_names_are_answered(nano: Served, host: str):
+    answer = request(nano, f"Host: {host.format(port=nano.port)}", f"Authorization: Bearer {nano.token}")
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://localhost:3000", "file://", "http://127.0.0.1"]
+)
+def test_web_pages_are_refused_whatever_they_know(nano: Served, origin: str):
+    for method in ("POST", "OPTIONS"):
+        answered = nano.ask(method, "/v1/chat/completions", CHAT, {"Origin": origin})
+        assert answered.status == 403
+        assert not any(name.lower().startswith("access-control") for name in answered.headers)
+
+
+def test_an_allowed_web_page_is_answered_and_only_that(serve: Any):
+    page = "http://localhost:3000"
+    server = serve(lambda seen: "ok", ServerOptions(port=0, allow_origins=(page,)))
+    before = server.ask("OPTIONS", "/v1/chat/completions", None, {"Origin": page, "Authorization": None})
+    assert (before.status, before.headers["access-control-allow-origin"]) == (204, page)
+    answered = server.ask("POST", "/v1/chat/completions", CHAT, {"Origin": page})
+    assert (answered.status, answered.headers["access-control-allow-origin"]) == (200, page)
+    assert server.ask("POST", "/v1/chat/completions", CHAT, {"Origin": "http://localhost:3001"}).status == 403
+
+
+def test_a_huge_body_is_refused_before_it_is_sent(nano: Served):
+    head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {nano.token}\r\nContent-Length: {1 << 30}\r\n\r\n"
+    answer = raw(nano, f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode())
+    assert answer.startswith(b"HTTP/1.1 413")
+
+
+def test_a_huge_body_without_a_length_is_cut_off(serve: Any):
+    server = serve(lambda seen: "ok", ServerOptions(port=0, body_bytes=100_000))
+    head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    answer = raw(server, f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + chunk * 4)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 413")
+    assert server.chat("hi").status == 200
+
+
+@pytest.mark.parametrize(
+    "headers", [b"X-A: " + b"a" * (4 * HEADER_BYTES), b"".join(b"X-%d: a\r\n" % n for n in range(HEADER_BYTES))]
+)
+def test_header_bombs_are_refused(nano: Served, headers: bytes):
+    answer = raw(nano, b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n" + headers + b"\r\n\r\n")
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 4")
+    assert nano.get("/health").status == 200
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: 127", b"\x16\x03\x01\x02"])
+def test_a_connection_on_which_no_request_comes_is_closed(serve: Any, sent: bytes):
+    server = serve(["ok"], ServerOptions(port=0, header_s=0.2))
+    # `raw` returns only once the server has closed.
+    answer = raw(server, sent)
+    assert answer == b"" or answer.startswith(b"HTTP/1.1 400")
+
+
+def test_a_body_that_never_comes_is_given_up(serve: Any):
+    server = serve(["ok"], ServerOptions(port=0, body_s=0.2))
+    head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\nContent-Length: 100\r\n\r\n"
+    assert raw(server, f"POST /tokenize HTTP/1.1\r\n{head}{{".encode()).startswith(b"HTTP/1.1 408")
+
+
+def test_a_client_that_reads_nothing_holds_up_nobody(tiny: Served):
+    body = b'{"prompt": "slow", "stream": true, "logprobs": 20}'
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", tiny.port))
+        head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {tiny.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+        slow.sendall(f"POST /v1/completions HTTP/1.1\r\n{head}".encode() + body)
+        slow.recv(1)
+        assert tiny.post("/v1/completions", prompt="quick", max_tokens=3).status == 200
+
+
+def test_too_many_requests_are_told_to_come_again(tiny: Served):
+    found: list[int] = []
+    ask = partial(tiny.post, "/v1/completions", prompt="b", max_tokens=3)
+    with tiny.streaming("a"):
+        waits = threading.Thread(target=lambda: found.append(ask().status))
+        waits.start()
+        ticks = threading.Event()
+        while tiny.metrics()["requests_waiting"] + len(found) == 0:
+            ticks.wait(0.01)
+        refused = ask()
+        if not found:
+            assert refused.status == 429
+            assert int(refused.headers["retry-after"]) > 0
+    waits.join(WAIT_S)
+    assert found == [200]
+    assert ask().status == 200
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b"[" * 100_000, b"null", b"NaN"])
+def test_what_is_no_request_is_refused(nano: Served, body: bytes):
+    for path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/tokenize"):
+        answered = nano.ask("POST", path, body)
+        assert answered.status == 400
+        assert "error" in answered.body
+
+
+def test_wrong_paths_and_methods_are_said_so(nano: Served):
+    assert nano.get("/nothing").status == 404
+    assert nano.get("/v1/chat/completions").status == 405
+    assert nano.ask("GET", "/../../etc/passwd").status == 404
+
+
+def test_others_reach_it_only_where_the_user_wants_that(tmp_path: Path):
+    token = tmp_path / "token"
+    token.write_text("a-token-of-my-own-choice\n")
+    with pytest.raises(UserError, match="add --expose"):
+        access_rules(ServerOptions(host="0.0.0.0"))
+    with pytest.raises(UserError, match="--token-file"):
+        access_rules(ServerOptions(host="0.0.0.0", expose=True))
+    with pytest.raises(UserError, match="--allow-host"):
+        access_rules(ServerOptions(host="0.0.0.0", expose=True, token_file=token))
+    rules = access_rules(ServerOptions(host="0.0.0.0", expose=True, token_file=token, allow_hosts=("Box.Local",)))
+    assert (rules.hosts, rules.token) == ({"box.local"}, "a-token-of-my-own-choice")
+
+
+@pytest.mark.parametrize("text", ["", "short", "with a blank in the middle", "ünïcödéünïcödéünïcödé"])
+def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path, text: str):
+    file = tmp_path / "token"
+    file.write_text(text)
+    with pytest.raises(UserError, match="--token-file"):
+        access_rules(ServerOptions(token_file=file))
+    with pytest.raises(UserError, match="cannot be read"):
+        access_rules(ServerOptions(token_file=tmp_path / "none"))
+
+
+def test_every_server_has_another_token():
+    assert access_rules(ServerOptions()).token != access_rules(ServerOptions()).token
+
+
+def test_an_address_that_is_taken_is_said_so(serve: Any, nano: Served):
+    from laguna_tui.server.http_server import HttpServer
+
+    with pytest.raises(UserError, match="choose another port"):
+        HttpServer(lambda: None, ServerOptions(port=nano.port)).start()
+
+
+def test_without_a_model_there_is_a_503(nano: Served):
+    from laguna_tui.server.http_server import HttpServer
+
+    server = HttpServer(lambda: None, ServerOptions(port=0))
+    server.start()
+    try:
+        found = Served(server, nano.slot)
+        assert found.chat("hi").status == found.get("/v1/models").status == 503
+        assert found.get("/health").status == 200
+    finally:
+        server.stop()

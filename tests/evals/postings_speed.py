@@ -1,0 +1,95 @@
+"""How large postings are and how long they take: `python -m tests.evals.postings_speed [UNITS]`, a million by default.
+
+Units of words drawn by Zipf's law, written in batches as an index writes them, then questions of one to eight words,
+from the rarest to those that nearly every unit has. Only the words are measured: no file is read. Nothing is asserted.
+"""
+
+import os
+import random
+import sqlite3
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from laguna_tui.repo import index_database
+from laguna_tui.repo.postings import PostingsWriter, best_units
+from laguna_tui.repo.retrieval import BY_WORDS
+from laguna_tui.repo.unit_words import FileWords
+
+UNITS = 1_000_000
+WORDS_PER_UNIT = 60
+VOCABULARY = 300_000
+# Units that are written at once: those of about a thousand files.
+BATCH_UNITS = 5_000
+QUESTIONS = 300
+
+
+def drawn(rng: np.random.Generator, number: int) -> np.ndarray:
+    """Ranks of words: the first ones are in nearly every unit, most are rare."""
+    return np.minimum(rng.zipf(1.15, number), VOCABULARY) - 1
+
+
+def batch(rng: np.random.Generator, units: int) -> FileWords:
+    """The words of some units."""
+    unit = np.repeat(np.arange(units, dtype=np.int64), WORDS_PER_UNIT)
+    pairs, weight = np.unique(unit * VOCABULARY + drawn(rng, len(unit)), return_counts=True)
+    used, word = np.unique(pairs % VOCABULARY, return_inverse=True)
+    return FileWords(
+        tuple(f"w{rank}" for rank in used.tolist()),
+        word.astype(np.uint32).tobytes(),
+        (pairs // VOCABULARY).astype(np.uint32).tobytes(),
+        weight.astype(np.uint32).tobytes(),
+        np.full(units, WORDS_PER_UNIT, np.uint32).tobytes(),
+    )
+
+
+def write(connection: sqlite3.Connection, units: int) -> float:
+    """Write the units; the seconds that the writer took."""
+    rng, seconds = np.random.default_rng(3), 0.0
+    writer = PostingsWriter(connection)
+    for _ in range(0, units, BATCH_UNITS):
+        words = batch(rng, BATCH_UNITS)
+        began = time.perf_counter()
+        connection.execute("begin immediate")
+        writer.add(words)
+        writer.flush()
+        connection.execute("commit")
+        seconds += time.perf_counter() - began
+    return seconds
+
+
+def asked(connection: sqlite3.Connection) -> list[float]:
+    """Seconds of each question, sorted."""
+    rng, numbers = np.random.default_rng(5), random.Random(5)
+    times = []
+    for _ in range(QUESTIONS):
+        words = list(dict.fromkeys(f"w{rank}" for rank in drawn(rng, numbers.randint(1, 8)).tolist()))
+        began = time.perf_counter()
+        best_units(connection, words, BY_WORDS)
+        times.append(time.perf_counter() - began)
+    return sorted(times)
+
+
+def main() -> None:
+    units = int(sys.argv[1]) if len(sys.argv) > 1 else UNITS
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "index.sqlite"
+        connection = index_database.connect(path)
+        seconds = write(connection, units)
+        postings, kept = connection.execute("select sum(length(data)) / 3, sum(length(data)) from postings").fetchone()
+        times = asked(connection)
+        connection.execute("pragma wal_checkpoint(truncate)")
+        connection.close()
+        size = path.stat().st_size
+    print(f"{units:,} units, {postings:,} postings, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")
+    print("| what | measured |\n|---|---|")
+    print(f"| writing | {seconds:.1f} s |\n| postings / index on the disk | {kept / 1e6:.0f} / {size / 1e6:.0f} MB |")
+    for share in (50, 95, 100):
+        print(f"| question, p{share} | {times[min(len(times) * share // 100, len(times) - 1)] * 1e3:.1f} ms |")
+
+
+if __name__ == "__main__":
+    main()
