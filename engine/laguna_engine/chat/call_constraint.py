@@ -15,7 +15,7 @@ from laguna_engine.chat.encoding import escape, unescape
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.constrain.automaton import Blanks, Enclosed, End, Literal, Parts
 from laguna_engine.constrain.base import FREE, Constraint, RowMask, Vocabulary
-from laguna_engine.constrain.grammar import GrammarState, markers_of
+from laguna_engine.constrain.grammar import GrammarState, marker, markers_of
 from laguna_engine.constrain.sorted_texts import Prefix, Strings, Suffixes
 from laguna_engine.constrain.texts import AnyText, Occurring, OneOf, Text
 from laguna_engine.gguf.laguna import END_TOOL_CALL, TOOL_CALL
@@ -27,9 +27,7 @@ nearest text it would edit another place, where a miss is answered with what it 
 _BLANKS = 4
 """Most blanks between two tags."""
 
-_KEY, _END_KEY = b"<arg_key>", b"</arg_key>"
-_VALUE, _END_VALUE = b"<arg_value>", b"</arg_value>"
-_END_CALL = END_TOOL_CALL.encode()
+_TAGS = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", END_TOOL_CALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +104,8 @@ class ToolCalls:
 
     def _prepared(self, vocabulary: Vocabulary) -> "tuple[_Grammar, GrammarState]":
         """The grammar and its first state, which is kept, as what it allows is always the same."""
-        grammar = _Grammar(self.tools, self.rules)
-        tags = (_KEY, _END_KEY, _VALUE, _END_VALUE, _END_CALL)
-        markers = markers_of(vocabulary, *(tag.decode() for tag in tags))
-        self._begun[vocabulary] = grammar, GrammarState(grammar.call(), vocabulary, markers)
+        grammar = _Grammar(self.tools, self.rules, [marker(vocabulary, tag) for tag in _TAGS])
+        self._begun[vocabulary] = grammar, GrammarState(grammar.call(), vocabulary, markers_of(vocabulary, *_TAGS))
         return self._begun[vocabulary]
 
 
@@ -158,7 +154,8 @@ class CallConstraint(Constraint):
 class _Grammar:
     """The parts of a call."""
 
-    def __init__(self, tools: Iterable[ToolSpec], rules: ValueRules) -> None:
+    def __init__(self, tools: Iterable[ToolSpec], rules: ValueRules, tags: Sequence[bytes]) -> None:
+        self._key, self._end_key, self._value_tag, self._end_value, self._end_call = tags
         self._tools = {tool.name: tool for tool in tools}
         self._names = Strings(name.encode() for name in self._tools)
         self._rules = rules
@@ -174,7 +171,7 @@ class _Grammar:
             return ()
         closings: list[tuple[bytes, Callable[[bytes], Parts]]] = [
             (b"\n", lambda name: self._arguments(self._tools[name.decode()], {})),
-            (_KEY, lambda name: self._keys(self._tools[name.decode()], {})),
+            (self._key, lambda name: self._keys(self._tools[name.decode()], {})),
         ]
         return (Enclosed(OneOf(Prefix.of(self._names)), closings),)
 
@@ -184,24 +181,26 @@ class _Grammar:
 
     def _next_tag(self, tool: ToolSpec, given: Mapping[str, str]) -> Parts:
         keys, ends = self._keys(tool, given), not _missing(tool, given)
-        parts: Parts = (Literal(_KEY, lambda: keys),) if keys else ()
-        return (*parts, Literal(_END_CALL, lambda: (End(),))) if ends or not keys else parts
+        parts: Parts = (Literal(self._key, lambda: keys),) if keys else ()
+        return (*parts, Literal(self._end_call, lambda: (End(),))) if ends or not keys else parts
 
     def _keys(self, tool: ToolSpec, given: Mapping[str, str]) -> Parts:
         left = [key for key in _properties(tool) if key not in given]
         if not left:
             return ()
         keys = OneOf(Prefix.of(Strings(key.encode() for key in left)))
-        return (Enclosed(keys, [(_END_KEY, lambda key: self._before_value(tool, given, key.decode()))], settles=True),)
+        return (
+            Enclosed(keys, [(self._end_key, lambda key: self._before_value(tool, given, key.decode()))], settles=True),
+        )
 
     def _before_value(self, tool: ToolSpec, given: Mapping[str, str], key: str) -> Parts:
-        return (Blanks(_BLANKS, b"\n", lambda: (Literal(_VALUE, lambda: self._value(tool, given, key)),)),)
+        return (Blanks(_BLANKS, b"\n", lambda: (Literal(self._value_tag, lambda: self._value(tool, given, key)),)),)
 
     def _value(self, tool: ToolSpec, given: Mapping[str, str], key: str) -> Parts:
         def then(said: bytes) -> Parts:
             return self._arguments(tool, {**given, key: unescape(said.decode("utf-8", "replace"))})
 
-        return (Enclosed(self._text(tool, given, key), [(_END_VALUE, then)]),)
+        return (Enclosed(self._text(tool, given, key), [(self._end_value, then)]),)
 
     def _text(self, tool: ToolSpec, given: Mapping[str, str], key: str) -> Text:
         strings = _choices(_properties(tool)[key])

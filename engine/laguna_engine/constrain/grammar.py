@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.constrain.automaton import Parts, after, freed, likely
 from laguna_engine.constrain.base import FREE, RowMask, Vocabulary
-from laguna_engine.constrain.vocabulary_trie import FEW_VISITS, VocabularyTrie
+from laguna_engine.constrain.vocabulary_trie import FEW_VISITS, NO_TEXT, VocabularyTrie
 
 
 class GrammarState:
@@ -65,15 +65,25 @@ class GrammarState:
         return self._vocabulary.tokenize(text, special=True)[:most] if text else []
 
 
+def marker(vocabulary: Vocabulary, text: str) -> bytes:
+    """How a grammar writes a tag: as itself, or so that only the vocabulary's special token for it can write it.
+
+    Who reads the answer takes the special token for the tag, and its spelled out text for text.
+    """
+    return text.encode() if vocabulary.id_of(text) is None else NO_TEXT + text.encode()
+
+
 def markers_of(vocabulary: Vocabulary, *texts: str) -> dict[int, bytes]:
-    """Those of `texts` that are special tokens of the vocabulary."""
-    return {token: text.encode() for text in texts if (token := vocabulary.id_of(text)) is not None}
+    """Those of `texts` that are special tokens of the vocabulary, as a grammar writes them."""
+    return {token: marker(vocabulary, text) for text in texts if (token := vocabulary.id_of(text)) is not None}
 
 
 def _piece(token: int, vocabulary: Vocabulary, markers: Mapping[int, bytes]) -> bytes:
-    """The bytes of a token in the grammar; empty for a special one that has no place in it."""
-    marker = markers.get(token)
-    return marker if marker is not None else b"" if vocabulary.is_control(token) else vocabulary.piece(token)
+    """The bytes of a token in the grammar; empty for one that has no place in it."""
+    if (written := markers.get(token)) is not None:
+        return written
+    piece = b"" if vocabulary.is_control(token) else vocabulary.piece(token)
+    return b"" if NO_TEXT in piece else piece
 
 
 class _GrammarTokens:

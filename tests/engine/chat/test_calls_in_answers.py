@@ -10,7 +10,7 @@ from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.messages import CallFinished
 from laguna_engine.chat.parser import StreamParser
-from laguna_engine.config import GREEDY, PLAIN, Drafting, Request, Sampling, Speculation
+from laguna_engine.config import GREEDY, PLAIN, Drafting, Request, Sampling
 from laguna_engine.constrain.base import Continued
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import CONSTRAINED, Round, Token
@@ -44,8 +44,7 @@ class CertainChoices:
 
 @pytest.fixture(scope="module")
 def opened(tiny_model_path: Path) -> Iterator[Engine]:
-    options = EngineOptions(tiny_model_path, n_ctx=512, threads=1, speculation=Speculation.STRICT)
-    with Engine.open(options) as engine:
+    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
         yield engine
 
 
@@ -70,14 +69,6 @@ def test_random_weights_call_a_tool_with_a_path_that_is_there(engine, sampling):
     (finished,) = [event for event in events if isinstance(event, CallFinished)]
     assert finished.call.name == "read"
     assert finished.call.arguments["path"] in PATHS
-
-
-@pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS.keys())
-@pytest.mark.parametrize("length", [None, 4, 16])
-def test_strictly_a_call_is_the_same_with_the_constraints_drafts(engine, sampling, length):
-    plain = run(engine, sampling).tokens
-    engine.clear()
-    assert run(engine, sampling, Drafting(length=length)).tokens == plain
 
 
 def test_the_constraint_drafts_inside_the_call_and_is_named(engine):
