@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --schema --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --schema --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -77,6 +77,7 @@ complete -c laguna-tui -n _shtab_laguna_tui_using -l repeat-penalty -x -d 'makes
 complete -c laguna-tui -n _shtab_laguna_tui_using -l seed -x -d 'the same seed gives the same sampled answer; between 0 and 4294967294 (default: another one every time)'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l max-tokens -x -d 'limit of tokens in one generation; at least 1 (default: the room in the context)'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l max-steps -x -d 'most generations of one turn, each with its tool calls; at least 1 (default: what a long task takes)'
+complete -c laguna-tui -n _shtab_laguna_tui_using -l constrain -x -d 'hold tool calls to tools, arguments, files and texts that are there; auto: where the model gains by it; one of auto, on, off (default: auto)'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l speculation -x -d 'speculative decoding; strict: on the CPU, byte for byte the plain answer; one of fast, strict, off (default: fast)'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l drafter -xka "(__fish_complete_path (commandline -ct))" -d 'a drafter of the catalogue, a GGUF that drafts, or none (default: the recommended drafter that is here)'
 complete -c laguna-tui -n _shtab_laguna_tui_using -l draft-length -x -d 'how much is drafted every round; between 0 and 16 tokens (default: as many as pay at the moment)'
@@ -121,6 +122,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l repeat-penalty -x -d 
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l seed -x -d 'the same seed gives the same sampled answer; between 0 and 4294967294 (default: another one every time)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l max-tokens -x -d 'limit of tokens in one generation; at least 1 (default: the room in the context)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l max-steps -x -d 'most generations of one turn, each with its tool calls; at least 1 (default: what a long task takes)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l constrain -x -d 'hold tool calls to tools, arguments, files and texts that are there; auto: where the model gains by it; one of auto, on, off (default: auto)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l speculation -x -d 'speculative decoding; strict: on the CPU, byte for byte the plain answer; one of fast, strict, off (default: fast)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l drafter -xka "(__fish_complete_path (commandline -ct))" -d 'a drafter of the catalogue, a GGUF that drafts, or none (default: the recommended drafter that is here)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l draft-length -x -d 'how much is drafted every round; between 0 and 16 tokens (default: as many as pay at the moment)'
@@ -408,6 +410,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l repeat-penalty -x -
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l seed -x -d 'the same seed gives the same sampled answer; between 0 and 4294967294 (default: another one every time)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l max-tokens -x -d 'limit of tokens in one generation; at least 1 (default: the room in the context)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l max-steps -x -d 'most generations of one turn, each with its tool calls; at least 1 (default: what a long task takes)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l constrain -x -d 'hold tool calls to tools, arguments, files and texts that are there; auto: where the model gains by it; one of auto, on, off (default: auto)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l speculation -x -d 'speculative decoding; strict: on the CPU, byte for byte the plain answer; one of fast, strict, off (default: fast)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l drafter -xka "(__fish_complete_path (commandline -ct))" -d 'a drafter of the catalogue, a GGUF that drafts, or none (default: the recommended drafter that is here)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using serve' -l draft-length -x -d 'how much is drafted every round; between 0 and 16 tokens (default: as many as pay at the moment)'
@@ -445,6 +448,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l repeat-penalty -x -d 
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l seed -x -d 'the same seed gives the same sampled answer; between 0 and 4294967294 (default: another one every time)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l max-tokens -x -d 'limit of tokens in one generation; at least 1 (default: the room in the context)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l max-steps -x -d 'most generations of one turn, each with its tool calls; at least 1 (default: what a long task takes)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l constrain -x -d 'hold tool calls to tools, arguments, files and texts that are there; auto: where the model gains by it; one of auto, on, off (default: auto)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l speculation -x -d 'speculative decoding; strict: on the CPU, byte for byte the plain answer; one of fast, strict, off (default: fast)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l drafter -xka "(__fish_complete_path (commandline -ct))" -d 'a drafter of the catalogue, a GGUF that drafts, or none (default: the recommended drafter that is here)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using acp' -l draft-length -x -d 'how much is drafted every round; between 0 and 16 tokens (default: as many as pay at the moment)'

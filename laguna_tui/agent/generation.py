@@ -14,6 +14,7 @@ from laguna_engine.chat.parser import StreamParser
 from laguna_engine.config import DRAFTING, GREEDY, Drafting, Request, Sampling
 from laguna_engine.constrain.base import ConstraintSpec, Continued
 from laguna_engine.events import (
+    CONSTRAINED,
     ConstraintFailed,
     DrafterFailed,
     Event,
@@ -42,6 +43,7 @@ class AgentOptions:
     `drafting` is how they are sped up; the files to copy from are added to it. `thinking_budget` is the most tokens of
     thinking in one generation, 0 for no limit; None means 8,192, and at most a quarter of the context. `max_steps` is
     how many generations a turn has at most; None means as many as are let through. `constraints` hold every answer.
+    `constrain` is whether tool calls are held to what can run; None means as the model's profile wants.
     """
 
     sampling: Sampling = GREEDY
@@ -51,6 +53,7 @@ class AgentOptions:
     thinking_budget: int | None = None
     max_steps: int | None = None
     constraints: tuple[ConstraintSpec, ...] = ()
+    constrain: bool | None = None
 
     def thinking_limit(self, n_ctx: int) -> int | None:
         """Most tokens of thinking in a context of `n_ctx`; None for no limit, and for a model that does not think."""
@@ -334,7 +337,8 @@ class Generation:
             self._engine.cancel()
             self._take_back(self._loop)
             return
-        self._trail.lay(token.text, token.source)
+        held = token.constrained and token.source == Source.TARGET
+        self._trail.lay(token.text, CONSTRAINED if held else token.source)
         events = self._parser.feed(token.id, self._piece(token.id))
         self._heard += events
         yield from self._said(events)

@@ -207,7 +207,9 @@ class Turn:
         return TurnEnd.ANSWERED
 
     def _request(self) -> Request:
-        options = self._parts.options
+        options, toolbox = self._parts.options, self._parts.toolbox
+        constrain = toolbox.profile.constrains_calls if options.constrain is None else options.constrain
+        calls = (toolbox.call_constraint,) if constrain else ()
         return Request(
             self._conversation.tokens,
             sampling=options.sampling,
@@ -215,7 +217,7 @@ class Turn:
             max_tokens=options.max_tokens,
             drafting=replace(options.drafting, files=self._conversation.files.tokens),
             thinking_budget=options.thinking_limit(self._parts.engine.n_ctx),
-            constraints=options.constraints,
+            constraints=(*options.constraints, *calls),
         )
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:

@@ -15,6 +15,7 @@ from laguna_tui.base.schema import declarations, declared, unknown_names
 from laguna_tui.base.spelling import did_you_mean
 
 KV_TYPES = ("f16", "q8_0", "q4_0")
+CONSTRAIN = ("auto", "on", "off")
 SPECULATION = ("fast", "strict", "off")
 MODES = ("ask", "accept-edits", "plan", "auto")
 # What `drafter` says to draft by copying only.
@@ -130,6 +131,12 @@ class Settings:
         minimum=1,
         without="what a long task takes",
         placeholder="N",
+    )
+    constrain: str = declared(
+        "auto",
+        "hold tool calls to tools, arguments, files and texts that are there; auto: where the model gains by it",
+        choices=CONSTRAIN,
+        placeholder="WHEN",
     )
     speculation: str = declared(
         "fast",

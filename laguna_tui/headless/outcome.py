@@ -191,6 +191,8 @@ class TurnOutcome:
             "prefilled_tokens": new,
             "cached_tokens": sum(step.cached_tokens for step in self.steps) if self.cache_known else None,
             "generated_tokens": sum(step.generated_tokens for step in self.steps),
+            "constrained_tokens": sum(step.constrained for step in self.steps),
+            "constraints_dropped": sum(step.dropped for step in self.steps),
             "prefill_tokens_per_second": round(new / prefill_s, 1) if new and prefill_s else None,
             "decode_tokens_per_second": round(decoded / decode_s, 1) if decoded and decode_s else None,
             "context_used": self.context_used,

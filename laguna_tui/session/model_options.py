@@ -65,8 +65,12 @@ def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
         max_tokens=settings.max_tokens,
         thinking_budget=settings.thinking_budget,
         max_steps=settings.max_steps,
+        constrain=_CONSTRAIN[settings.constrain],
         drafting=Drafting(length=settings.draft_length, sampled=settings.sample_drafts, adapter=adapter and adapter[0]),
     )
+
+
+_CONSTRAIN = {"auto": None, "on": True, "off": False}
 
 
 def _sampling(settings: Settings, entry: ModelEntry) -> "Sampling":

@@ -93,11 +93,12 @@ def scripted_session(
         deny: likewise.
         wait_s: seconds that a message waits for the folder's index.
         shape: dimensions of the model.
-        changes: single settings, such as `context=8192`, `thinking=False`, `temperature=0.0`, `draft_length=4`.
+        changes: single settings, such as `context=8192`, `thinking=False`, `temperature=0.0`, `draft_length=4`. Tool
+            calls are not constrained by default, as a script may say wrong ones.
     """
     home = Path(tempfile.mkdtemp(prefix="scripted-model-"))
     path = scripted_file(home / "scripted.gguf", script, shape)
-    wanted = (settings or Settings()).merged({"scorer": "none", **changes, "model": str(path)})
+    wanted = (settings or Settings()).merged({"scorer": "none", "constrain": "off", **changes, "model": str(path)})
     session = LocalSession.prepare(wanted, folder, state, wait_s=wait_s, rules=rules, allow=allow, deny=deny)
     weakref.finalize(session, shutil.rmtree, home, ignore_errors=True)
     return session

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.diagnostics import Diagnostics
@@ -16,6 +17,7 @@ from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
+from laguna_tui.agent.tools.base.call_rules import CallRules
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import SHELL, ModelProfile
 from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult, failure
@@ -89,6 +91,7 @@ class Toolbox:
         )
         self._store = store or ResultStore()
         self._state = state
+        self._calls: ToolCalls | None = None
         self._tools = {tool.name: _BoundTool(tool, tool.bind(self._services)) for tool in profile.tools}
 
     @property
@@ -119,6 +122,15 @@ class Toolbox:
             diagnostics=services.diagnostics,
             state=self._state,
         )
+
+    @property
+    def call_constraint(self) -> ToolCalls:
+        """What holds the model's calls to these tools, to files that are there and to text that is in them."""
+        if self._calls is None:
+            values = {tool.name: tool.values for tool in self.profile.tools}
+            rules = CallRules(values, self.workspace, self._services.codebase, self.permissions.permissions.readable)
+            self._calls = ToolCalls(self.profile.specs, rules)
+        return self._calls
 
     def guard(self, asked: str, before: str) -> Guard:
         """What a turn with these tools is held against.

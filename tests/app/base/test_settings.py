@@ -31,7 +31,7 @@ def test_a_file_sets_what_it_names_and_flags_win_over_it(tmp_path):
     [
         ("contxt = 5", "unknown setting contxt"),
         ("seed = -1", "seed = -1; it must be between 0 and 4294967294"),
-        ("contxt = 5", "contxt (did you mean context?); known are adapter, context, "),
+        ("contxt = 5", "contxt (did you mean context?); known are adapter, constrain, context, "),
         ("thinking = 1", "thinking = 1 is not true or false"),
         ("mode = true", "mode = True is not a text; it must be one of ask, accept-edits, plan, auto"),
         ("context = 12", "at least 1024"),

@@ -12,6 +12,7 @@ from laguna_engine.chat.answer_constraint import SchemaAnswer
 from laguna_engine.config import PLAIN, Drafting, Request, Sampling, Speculation
 from laguna_engine.constrain.base import ConstraintSpec
 from laguna_engine.engine import Engine, EngineOptions
+from tests.engine.chat import test_calls_in_answers as calls
 from tests.engine.constrain import test_constraints_in_answers as sets
 from tests.engine.constrain import test_json_schema as schemas
 from tests.engine.constrain.only import Only
@@ -51,10 +52,19 @@ def of_schemas(engine: Engine) -> Iterator[Answer]:
             yield f"schema, {name}", answer(engine, sampling, Drafting(length=length), 400, schema), plain
 
 
+def of_calls(engine: Engine) -> Iterator[Answer]:
+    """The constraint itself drafts a call's tags, names and paths."""
+    for (name, sampling), length in product(calls.SAMPLINGS.items(), (None, 4, 16)):
+        engine.clear()
+        plain = calls.run(engine, sampling).tokens
+        engine.clear()
+        yield f"call, {name}", calls.run(engine, sampling, Drafting(length=length)).tokens, plain
+
+
 def main() -> None:
     options = EngineOptions(Path(sys.argv[1]), n_ctx=768, threads=1, speculation=Speculation.STRICT)
     tried = 0
-    for check in (of_schemas, of_sets):
+    for check in (of_calls, of_schemas, of_sets):
         with Engine.open(options) as engine:
             for what, tokens, plain in check(engine):
                 tried += 1

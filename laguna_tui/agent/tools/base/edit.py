@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.schema import declared
 from laguna_tui.repo.edit_files import EditDialect, propose_edit
@@ -13,6 +14,33 @@ from laguna_tui.repo.relative_paths import escaped
 
 NAME = "edit"
 _DESCRIPTION = "Replace text in a file. The old text must occur exactly once."
+
+
+class Edit(Protocol):
+    """What an edit is, in whatever order its arguments are."""
+
+    @property
+    def path(self) -> str:
+        """The file."""
+        ...
+
+    @property
+    def old(self) -> str:
+        """The text to replace."""
+        ...
+
+    @property
+    def new(self) -> str:
+        """What to put in its place."""
+        ...
+
+    @property
+    def all(self) -> bool:
+        """Whether in all places."""
+        ...
+
+
+E = TypeVar("E", bound=Edit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +60,20 @@ def _make(services: ToolServices, run: ToolRun, tool: str, proposal: ChangePropo
 
 
 def edit_tool(
-    dialect: EditDialect, make: Callable[[ToolServices, ToolRun, str, ChangeProposal], Answer] = _make
-) -> Tool[EditArguments]:
+    dialect: EditDialect,
+    arguments: type[E],
+    make: Callable[[ToolServices, ToolRun, str, ChangeProposal], Answer] = _make,
+) -> Tool[E]:
     """The tool.
 
     Args:
         dialect: what is made of texts that are not quite the file's.
+        arguments: in the order in which the model writes them.
         make: makes a proposed change, of the tool that is named, and answers with what came of it.
     """
 
-    def bound(services: ToolServices) -> Callable[[ToolRun, EditArguments], Answer]:
-        def edit(run: ToolRun, wanted: EditArguments) -> Answer:
+    def bound(services: ToolServices) -> Callable[[ToolRun, E], Answer]:
+        def edit(run: ToolRun, wanted: E) -> Answer:
             """Make the edit. Raises ToolError or WorkspaceError where it is not made; the file is as it was."""
             proposal = propose_edit(
                 run.workspace,
@@ -58,4 +89,5 @@ def edit_tool(
 
         return edit
 
-    return Tool(NAME, _DESCRIPTION, EditArguments, read_only=False, bind=bound)
+    values = {"path": Value.FILE, "old": Value.EXCERPT}
+    return Tool(NAME, _DESCRIPTION, arguments, read_only=False, bind=bound, values=values)

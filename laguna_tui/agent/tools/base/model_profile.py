@@ -38,6 +38,7 @@ class ModelProfile:
         writes_asides: whether it writes what the app asks it for beside the conversation (a commit's message, a
             summary); one that does not answers with something else, which is not used.
         tells_environment: whether it is told what it needs for commands, beside the folder, the date and git's state.
+        constrains_calls: whether its calls are held to tools, arguments, files and texts that are there.
     """
 
     system_prompt: str
@@ -51,6 +52,7 @@ class ModelProfile:
     reads_reminders: bool = True
     writes_asides: bool = True
     tells_environment: bool = True
+    constrains_calls: bool = True
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:

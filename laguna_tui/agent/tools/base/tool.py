@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from laguna_engine.chat.messages import ToolSpec
@@ -43,6 +44,18 @@ class ToolServices:
     diagnostics: Diagnostics | None = None
 
 
+class Value(Enum):
+    """What the value of an argument is, beyond its type.
+
+    Attributes:
+        FILE: the path of a text file of the folder.
+        EXCERPT: a text of the file that the call's `path` names, which occurs there once unless the call has `all`.
+    """
+
+    FILE = "file"
+    EXCERPT = "excerpt"
+
+
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
     """A tool as a profile lists it.
@@ -56,6 +69,7 @@ class Tool(Generic[A]):
         arguments: a frozen dataclass whose fields are all declared (`base.schema`).
         read_only: whether it changes nothing outside this process. Calls of such tools that are side by side run at
             the same time, and are allowed in every mode.
+        values: what the values of some arguments are, by name, for models that are held to it while they write.
         bind: makes the function that runs its calls in one session; raises ValueError where a service is missing.
         parameters: the JSON schema of somebody else's tool, which gets its arguments as they were written; None of our
             own, whose schema is made of `arguments`.
@@ -67,6 +81,7 @@ class Tool(Generic[A]):
     arguments: type[A]
     read_only: bool
     bind: Callable[[ToolServices], Callable[[ToolRun, A], Answer]]
+    values: Mapping[str, Value] = field(default_factory=dict)
     parameters: Mapping[str, object] | None = None
     spec: ToolSpec = field(init=False)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.edit import edit_tool
 from laguna_tui.agent.tools.base.results import Answer
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.agent.tools.full.changing import make_change
 from laguna_tui.base.schema import declared
 from laguna_tui.repo.edit_files import EditDialect
@@ -35,11 +35,25 @@ def _replace_symbol(services: ToolServices) -> Callable[[ToolRun, SymbolArgument
     return replace_symbol
 
 
-EDIT = edit_tool(_DIALECT, make_change)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditArguments:
+    """A file, whether to replace in all places, the text to replace in it and the new text.
+
+    In this order, so that it is known how often the old text may occur while the model writes it.
+    """
+
+    path: str = declared()
+    all: bool = declared(False, "replace every occurrence, names as whole words")
+    old: str = declared(blank=True)
+    new: str = declared(blank=True)
+
+
+EDIT = edit_tool(_DIALECT, EditArguments, make_change)
 REPLACE_SYMBOL = Tool(
     "replace_symbol",
     "Replace a whole function, method or class.",
     SymbolArguments,
     read_only=False,
     bind=_replace_symbol,
+    values={"path": Value.FILE},
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, Answer
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
 from laguna_tui.base.schema import declared
 from laguna_tui.repo.relative_paths import escaped
@@ -75,4 +75,4 @@ def _numbered(lines: Sequence[str], start: int) -> list[str]:
     return shown
 
 
-READ = Tool("read", "Show lines of a file.", ReadArguments, read_only=True, bind=_bound)
+READ = Tool("read", "Show lines of a file.", ReadArguments, read_only=True, bind=_bound, values={"path": Value.FILE})

@@ -8,7 +8,7 @@ byte for byte, is `tests/app/agent/tools/nano_system.txt`.
 """
 
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.tools.base.edit import edit_tool
+from laguna_tui.agent.tools.base.edit import EditArguments, edit_tool
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
@@ -28,7 +28,7 @@ NANO = ModelProfile(
     tools=(
         find.FIND,
         search.SEARCH,
-        edit_tool(DIALECT),
+        edit_tool(DIALECT, EditArguments),
     ),
     guard=NanoGuard,
     # A file beside the question is longer than anything it was trained on.
@@ -42,5 +42,7 @@ NANO = ModelProfile(
     recovers=False,
     # It runs no commands, and was trained on one line of facts.
     tells_environment=False,
+    # What it says of a file need not be broken into lines as the file is.
+    constrains_calls=False,
 )
 """Template and kept turns are those of its entry in the catalogue."""

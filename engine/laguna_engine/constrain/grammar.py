@@ -1,0 +1,128 @@
+"""A grammar of bytes as a constraint of tokens."""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_engine.constrain.automaton import Parts, after, freed, likely
+from laguna_engine.constrain.base import FREE, RowMask, Vocabulary
+from laguna_engine.constrain.vocabulary_trie import FEW_VISITS, NO_TEXT, VocabularyTrie
+
+
+class GrammarState:
+    """Where a grammar stands, in tokens of a vocabulary. Immutable; `after` returns the next one.
+
+    Attributes:
+        parts: the ways to read what was written; none once it left the grammar.
+    """
+
+    __slots__ = ("_markers", "_mask", "_vocabulary", "parts")
+
+    def __init__(self, parts: Parts, vocabulary: Vocabulary, markers: Mapping[int, bytes]) -> None:
+        """Begin a grammar.
+
+        Args:
+            parts: its beginning.
+            vocabulary: the model's.
+            markers: the special tokens that may stand for their text in it; others are in no text.
+        """
+        self.parts = parts
+        self._vocabulary = vocabulary
+        self._markers = markers
+        self._mask: RowMask | None = None
+
+    def mask(self) -> RowMask:
+        """What the next token may be; free where any text may follow, or nothing can."""
+        if self._mask is None:
+            self._mask = self._made_mask()
+        return self._mask
+
+    def _made_mask(self) -> RowMask:
+        parts = self.parts
+        if not parts or any(part.free for part in parts):
+            return FREE
+        return RowMask(
+            allowed=_GrammarTokens(parts, self._vocabulary, self._markers), least=max(part.least for part in parts)
+        )
+
+    def after(self, token: int) -> "GrammarState":
+        """The state after `token`."""
+        piece = _piece(token, self._vocabulary, self._markers)
+        return GrammarState(after(self.parts, piece) if piece else (), self._vocabulary, self._markers)
+
+    def freed(self) -> "GrammarState":
+        """The state with any text where the grammar wanted what the model does not mean; ended if that is nowhere."""
+        parts = freed(self.parts) if any(part.least for part in self.parts) else ()
+        return GrammarState(parts, self._vocabulary, self._markers)
+
+    def draft(self, most: int) -> list[int]:
+        """Up to `most` tokens of what probably comes next."""
+        if not self.parts or any(part.free for part in self.parts):
+            return []
+        text = likely(self.parts).decode("utf-8", "ignore")
+        return self._vocabulary.tokenize(text, special=True)[:most] if text else []
+
+
+def marker(vocabulary: Vocabulary, text: str) -> bytes:
+    """How a grammar writes a tag: as itself, or so that only the vocabulary's special token for it can write it.
+
+    Who reads the answer takes the special token for the tag, and its spelled out text for text.
+    """
+    return text.encode() if vocabulary.id_of(text) is None else NO_TEXT + text.encode()
+
+
+def markers_of(vocabulary: Vocabulary, *texts: str) -> dict[int, bytes]:
+    """Those of `texts` that are special tokens of the vocabulary, as a grammar writes them."""
+    return {token: marker(vocabulary, text) for text in texts if (token := vocabulary.id_of(text)) is not None}
+
+
+def _piece(token: int, vocabulary: Vocabulary, markers: Mapping[int, bytes]) -> bytes:
+    """The bytes of a token in the grammar; empty for one that has no place in it."""
+    if (written := markers.get(token)) is not None:
+        return written
+    piece = b"" if vocabulary.is_control(token) else vocabulary.piece(token)
+    return b"" if NO_TEXT in piece else piece
+
+
+class _GrammarTokens:
+    """The tokens that a grammar allows."""
+
+    def __init__(self, parts: Parts, vocabulary: Vocabulary, markers: Mapping[int, bytes]) -> None:
+        self._parts = parts
+        self._vocabulary = vocabulary
+        self._markers = markers
+
+    def passing(self, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """See `AllowedTokens`."""
+        return np.array([self._passes(token) for token in candidates.tolist()], np.bool_)
+
+    def few(self) -> NDArray[np.int32] | None:
+        """See `AllowedTokens`."""
+        return self._few
+
+    def every(self) -> NDArray[np.int32]:
+        """See `AllowedTokens`."""
+        return self._every
+
+    @cached_property
+    def _few(self) -> NDArray[np.int32] | None:
+        if any(part.is_wide for part in self._parts):
+            return None
+        tokens = VocabularyTrie.of(self._vocabulary).allowed(self._parts, FEW_VISITS)
+        return None if tokens is None else self._with_markers(tokens)
+
+    @cached_property
+    def _every(self) -> NDArray[np.int32]:
+        tokens = VocabularyTrie.of(self._vocabulary).allowed(self._parts)
+        assert tokens is not None, "the walk has no limit"
+        return self._with_markers(tokens)
+
+    def _passes(self, token: int) -> bool:
+        piece = _piece(token, self._vocabulary, self._markers)
+        return bool(piece) and any(part.allows(piece) for part in self._parts)
+
+    def _with_markers(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
+        markers = [token for token, text in self._markers.items() if after(self._parts, text)]
+        return np.append(tokens, np.array(markers, np.int32)) if markers else tokens

@@ -1,0 +1,170 @@
+"""Texts that may stand between two tags: any, one of some strings, or one that occurs in a document."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from laguna_engine.constrain.sorted_texts import Prefix, Suffixes
+
+_WIDE = 16
+"""Texts that are too many to list what they may go on with."""
+
+
+class Text(Protocol):
+    """What may stand between two tags."""
+
+    @property
+    def free(self) -> bool:
+        """Whether any bytes may."""
+        ...
+
+    @property
+    def least(self) -> float:
+        """Share of the probability that it must hold, else any bytes may."""
+        ...
+
+    def after(self, piece: bytes) -> "Text | None":
+        """The text after `piece`; None if it cannot go on so."""
+        ...
+
+    def allows(self, piece: bytes) -> bool:
+        """Whether it can go on with `piece`."""
+        ...
+
+    def children(self) -> "list[tuple[bytes, Text]]":
+        """The bytes that it may go on with, each with the text after it."""
+        ...
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether listing what it allows costs more than testing a few."""
+        ...
+
+    def common(self, most: int) -> bytes:
+        """What it must go on with, at most `most` bytes."""
+        ...
+
+    @property
+    def may_end(self) -> bool:
+        """Whether it may be over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AnyText:
+    """Any bytes."""
+
+    free: bool = True
+    least: float = 0.0
+    may_end: bool = True
+    is_wide: bool = True
+
+    def after(self, piece: bytes) -> Text:
+        """See `Text`."""
+        return self
+
+    def allows(self, piece: bytes) -> bool:
+        """See `Text`."""
+        return True
+
+    def children(self) -> list[tuple[bytes, Text]]:
+        """See `Text`."""
+        return [(bytes((byte,)), self) for byte in range(256)]
+
+    def common(self, most: int) -> bytes:
+        """See `Text`."""
+        return b""
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of some strings, whole."""
+
+    prefix: Prefix
+    least: float = 0.0
+    free: bool = False
+
+    def after(self, piece: bytes) -> "OneOf | None":
+        """See `Text`."""
+        prefix = self.prefix.after(piece)
+        return None if prefix is None else replace(self, prefix=prefix)
+
+    def allows(self, piece: bytes) -> bool:
+        """See `Text`."""
+        return self.prefix.allows(piece)
+
+    def children(self) -> list[tuple[bytes, Text]]:
+        """See `Text`."""
+        return [(byte, replace(self, prefix=prefix)) for byte, prefix in self.prefix.children()]
+
+    @property
+    def is_wide(self) -> bool:
+        """See `Text`."""
+        return self.prefix.count > _WIDE
+
+    def common(self, most: int) -> bytes:
+        """See `Text`."""
+        return self.prefix.common(most)
+
+    @property
+    def may_end(self) -> bool:
+        """See `Text`."""
+        return self.prefix.is_whole
+
+
+@dataclass(frozen=True, slots=True)
+class Occurring:
+    """A text that occurs in a document, exactly `once` or at least once as a whole word, and is more than blanks."""
+
+    document: Suffixes
+    prefix: Prefix
+    once: bool
+    least: float = 0.0
+    blank: bool = True
+    free: bool = False
+
+    def after(self, piece: bytes) -> "Occurring | None":
+        """See `Text`."""
+        if not self._begins_well(piece):
+            return None
+        prefix = self.prefix.after(piece)
+        return None if prefix is None else replace(self, prefix=prefix, blank=self.blank and piece.isspace())
+
+    def allows(self, piece: bytes) -> bool:
+        """See `Text`."""
+        return self._begins_well(piece) and self.prefix.allows(piece)
+
+    def children(self) -> list[tuple[bytes, Text]]:
+        """See `Text`."""
+        return [
+            (byte, replace(self, prefix=prefix, blank=self.blank and byte.isspace()))
+            for byte, prefix in self.prefix.children()
+            if self._begins_well(byte)
+        ]
+
+    @property
+    def is_wide(self) -> bool:
+        """See `Text`."""
+        return self.prefix.count > _WIDE
+
+    def common(self, most: int) -> bytes:
+        """See `Text`."""
+        return self.prefix.common(most)
+
+    @property
+    def may_end(self) -> bool:
+        """See `Text`."""
+        if self.blank or not self._ends_well:
+            return False
+        if self.once:
+            return self.prefix.count == 1
+        return self.document.has_whole(self.prefix.texts.part(self.prefix.low, 0, self.prefix.length))
+
+    def _begins_well(self, piece: bytes) -> bool:
+        """Whether the text does not begin in the middle of a character."""
+        return self.prefix.length > 0 or piece[0] & 0xC0 != 0x80
+
+    @property
+    def _ends_well(self) -> bool:
+        """Whether the text does not end in the middle of a character."""
+        following = self.prefix.texts.part(self.prefix.low, self.prefix.length, self.prefix.length + 1)
+        return not following or following[0] & 0xC0 != 0x80

@@ -1,0 +1,104 @@
+"""A session holds a model's tool calls to what is there, and lets go where the model means something else."""
+
+from contextlib import closing
+
+import pytest
+
+from laguna_tui.base.events import CallRejected, ChangeMade, StepFinished, ToolFinished, ToolStarted
+from tests.scripted_model import call, raw, say, scripted_session
+
+TEXT = "def total(prices):\n    return sum(prices)\n\n\ndef count(prices):\n    return len(prices)\n"
+
+
+@pytest.fixture
+def shop(tmp_path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop/cart.py").write_text(TEXT)
+    (tmp_path / "shop/.env").write_text("KEY=secret-words-of-mine\n")
+    return tmp_path / "shop"
+
+
+def events(shop, *turns, constrain="auto", **settings):
+    """What comes of a question when the model says this."""
+    session = scripted_session(shop, [*turns, say("Done.")], constrain=constrain, mode="accept-edits", **settings)
+    with closing(session):
+        session.open(lambda progress: None)
+        codebase = session.opened().context.codebase
+        codebase.start()
+        assert codebase.paths(60.0)
+        return list(session.chat.ask("Correct the cart."))
+
+
+def of(kind, found):
+    return [event for event in found if isinstance(event, kind)]
+
+
+WRONG_NAME = say(raw("<tool_call>reed\n<arg_key>path</arg_key>\n<arg_value>cart.py</arg_value>\n</tool_call>"))
+
+
+def test_a_tool_that_there_is_not_cannot_be_called(shop):
+    """What follows the name is not what the script says any more, so the call may not be finished."""
+    found = events(shop, WRONG_NAME)
+    names = [event.name for event in of(ToolStarted, found)] + [event.raw for event in of(CallRejected, found)]
+    assert names
+    assert not any("reed" in name for name in names)
+
+
+def test_without_constraints_it_is_rejected_as_before(shop):
+    assert of(CallRejected, events(shop, WRONG_NAME, constrain="off"))
+
+
+def test_an_edit_of_text_that_is_there_is_held_and_made(shop):
+    edit = call("edit", path="cart.py", old="sum(prices)", new="0")
+    found = events(shop, say(call("read", path="cart.py")), say(edit))
+    assert len(of(ChangeMade, found)) == 1
+    steps = of(StepFinished, found)
+    assert [step.stats.dropped for step in steps] == [0, 0, 0]
+    assert all(step.stats.constrained > 8 for step in steps[:2])
+    assert steps[2].stats.constrained == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        call("read", path="basket.py"),
+        call("edit", path="cart.py", old="return max(prices)", new="0"),
+        call("edit", path="cart.py", old="(prices)", new="0"),
+    ],
+    ids=["no such file", "no such text", "there four times"],
+)
+def test_what_the_model_insists_on_is_let_go_and_answered_with_what_is_wrong(shop, wrong):
+    found = events(shop, say(wrong))
+    assert of(StepFinished, found)[0].stats.dropped >= 1
+    (finished,) = of(ToolFinished, found)
+    assert not finished.ok
+    assert (shop / "cart.py").read_text() == TEXT
+
+
+def test_a_new_file_is_free(shop):
+    found = events(shop, say(call("write", path="new/shelf.py", content="shelf = 1\n")))
+    assert of(StepFinished, found)[0].stats.dropped == 0
+
+
+def test_nothing_is_told_of_a_file_that_may_not_be_shown(shop):
+    session = scripted_session(shop, [])
+    with closing(session):
+        session.open(lambda progress: None)
+        rules = session.opened().toolbox.call_constraint.rules
+        assert rules.rule("edit", "old", {"path": ".env"}) is None
+        assert rules.rule("edit", "old", {"path": "../shop/.env"}) is None
+        assert rules.rule("edit", "old", {"path": "cart.py"}) is not None
+        assert rules.rule("edit", "old", {}) is None
+
+
+def test_the_text_is_that_of_the_file_now(shop):
+    session = scripted_session(shop, [])
+    with closing(session):
+        session.open(lambda progress: None)
+        rules = session.opened().toolbox.call_constraint.rules
+        before = rules.rule("edit", "old", {"path": "cart.py"})
+        assert rules.rule("edit", "old", {"path": "cart.py"}).document is before.document
+        (shop / "cart.py").write_text("other = 1\n")
+        after = rules.rule("edit", "old", {"path": "cart.py"})
+        assert after.text().allows(b"other")
+        assert not after.text().allows(b"total")
