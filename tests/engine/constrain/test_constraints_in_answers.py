@@ -1,6 +1,5 @@
 """Constraints of a request hold in the engine, with drafts and without, and a broken one costs no answer."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,18 +26,6 @@ SAMPLINGS = {
     "all tokens": Sampling(temperature=1.0, top_p=0.95, seed=4),
     "a penalty": Sampling(temperature=0.0, repeat_penalty=1.2),
 }
-
-
-@pytest.fixture(scope="module")
-def opened(tiny_model_path: Path) -> Iterator[Engine]:
-    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
-        yield engine
-
-
-@pytest.fixture
-def engine(opened: Engine) -> Engine:
-    opened.clear()
-    return opened
 
 
 def run(engine: Engine, *constraints: Only, **settings) -> Run:

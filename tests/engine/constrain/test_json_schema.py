@@ -1,15 +1,13 @@
 """A schema's answers are valid JSON of it, from random weights too, and end; thinking and calls stay free."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from laguna_engine.chat.answer_constraint import SchemaAnswer
 from laguna_engine.config import GREEDY, PLAIN, Request, Sampling
 from laguna_engine.constrain.json_schema import JsonSchema
-from laguna_engine.engine import Engine, EngineOptions
+from laguna_engine.engine import Engine
 from laguna_engine.errors import RequestError
 from laguna_engine.events import FinishReason
 from tests.engine.runs import Run, gather
@@ -33,18 +31,6 @@ SAMPLINGS = {
     "all tokens": Sampling(temperature=1.5, seed=4),
     "a penalty": Sampling(temperature=0.8, repeat_penalty=1.1, seed=5),
 }
-
-
-@pytest.fixture(scope="module")
-def opened(tiny_model_path: Path) -> Iterator[Engine]:
-    with Engine.open(EngineOptions(tiny_model_path, n_ctx=768, threads=1)) as engine:
-        yield engine
-
-
-@pytest.fixture
-def engine(opened: Engine) -> Engine:
-    opened.clear()
-    return opened
 
 
 def run(engine: Engine, constraint: object, prompt: list[int] | None = None, **settings) -> Run:

@@ -1,6 +1,5 @@
 """A thinking budget leaves only `</think>` once it is used up, whatever is drafted and however tokens are sampled."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,18 +27,6 @@ SAMPLINGS = {
     "all tokens": Sampling(temperature=0.9, top_p=0.95, seed=4),
     "a penalty": Sampling(temperature=0.0, repeat_penalty=1.2),
 }
-
-
-@pytest.fixture(scope="module")
-def opened(tiny_model_path: Path) -> Iterator[Engine]:
-    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
-        yield engine
-
-
-@pytest.fixture
-def engine(opened: Engine) -> Engine:
-    opened.clear()
-    return opened
 
 
 def run(engine: Engine, prompt: list[int], **settings) -> Run:
