@@ -172,9 +172,10 @@ class Obedient:
         self.script = Script(self._lines)
         self.events: list[AgentEvent] = []
         path = scripted_file(world.app / "model.gguf", self.script)
-        wanted = {"scorer": "none", "thinking": False, "pack": 0, "context": 16_384, "model": str(path)}
+        # Calls are not constrained: the model has to be able to say every wrong one.
+        wanted = {"scorer": "none", "thinking": False, "pack": 0, "context": 16_384, "constrain": "off"}
         self.session = LocalSession.prepare(
-            Settings().merged(wanted), world.folder, world.app / "state", rules=world.rules
+            Settings().merged({**wanted, "model": str(path)}), world.folder, world.app / "state", rules=world.rules
         )
 
     def obey(self, mode: Mode) -> list[AgentEvent]:

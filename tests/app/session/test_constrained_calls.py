@@ -37,11 +37,12 @@ WRONG_NAME = say(raw("<tool_call>reed\n<arg_key>path</arg_key>\n<arg_value>cart.
 
 
 def test_a_tool_that_there_is_not_cannot_be_called(shop):
-    """What follows the name is not what the script says any more, so the call may not be finished."""
+    """What follows the name is arbitrary: the call may not be finished, and the text may hold anything."""
     found = events(shop, WRONG_NAME)
-    names = [event.name for event in of(ToolStarted, found)] + [event.raw for event in of(CallRejected, found)]
-    assert names
-    assert not any("reed" in name for name in names)
+    raws = [event.raw.removeprefix("<tool_call>").splitlines()[0] for event in of(CallRejected, found)]
+    names = [event.name for event in of(ToolStarted, found)] + raws
+    assert "reed" not in names
+    assert of(StepFinished, found)[0].stats.constrained
 
 
 def test_without_constraints_it_is_rejected_as_before(shop):
