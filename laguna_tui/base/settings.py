@@ -55,11 +55,13 @@ class Settings:
         origin: for each key that a file set, that file; every other value is a default or comes from a flag.
     """
 
-    model: str = declared("nano", "a model of the catalogue, a GGUF file, or an endpoint", placeholder="NAME|FILE|URL")
+    model: str = declared(
+        "nano", "a model from the catalogue, a GGUF file, or an endpoint", placeholder="NAME|FILE|URL"
+    )
     context: int | None = declared(
         None, "context size", minimum=MIN_CONTEXT, unit="tokens", without="what fits", placeholder="N"
     )
-    kv: str | None = declared(None, "type of the KV cache", choices=KV_TYPES, without="what fits", placeholder="TYPE")
+    kv: str | None = declared(None, "KV cache type", choices=KV_TYPES, without="what fits", placeholder="TYPE")
     gpu_layers: int | None = declared(
         None, "layers on the GPU", minimum=-1, lowest="all", without="what fits", placeholder="N"
     )
@@ -70,13 +72,13 @@ class Settings:
         lowest="one per core",
         maximum=processors,
         highest="the processors of this machine",
-        without="what the plan says",
+        without="as planned",
         placeholder="N",
     )
-    thinking: bool | None = declared(None, "let the model think before it answers", without="as the model is made for")
+    thinking: bool | None = declared(None, "let the model think before it answers", without="as the model was trained")
     thinking_budget: int | None = declared(
         None,
-        "most tokens of one thinking, then it has to answer",
+        "limit of thinking in one generation; then the model has to answer",
         minimum=0,
         lowest="no limit",
         unit="tokens",
@@ -85,18 +87,18 @@ class Settings:
     )
     temperature: float | None = declared(
         None,
-        "how freely tokens are drawn, 0 is greedy",
+        "sampling temperature, 0 is greedy",
         minimum=0,
         maximum=5,
         without=_RECOMMENDED,
         placeholder="T",
     )
     top_k: int | None = declared(
-        None, "keep the K likeliest tokens", minimum=0, lowest="off", without=_RECOMMENDED, placeholder="K"
+        None, "sample from the K most likely tokens", minimum=0, lowest="off", without=_RECOMMENDED, placeholder="K"
     )
     top_p: float | None = declared(
         None,
-        "keep the likeliest tokens up to this probability",
+        "sample from the most likely tokens up to this total probability",
         minimum=0,
         above=True,
         maximum=1,
@@ -105,73 +107,73 @@ class Settings:
     )
     min_p: float | None = declared(
         None,
-        "drop tokens below this share of the likeliest",
+        "drop tokens less likely than this share of the most likely one",
         minimum=0,
         maximum=1,
         without=_RECOMMENDED,
         placeholder="P",
     )
     repeat_penalty: float | None = declared(
-        None, "makes repetition less likely", minimum=1, lowest="off", without=_RECOMMENDED, placeholder="R"
+        None, "penalty for repeated tokens", minimum=1, lowest="off", without=_RECOMMENDED, placeholder="R"
     )
     seed: int | None = declared(
         None,
-        "the same seed gives the same sampled answer",
+        "sampling seed; the same seed gives the same answer",
         minimum=0,
         maximum=MAX_SEED,
-        without="another one every time",
+        without="a new one each time",
         placeholder="N",
     )
     max_tokens: int | None = declared(
-        None, "limit of tokens in one generation", minimum=1, without="the room in the context", placeholder="N"
+        None, "limit of tokens in one generation", minimum=1, without="what is left of the context", placeholder="N"
     )
     max_steps: int | None = declared(
         None,
-        "most generations of one turn, each with its tool calls",
+        "limit of generations in one turn, each with its tool calls",
         minimum=1,
-        without="what a long task takes",
+        without="enough for a long task",
         placeholder="N",
     )
     constrain: str = declared(
         "auto",
-        "hold tool calls to tools, arguments, files and texts that are there; auto: where the model gains by it",
+        "restrict tool calls to tools, arguments, files and texts that exist; auto: where it helps the model",
         choices=CONSTRAIN,
         placeholder="WHEN",
     )
     speculation: str = declared(
         "fast",
-        "speculative decoding; strict: on the CPU, byte for byte the plain answer",
+        "speculative decoding; strict: exactly the plain answer, on the CPU",
         choices=SPECULATION,
         placeholder="MODE",
     )
     drafter: str | None = declared(
         None,
-        "a drafter of the catalogue, a GGUF that drafts, or none",
-        without="the recommended drafter that is here",
+        "a drafter from the catalogue, a GGUF file, or none",
+        without="the recommended one, if it is downloaded",
         placeholder="NAME|FILE",
     )
     draft_length: int | None = declared(
         None,
-        "how much is drafted every round",
+        "tokens drafted per round",
         minimum=0,
         maximum=MAX_DRAFT,
         unit="tokens",
-        without="as many as pay at the moment",
+        without="as many as pay off",
         placeholder="N",
     )
-    sample_drafts: bool = declared(False, "draw drafts like answers, which pays at high temperatures")
+    sample_drafts: bool = declared(False, "sample drafts like answers, which pays off at high temperatures")
     adapter: str | None = declared(
         None, "a LoRA for the drafter, such as one trained on this repository", without="none", placeholder="FILE"
     )
     scorer: str | None = declared(
         None,
-        "what scores a text that is too long: a qwen3 GGUF, or none",
-        without="what is here",
+        "model that scores texts too long for the context: a qwen3 GGUF, or none",
+        without="the one that is downloaded",
         placeholder="NAME|FILE",
     )
     pack: int | None = declared(
         None,
-        "tokens of map and fitting code to begin with",
+        "size of the folder's map and relevant code sent with the first message",
         minimum=0,
         lowest="none",
         unit="tokens",
@@ -180,44 +182,45 @@ class Settings:
     )
     mode: str = declared(
         "ask",
-        "what is done unasked: reading only, edits of files too, commands in the sandbox too; plan forbids both",
+        "what needs no approval: reading, also edits (accept-edits), also sandboxed commands (auto); plan forbids both",
         choices=MODES,
         placeholder="MODE",
     )
     keep_sessions: int = declared(
         0,
-        "for how long sessions are kept after their last message",
+        "how long sessions are kept after their last message",
         minimum=0,
-        lowest="for ever",
+        lowest="forever",
         unit="days",
         placeholder="DAYS",
     )
     sessions_limit: float = declared(
         10.0,
-        "room for all kept sessions; over it you are told, over a limit of your own the oldest are deleted",
+        "disk space for sessions; beyond the default you are warned, beyond a limit you set the oldest are deleted",
         minimum=0,
         lowest="no limit",
         unit="GB",
         placeholder="GB",
     )
-    snapshots: bool = declared(True, "keep the KV cache of sessions on disk, so that resuming one takes a blink")
+    snapshots: bool = declared(True, "save the KV cache of sessions to disk, so that they resume at once")
     snapshots_limit: int = declared(
         20,
-        "most disk that they take; those of the session used longest ago go first",
+        "disk space for saved KV caches; the least recently used are deleted first",
         minimum=1,
         unit="GB",
         placeholder="N",
     )
-    offline: bool = declared(False, "open no socket, and offer no download")
+    offline: bool = declared(False, "open no sockets and offer no downloads")
     theme: str = declared(
         "auto",
-        "the colours: these or any Textual theme",
+        "colour theme: one of these or any of Textual's",
         choices=THEMES,
         more_choices=_textual_themes,
         placeholder="NAME",
     )
     notify: bool = declared(
-        True, "ring and notify, while the terminal is not looked at: a question, or an answer after 10 seconds"
+        True,
+        "ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds",
     )
     origin: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
