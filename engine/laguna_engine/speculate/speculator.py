@@ -104,8 +104,8 @@ class Speculator(NullSpeculator):
         super().__init__(sequence)
         self.policy = policy
         self._drafters = {drafter.source: drafter for drafter in drafters}
-        # The drafters that have a hook of their own, looked up once a request: a round calls four of them.
-        self._hooked: dict[str, tuple[Drafter, ...]] = {}
+        # The drafters' own hooks, looked up once a request: a round calls four of them, of every drafter.
+        self._hooks: dict[str, tuple[tuple[Source, Callable[..., object]], ...]] = {}
         self._adapters = adapters
         self._failures: list[DrafterFailed] = []
         self._drafting = DRAFTING
@@ -134,7 +134,7 @@ class Speculator(NullSpeculator):
         if the request asks for an adapter that there is not.
         """
         self._drafting = drafting
-        self._hooked = {}
+        self._hooks = {}
         self._script = iter(drafting.script or ())
         self._backoff.end()
         reuse = self._sequence.rewind(prompt)
@@ -144,7 +144,8 @@ class Speculator(NullSpeculator):
             reuse.keep, len(prompt), drafting.adapter, drafting.files, choose, reuse.drafter, constraints
         )
         if not drafting.enabled:
-            self._each("pause", lambda drafter: drafter.pause(_own(asked, drafter.source)))
+            for source, drafter in self._drafters.items():
+                self._try(source, partial(drafter.pause, _own(asked, source)))
             return reuse
         keep = reuse.keep
         for source, drafter in self._drafters.items():
@@ -182,19 +183,19 @@ class Speculator(NullSpeculator):
 
     def committed(self, tokens: Sequence[int]) -> None:
         """See `SequenceObserver`."""
-        self._each("extend", lambda drafter: drafter.extend(tokens))
+        self._each("extend", tokens)
 
     def truncated(self, length: int) -> None:
         """See `SequenceObserver`."""
-        self._each("truncate", lambda drafter: drafter.truncate(length))
+        self._each("truncate", length)
 
     def writing(self, rows: int) -> None:
         """See `SequenceObserver`."""
-        self._each("make_room", lambda drafter: drafter.make_room(rows))
+        self._each("make_room", rows)
 
     def written(self, start: int, count: int, rows: int) -> None:
         """See `SequenceObserver`."""
-        self._each("observe", lambda drafter: drafter.observe(start, count, rows))
+        self._each("observe", start, count, rows)
 
     def round(self, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
         """Commit at least one token and at most `room`; or how the computation ended instead of well."""
@@ -236,7 +237,7 @@ class Speculator(NullSpeculator):
             rejected=self._text(draft.tokens[accepted:]),
             reason=choice.reason,
         )
-        self._each("after_round", lambda drafter: drafter.after_round() if self._asked(drafter.source) else None)
+        self._each("after_round")
         return Committed(tokens, report.drafter or Source.TARGET, report)
 
     def _scripted(self) -> Draft:
@@ -265,15 +266,21 @@ class Speculator(NullSpeculator):
         kept = self.policy.cut(choice, draft)
         return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
 
-    def _each(self, hook: str, call: Callable[[Drafter], object]) -> None:
-        """Call `hook` of every drafter that has one of its own."""
-        drafters = self._hooked.get(hook)
-        if drafters is None:
+    def _each(self, hook: str, *arguments: object) -> None:
+        """Call `hook` of every drafter that has one of its own; `after_round` of those that may draft."""
+        hooks = self._hooks.get(hook)
+        if hooks is None:
             nothing = getattr(Drafter, hook)
-            found = [each for each in self._drafters.values() if getattr(type(each), hook) is not nothing]
-            drafters = self._hooked[hook] = tuple(found)
-        for drafter in drafters:
-            self._try(drafter.source, partial(call, drafter))
+            hooks = self._hooks[hook] = tuple(
+                (source, getattr(drafter, hook))
+                for source, drafter in self._drafters.items()
+                if getattr(type(drafter), hook) is not nothing and (hook != "after_round" or self._asked(source))
+            )
+        for source, call in hooks:
+            try:
+                call(*arguments)
+            except Exception as error:
+                self._switch_off(source, error)
 
     @overload
     def _try(self, source: Source, call: Callable[[], _Result]) -> _Result | None: ...
@@ -309,7 +316,7 @@ class Speculator(NullSpeculator):
         # Another dict, as the old one may be iterated over.
         failed = self._drafters[source]
         self._drafters = {other: drafter for other, drafter in self._drafters.items() if other != source}
-        self._hooked = {}
+        self._hooks = {}
         with suppress(Exception):
             failed.close()
 
