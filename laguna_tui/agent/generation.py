@@ -26,8 +26,8 @@ from laguna_engine.events import (
     Token,
 )
 from laguna_engine.sequence import Preview
-from laguna_tui.agent.loop_guard import Loop, find_loop
 from laguna_tui.agent.messages import GenerationRecord, assistant_message, calls_of
+from laguna_tui.agent.token_loop import Loop, find_loop
 from laguna_tui.base.events import AgentEvent, DraftRound, Notice, Rate, ReasoningDelta, StepFinished, TextDelta
 
 # Longer thinking was seen to go round in circles and to end no more, from about 10,000 tokens on.

@@ -13,7 +13,6 @@ from laguna_engine.config import Request
 from laguna_engine.events import FinishReason, Source, Stats
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import DecodeRateMeter, TokenEngine
-from laguna_tui.agent.loop_guard import find_loop
 from laguna_tui.agent.messages import (
     REJECTED,
     ChatMessage,
@@ -23,6 +22,7 @@ from laguna_tui.agent.messages import (
     calls_of,
     user_texts,
 )
+from laguna_tui.agent.token_loop import find_loop
 from laguna_tui.backends.base import Answered, ChatEvent, ChatRequest, Message, MessageBackend
 from laguna_tui.base.events import AgentEvent, Notice, Rate, ReasoningDelta, StepFinished, TextDelta
 

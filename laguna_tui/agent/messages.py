@@ -266,13 +266,13 @@ class MessageWriter:
         encoder = SafeEncoder(vocabulary)
         self._renderer = Renderer(encoder, profile.family, thinking)
         self._markers = encoder.markers
-        self._profile = profile
+        self._profile, self._specs = profile, profile.specs
         self._thinking = thinking
         self.stop_tokens = self._renderer.stop_tokens
 
     def system(self) -> list[int]:
         """The system prompt and the tools."""
-        return self._renderer.system(self._profile.system_prompt, self._profile.specs)
+        return self._renderer.system(self._profile.system_prompt, self._specs)
 
     def user_parts(self, said: ChatMessage) -> list[list[int]]:
         """A user's message, piece by piece."""
@@ -284,7 +284,7 @@ class MessageWriter:
 
     def parser(self) -> StreamParser:
         """A parser for what the model says in its turn."""
-        return StreamParser(self._profile.specs, in_reasoning=self._thinking, markers=self._markers)
+        return StreamParser(self._specs, in_reasoning=self._thinking, markers=self._markers)
 
     def answered(self, said: GeneratedMessage) -> list[int]:
         """What the model said and whatever its turn needs to be whole, behind its opening."""

@@ -14,10 +14,9 @@ from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generation
-from laguna_tui.agent.loop_guard import LoopGuard, call_key
 from laguna_tui.agent.message_step import Backend, MessageStep, Step
 from laguna_tui.agent.messages import REJECTED, call_title
-from laguna_tui.agent.tools.base.guard import CheckedAnswer
+from laguna_tui.agent.tools.base.guard import CheckedAnswer, LoopGuard, call_key
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.backends.base import MessageBackend

@@ -1,6 +1,8 @@
 """The turns of a session and the way back: files by the undo journal, the conversation by what was said at each turn.
 
 The undo journal is opened when a file is first changed, or when it is asked about: most questions change nothing.
+Messages are never changed, only replaced, so two moments of a conversation differ by what was added behind what both
+begin with, and no moment needs a copy of its own.
 """
 
 import threading
@@ -8,9 +10,9 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from laguna_tui.agent.conversation_state import ConversationMark, MemoryLog, Place, TurnLog
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, Said
 from laguna_tui.base.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 
 TITLE_CHARS = 200
 """Of a message, what is kept of it to name its turn."""
+
+Place = ConversationMark | int
+"""Where a log finds a moment again: all of it, or a number that the log understands."""
 
 
 @dataclass(slots=True)
@@ -44,6 +49,79 @@ class TurnRecord:
     model: int
     before: Place
     after: Place
+
+
+class TurnLog(Protocol):
+    """Remembers what was said at the turns of a session."""
+
+    def note(self, state: ConversationState) -> Place:
+        """Remember the present moment."""
+        ...
+
+    def load(self, place: Place) -> ConversationMark:
+        """What was said at a moment.
+
+        Raises:
+            UserError: it is lost.
+        """
+        ...
+
+    def began(self, number: int, message: str) -> None:
+        """A turn has begun."""
+        ...
+
+    def moved(self, position: int) -> None:
+        """So many turns are done now, the others are undone."""
+        ...
+
+
+class Difference(NamedTuple):
+    """How a list became another one: its first `kept` stay, and the others are `added`."""
+
+    kept: int
+    added: tuple[Said, ...]
+
+    @classmethod
+    def between(cls, before: Sequence[Said], after: Sequence[Said]) -> "Difference":
+        """The difference of two lists; the same is what is the same object."""
+        kept = 0
+        for old, new in zip(before, after, strict=False):
+            if old is not new:
+                break
+            kept += 1
+        return cls(kept, tuple(after[kept:]))
+
+
+class MemoryLog:
+    """A `TurnLog` in memory, for a session that is not kept: what every moment added to the one before it."""
+
+    def __init__(self) -> None:
+        self._changes: list[tuple[Difference, Difference]] = []
+        self._last = ConversationMark()
+
+    def note(self, state: ConversationState) -> Place:
+        """Remember the present moment."""
+        before, self._last = self._last, ConversationMark(tuple(state.said), tuple(state.forgotten))
+        changes = zip(before, self._last, strict=True)
+        said, forgotten = (Difference.between(old, new) for old, new in changes)
+        self._changes.append((said, forgotten))
+        return len(self._changes)
+
+    def load(self, place: Place) -> ConversationMark:
+        """What was said at a moment."""
+        if isinstance(place, ConversationMark):
+            return place
+        lists: tuple[list[Said], list[Said]] = ([], [])
+        for change in self._changes[:place]:
+            for each, (kept, added) in zip(lists, change, strict=True):
+                each[kept:] = added
+        return ConversationMark(tuple(lists[0]), tuple(lists[1]))
+
+    def began(self, number: int, message: str) -> None:
+        """A turn has begun, which nobody has to know of later."""
+
+    def moved(self, position: int) -> None:
+        """Likewise."""
 
 
 def no_journal() -> "UndoHistory":

@@ -248,7 +248,6 @@ class LocalChat:
             raise UserError(GONE.format(folder=session.folder.path))
         session.slot.healthy()
         parts = session.opened()
-        parts.context.start_for(message)
         session.sessions.begin()
         session.prepare_undo(parts)
         with session.slot.watched():

@@ -8,7 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, MemoryLog, Place
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
+from laguna_tui.agent.turn_history import MemoryLog, Place
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting, TurnEnd, TurnFinished
 
 if TYPE_CHECKING:

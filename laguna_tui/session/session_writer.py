@@ -8,10 +8,11 @@ from typing import Any
 
 from laguna_engine.events import Prefill
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, Difference, Place, Said
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, Said
 from laguna_tui.agent.event_codec import packed
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.todo_list import TodoList
+from laguna_tui.agent.turn_history import Difference, Place
 from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
 from laguna_tui.journal.session_journal import SessionJournal
 from laguna_tui.session.kept_state import Items, codec_of, load_items

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from laguna_tui.context.attach import Attacher
 
 
-# How a mention begins.
-MENTION = "@"
 # A question is worth that much of the context before anybody has read anything: a map, and a few functions.
 _PACK_SHARE = 1 / 16
 _PACK_MOST = 4096
@@ -46,14 +44,8 @@ class WorkspaceContext:
         self._settings = settings
         self._wait_s = wait_s
         self._unreadable = unreadable
-        self._packs = False
         self._scorer: Scorer | None = None
         self._scorer_asked = False
-
-    def start_for(self, message: str) -> None:
-        """Begin to read the folder if the message can need it."""
-        if self._packs or MENTION in message:
-            self.start()
 
     def start(self) -> None:
         """Begin to read the folder in the background; harmless when repeated."""
@@ -66,7 +58,6 @@ class WorkspaceContext:
         if not profile.attaches:
             return None
         vocabulary, pack = engine.vocab, self._pack(engine.n_ctx)
-        self._packs = pack > 0
         measured = engine.prefill_seconds
         options = AttachOptions(pack, self._wait_s, self.trust, self.scorer, measured, self._unreadable)
         return Attacher(

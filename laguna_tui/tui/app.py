@@ -28,7 +28,7 @@ from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.model_controller import ModelController
 from laguna_tui.tui.notification import Notifier
 from laguna_tui.tui.process_setup import on_ending_signals
-from laguna_tui.tui.prompt.draft import Draft
+from laguna_tui.tui.prompt.input_history import Draft
 from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.serve_screen import ServeController

@@ -20,10 +20,11 @@ from laguna_tui.tui.crash import CrashSafeApp
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.modal import Palette, notify
-from laguna_tui.tui.prompt.input_history import HistorySearch, InputHistory
+from laguna_tui.tui.prompt.history_search import HistorySearch
+from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.mention_list import MentionList
 from laguna_tui.tui.prompt.prompt_input import PromptInput
-from laguna_tui.tui.slash_commands import COMMANDS, Command, is_slash, matching
+from laguna_tui.tui.slash_commands import COMMANDS, Command
 from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
 from laguna_tui.tui.transcript import selection
@@ -40,8 +41,6 @@ SHELL_KEYS = (
     ("!!COMMAND", "Run it, and tell the model with the next message"),
 )
 MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
-# What a line is that begins so.
-_SHELL_TITLES = (("!!", "!! runs in your shell, and the model reads it"), ("!", "! runs in your shell"))
 # Minimum width for a column beside prose of full width.
 COLUMN_FROM = 150
 
@@ -136,12 +135,6 @@ class BaseApp(CrashSafeApp):
         self.run_worker(self.run_action(command.action))
 
     # -- input and the row above it
-
-    @on(PromptInput.Changed)
-    def _hint_commands(self) -> None:
-        text = self.prompt.text
-        self.prompt.border_title = next((title for mark, title in _SHELL_TITLES if text.startswith(mark)), "")
-        self.hint_bar.commands = tuple(matching(text)) if text.startswith("/") and is_slash(text) else ()
 
     @on(MentionList.Clicked)
     def _take_mention(self, event: MentionList.Clicked) -> None:

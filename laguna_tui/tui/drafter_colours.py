@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from laguna_engine.events import Source
-from laguna_tui.tui.formatting import GAP, MUTED, StyledText, fitted, width_of
-from laguna_tui.tui.text_lines import cells
+from laguna_tui.tui.text_lines import GAP, MUTED, StyledText, cells, fitted, width_of
 
 TEXT, STRONG = "$foreground", "bold $foreground"
 COLOURS = {"teal": "underline", "amber": "bold", "violet": "reverse", "rose": "italic"}

@@ -7,10 +7,9 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from laguna_tui.tui.drafter_colours import Legend
-from laguna_tui.tui.formatting import MUTED, StyledText
 from laguna_tui.tui.slash_commands import Command
 from laguna_tui.tui.status_bar import Bar, assembled
-from laguna_tui.tui.text_lines import cells, crop
+from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop
 
 FOLLOW = "↓ follow (End)"
 

@@ -16,9 +16,8 @@ from textual.widgets.option_list import Option
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.session.api import Commands
 from laguna_tui.tui.event_sanitizer import OutputSanitizer
-from laguna_tui.tui.formatting import BAD, GOOD, MUTED, StyledText
 from laguna_tui.tui.modal import Modal, RowList, notify
-from laguna_tui.tui.text_lines import crop
+from laguna_tui.tui.text_lines import BAD, GOOD, MUTED, StyledText, crop
 from laguna_tui.tui.transcript.live_output import LiveOutput
 from laguna_tui.tui.transcript.step_entries import spent
 

@@ -16,9 +16,8 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import plural
 from laguna_tui.session.sharing import ModelServer
 from laguna_tui.session.values import ClientUse
-from laguna_tui.tui.formatting import GOOD, MUTED, StyledText
 from laguna_tui.tui.modal import Modal, notify
-from laguna_tui.tui.text_lines import crop
+from laguna_tui.tui.text_lines import GOOD, MUTED, StyledText, crop
 from laguna_tui.tui.transcript.step_entries import spent
 
 REFRESH_S = 0.5

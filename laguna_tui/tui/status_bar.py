@@ -23,10 +23,8 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.tui import formatting
-from laguna_tui.tui.formatting import BAD, BUSY, GOOD, MUTED, StyledText, width_of
 from laguna_tui.tui.session_messages import SessionState, UndoApplied
-from laguna_tui.tui.text_lines import cells, crop
+from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, cells, crop, progress_bar, width_of
 
 MAX_BAR = 20
 MIN_BAR = 6
@@ -180,7 +178,7 @@ def _left(status: SessionStatus, room: int, *, must_say_speed: bool) -> list[Sty
         percent = f" {round(100 * busy)} %"
         spare = room - width_of([*word, *rate]) - cells(percent) - 1
         if spare >= MIN_BAR:
-            word.append((f" {formatting.progress_bar(busy, min(MAX_BAR, spare))}", BUSY))
+            word.append((f" {progress_bar(busy, min(MAX_BAR, spare))}", BUSY))
         word.append((percent, MUTED))
     for parts in ([*word, *rate],) if must_say_speed else ([*word, *rate], word):
         if width_of(parts) <= room:

@@ -1,9 +1,10 @@
-"""Styled runs of text, measured in terminal cells and wrapped into lines.
+"""Styled runs of text, measured in terminal cells, wrapped into lines or fitted into one; progress bars and sparklines.
 
 A tone is a list of words separated by blanks, each a component class of the transcript; later words win.
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size, split_graphemes
@@ -206,3 +207,47 @@ def crop_front(text: str, width: int) -> str:
             break
         start = first
     return "…" + text[next_boundary(text, start) :] if width > 0 else ""
+
+
+BAR_FULL, BAR_HALF, BAR_EMPTY = "━", "╸", "─"
+NO_COLUMN, COLUMNS = "·", "▁▂▃▄▅▆▇█"
+
+
+def progress_bar(fraction: float, width: int) -> str:
+    """A bar of exactly `width` cells."""
+    halves = round(max(0.0, min(1.0, fraction)) * width * 2)
+    return (BAR_FULL * (halves // 2) + BAR_HALF * (halves % 2)).ljust(width, BAR_EMPTY)
+
+
+def sparkline(values: Sequence[float], top: float) -> str:
+    """One cell per value: a column that is full at `top`, or a dot for zero."""
+    last = len(COLUMNS) - 1
+    return "".join(COLUMNS[min(last, round(value / top * last))] if value > 0 else NO_COLUMN for value in values)
+
+
+StyledText = tuple[str, str]
+"""Text and its Textual style."""
+
+MUTED, BUSY, GOOD, BAD = "$foreground 70%", "$primary", "$success", "$error"
+GAP: StyledText = ("  ", MUTED)
+
+
+def fitted(segments: Sequence[list[StyledText]], width: int) -> list[StyledText]:
+    """The first segments that fit, with gaps between them; the first is cropped if it alone is too wide."""
+    row: list[StyledText] = []
+    used = 0
+    for segment in segments:
+        more = width_of(segment) + (cells(GAP[0]) if row else 0)
+        if used + more > width:
+            break
+        row += [*([GAP] if row else []), *segment]
+        used += more
+    if not row and segments:
+        *before, (text, style) = segments[0]
+        return [*before, (crop(text, width - width_of(before)), style)]
+    return row
+
+
+def width_of(segment: Sequence[StyledText]) -> int:
+    """Cells of a segment."""
+    return sum(cells(text) for text, _ in segment)

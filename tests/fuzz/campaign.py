@@ -94,7 +94,8 @@ def app(folder: Path) -> None:
     _know_nothing()
     with _forked_trials(folder):
         for line in sys.stdin:
-            print(json.dumps(_outcome(int(line), folder)), flush=True)
+            number = int(line)
+            print(json.dumps(outcome(mutants.mutant(number), mutants.kind_of(number).role, folder)), flush=True)
 
 
 def _know_nothing() -> None:
@@ -105,14 +106,15 @@ def _know_nothing() -> None:
         generic.check = vocabulary._check_bytes = lambda *_: None
 
 
-def _outcome(number: int, folder: Path) -> tuple[str, str]:
+def outcome(file: bytes, role: str, folder: Path) -> tuple[str, str]:
+    """What comes of opening and using a file with these contents, and why."""
     from laguna_engine.errors import EngineError, NativeAbort
 
     _deaths.clear()
     path = folder / f"{os.getpid()}.gguf"
-    path.write_bytes(mutants.mutant(number))
+    path.write_bytes(file)
     try:
-        _use(mutants.kind_of(number).role, path, folder)
+        _use(role, path, folder)
     except NativeAbort as error:
         return ABORT, str(error)
     except EngineError as error:

@@ -19,10 +19,9 @@ from laguna_tui.base.events import (
     ToolStarted,
     TurnStarted,
 )
-from laguna_tui.tui import formatting
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.status_bar import SessionStatus, status_parts
-from laguna_tui.tui.text_lines import cells
+from laguna_tui.tui.text_lines import cells, progress_bar
 from tests.tui.scripted import STATS
 
 READY = SessionStatus(SessionState.READY, "Laguna Nano", "~/src/project", used=1234, size=8192)
@@ -125,8 +124,8 @@ def test_numbers_read_well() -> None:
     assert units.rate(3.14159) == "3.1 tok/s"
     assert units.rate(1234.5) == "1,234 tok/s"
     assert units.share(1, 0) == "–"
-    assert formatting.progress_bar(0.5, 10) == "━━━━━─────"
-    assert formatting.progress_bar(7.0, 4) == "━━━━"
+    assert progress_bar(0.5, 10) == "━━━━━─────"
+    assert progress_bar(7.0, 4) == "━━━━"
 
 
 TITLED = SessionStatus(

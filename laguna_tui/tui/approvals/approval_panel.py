@@ -23,8 +23,7 @@ from laguna_tui.tui.approvals.question import (
     lay_choices,
     lay_facts,
 )
-from laguna_tui.tui.formatting import StyledText
-from laguna_tui.tui.text_lines import crop_front
+from laguna_tui.tui.text_lines import StyledText, crop_front
 
 #: Seconds; a key pressed earlier was meant for something else.
 REACTION_S = 0.4

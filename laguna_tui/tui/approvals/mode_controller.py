@@ -10,11 +10,11 @@ from laguna_tui.session.api import PermissionSettings
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.approvals.question import Choice, Fact, Question
 from laguna_tui.tui.approvals.text_editor import TextEditor, is_editable
-from laguna_tui.tui.formatting import MUTED
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.text_lines import MUTED
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.selection import final_answer
 

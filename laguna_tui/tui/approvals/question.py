@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
 from laguna_tui.tui.event_sanitizer import safe_path
-from laguna_tui.tui.formatting import MUTED, StyledText
-from laguna_tui.tui.text_lines import TextLine, TextRun, cells, crop, wrap
+from laguna_tui.tui.text_lines import MUTED, StyledText, TextLine, TextRun, cells, crop, wrap
 from laguna_tui.tui.transcript.request_entries import PANEL_ROWS, ChangeEntry, RequestEntry, proposal_lines
 from laguna_tui.tui.transcript.step_entries import spent
 

@@ -9,10 +9,8 @@ from laguna_tui.base import units
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import count, plural
 from laguna_tui.context.blocks import BlockKind, ContextBlock, Cost, Place
-from laguna_tui.tui import formatting
 from laguna_tui.tui.context.cost_text import WARNING, about, breaks
-from laguna_tui.tui.formatting import BAD, MUTED, StyledText
-from laguna_tui.tui.text_lines import cells, crop, crop_front
+from laguna_tui.tui.text_lines import BAD, BAR_EMPTY, MUTED, StyledText, cells, crop, crop_front, progress_bar
 
 Changes = Mapping[int, Place]
 
@@ -192,7 +190,7 @@ def _place(block: ContextBlock, wanted: Place) -> StyledText:
 def _bar(part: int, cached: int, whole: int, width: int) -> list[StyledText]:
     """The share of `part` in `whole`, its cached share in another colour. Any part is at least half a cell."""
     fraction = max(part / whole, 0.5 / width) if whole and part else 0.0
-    text = formatting.progress_bar(fraction, width)
-    filled = len(text.rstrip(formatting.EMPTY))
+    text = progress_bar(fraction, width)
+    filled = len(text.rstrip(BAR_EMPTY))
     cached = round(filled * cached / part) if part else 0
     return [(text[:cached], CACHED_STYLE), (text[cached:filled], NEW_STYLE), (text[filled:], EMPTY_STYLE)]

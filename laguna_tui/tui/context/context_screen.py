@@ -18,8 +18,8 @@ from laguna_tui.session.api import PromptView
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.context.block_table import BlockTable, Changes, block_row, details, price, totals
 from laguna_tui.tui.context.comparison_screen import ComparisonScreen
-from laguna_tui.tui.formatting import MUTED
 from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.text_lines import MUTED
 
 NOTHING = "Nothing is in the context yet."
 LOOKING = "reading the context …"

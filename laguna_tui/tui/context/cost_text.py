@@ -2,8 +2,7 @@
 
 from laguna_tui.base.units import count, duration
 from laguna_tui.context.blocks import Cost
-from laguna_tui.tui.formatting import BAD, MUTED, StyledText
-from laguna_tui.tui.text_lines import cells, crop
+from laguna_tui.tui.text_lines import BAD, MUTED, StyledText, cells, crop
 
 WARNING = "$warning"
 # Reading fewer tokens again needs no warning: it is over before the warning could be read.

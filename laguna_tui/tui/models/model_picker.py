@@ -15,10 +15,9 @@ from textual.widgets.option_list import Option
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
 from laguna_tui.session.values import Here, ModelChoice
-from laguna_tui.tui.formatting import BAD, GOOD, MUTED, StyledText
 from laguna_tui.tui.modal import Modal, RowList
 from laguna_tui.tui.session_messages import error_sentence
-from laguna_tui.tui.text_lines import MIN_WIDTH, break_words
+from laguna_tui.tui.text_lines import BAD, GOOD, MIN_WIDTH, MUTED, StyledText, break_words
 
 LOOKING = "looking at what is here and what fits …"
 _MARKS = {

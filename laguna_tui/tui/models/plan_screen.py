@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from laguna_tui.tui.formatting import StyledText
 from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.text_lines import StyledText
 
 NOTHING = "No model is open yet."
 

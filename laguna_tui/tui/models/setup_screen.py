@@ -15,11 +15,10 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import duration, size
 from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress
 from laguna_tui.models.model_setup import SetupOffer
-from laguna_tui.tui import formatting
-from laguna_tui.tui.formatting import BAD, BUSY, GOOD, MUTED, StyledText
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
 from laguna_tui.tui.session_messages import error_sentence
+from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, progress_bar
 
 TEXT, KEY = "$foreground", "$accent"
 _BAR = 24
@@ -106,7 +105,7 @@ def _progress(progress: DownloadProgress | None) -> list[StyledText]:
     if progress.bytes_total:
         done = progress.bytes_done / progress.bytes_total
         amount = f"{size(progress.bytes_done)} of {size(progress.bytes_total)}"
-        parts += [(formatting.progress_bar(done, _BAR), BUSY), (f" {_share(progress)}  {amount}\n", TEXT)]
+        parts += [(progress_bar(done, _BAR), BUSY), (f" {_share(progress)}  {amount}\n", TEXT)]
     words = "  ".join([_DOING[progress.phase], *_speed(progress)])
     parts += [(f"{words}\n", TEXT), (f"{sanitize_line(progress.file)}\n", MUTED)]
     return parts + ([(f"{sanitize_line(progress.note)}\n", MUTED)] if progress.note else [])

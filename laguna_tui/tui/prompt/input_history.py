@@ -1,26 +1,24 @@
-"""The input history, kept across runs, and the screen that searches it.
+"""What the user typed, kept in the state folder: what was sent, and the draft of what was not.
 
-A private file with one JSON string per line, the newest last. If it cannot be read or written, the app works without
-it.
+The history is a private file with one JSON string per line, the newest last. Each app that is open keeps its draft in a
+file of its own, so that a crash or a kill does not lose it, and locks it, so that no other one takes it for a lost one.
+What a lost app leaves is put into the input of the next one that is started in the same folder. If a file cannot be
+read or written, the app works without it.
 """
 
 import contextlib
 import json
+import os
+import secrets
+from hashlib import sha256
 from pathlib import Path
-from typing import ClassVar
 
-from textual import on
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
-from textual.fuzzy import Matcher
-from textual.widgets import Input, OptionList
-from textual.widgets.option_list import Option
+from textual.message_pump import MessagePump
+from textual.timer import Timer
 
 from laguna_engine.files import read_small_file, write_atomically
-from laguna_tui.base.text import sanitize_line
-from laguna_tui.tui.modal import Modal, RowList
+from laguna_tui.journal.locked_file import open_locked
+from laguna_tui.tui.background_query import BackgroundQuery
 
 # Enough to find last month's question; small enough to read at every start.
 MAX_ENTRIES = 1000
@@ -29,6 +27,12 @@ FILE = "history.jsonl"
 _LOCK_S = 0.5
 # Room for `MAX_ENTRIES` pasted files.
 _LIMIT_BYTES = 64 << 20
+
+DRAFTS = "drafts"
+"""The folder in the state folder."""
+PAUSE_S = 1.0
+"""Least time between two writes."""
+_TEXT, _LOCK = ".json", ".lock"
 
 
 class InputHistory:
@@ -101,59 +105,102 @@ def _read(path: Path) -> list[str]:
     return entries
 
 
-# Limited to keep typing fast.
-MAX_SHOWN = 50
+class Draft:
+    """Keeps what is in the input. Screen's thread only; writing waits for a disk and has a thread of its own.
+
+    A disk that cannot be written to keeps nothing, and the app works without it.
+    """
+
+    def __init__(self, pump: MessagePump, state: Path | None, folder: Path) -> None:
+        """Open nothing yet.
+
+        Args:
+            pump: whose timer and callbacks are used.
+            state: the state folder; None keeps nothing.
+            folder: the folder that is asked about.
+        """
+        self._pump = pump
+        self._drafts = state / DRAFTS if state is not None else None
+        self._prefix = sha256(os.fsencode(folder)).hexdigest()[:32]
+        self._name = f"{self._prefix}-{secrets.token_hex(4)}"
+        self._held = -1
+        self._text = self._written = ""
+        self._timer: Timer | None = None
+        self._writes = BackgroundQuery[str, None](pump, self._write, lambda text, _: None, lambda sentence: None)
+
+    def take_lost(self) -> list[str]:
+        """The drafts that lost apps have left in this folder, the newest last; each is given once."""
+        if self._drafts is None:
+            return []
+        found: list[tuple[float, str]] = []
+        with contextlib.suppress(OSError):
+            for path in self._drafts.glob(f"{self._prefix}-*{_TEXT}"):
+                with contextlib.suppress(OSError, ValueError):
+                    found.append(_take(path))
+        return [text for _, text in sorted(found) if text.strip()]
+
+    def changed(self, text: str) -> None:
+        """Keep this text, in at most a second."""
+        self._text = text
+        if self._drafts is not None and self._timer is None:
+            self._timer = self._pump.set_timer(PAUSE_S, self._save)
+
+    def sent(self) -> None:
+        """The text was sent: forget it at once."""
+        self._text = ""
+        if self._written:
+            self.keep_now("")
+
+    def keep_now(self, text: str) -> None:
+        """Write this text before anything else happens, for example before the app ends."""
+        self._writes.cancel()
+        self._text = text
+        if text != self._written:
+            self._write(text)
+
+    def close(self) -> None:
+        """Unlock the draft: the next app that is started here takes it. Idempotent."""
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
+    def _save(self) -> None:
+        self._timer = None
+        if self._text != self._written:
+            self._writes.submit(self._text)
+
+    def _write(self, text: str) -> None:
+        if self._drafts is None:
+            return
+        path, lock = self._drafts / f"{self._name}{_TEXT}", self._drafts / f"{self._name}{_LOCK}"
+        with contextlib.suppress(OSError):
+            if not text.strip():
+                path.unlink(missing_ok=True)
+                lock.unlink(missing_ok=True)
+                self.close()
+            else:
+                if self._held < 0:
+                    self._drafts.mkdir(parents=True, exist_ok=True, mode=0o700)
+                    self._held = open_locked(lock, os.O_RDWR | os.O_CREAT)
+                write_atomically(path, json.dumps(text))
+            self._written = text
 
 
-class HistorySearch(Modal[str | None]):
-    """Returns the chosen input, or None."""
+def _take(path: Path) -> tuple[float, str]:
+    """When a lost draft was written, and its text; its files are removed.
 
-    DEFAULT_CSS = Path(__file__).with_name("history.tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "Close"),
-        Binding("up", "move(-1)", "Newer", priority=True),
-        Binding("down,ctrl+r", "move(1)", "Older", priority=True),
-    ]
-
-    def __init__(self, entries: list[str]) -> None:
-        super().__init__()
-        self._entries = list(dict.fromkeys(reversed(entries)))
-        self._shown: list[str] = []
-
-    def compose(self) -> ComposeResult:
-        with Vertical(id="search") as box:
-            box.border_title = "Search the input history"
-            yield Input(placeholder="a few letters …", compact=True)
-            yield RowList(compact=True)
-
-    def on_mount(self) -> None:
-        self._show("")
-
-    @on(Input.Changed)
-    def _filter(self, event: Input.Changed) -> None:
-        self._show(event.value)
-
-    def _show(self, query: str) -> None:
-        matcher = Matcher(query)
-        scored = [(matcher.match(entry) if query else 1.0, entry) for entry in self._entries]
-        best = sorted((item for item in scored if item[0] > 0), key=lambda item: -item[0])
-        self._shown = [entry for _, entry in best[:MAX_SHOWN]]
-        options = self.query_one(OptionList)
-        options.clear_options()
-        options.add_options([Option(Content(sanitize_line(entry))) for entry in self._shown])
-        options.highlighted = 0 if self._shown else None
-
-    def action_move(self, step: int) -> None:
-        """Move the highlight; the focus stays in the input."""
-        options = self.query_one(OptionList)
-        if self._shown:
-            options.highlighted = ((options.highlighted or 0) + step) % len(self._shown)
-
-    @on(Input.Submitted)
-    def _submit(self) -> None:
-        at = self.query_one(OptionList).highlighted
-        self.dismiss(self._shown[at] if at is not None and at < len(self._shown) else None)
-
-    @on(OptionList.OptionSelected)
-    def _select(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._shown[event.option_index])
+    Raises:
+        OSError: it is another app's, or cannot be read.
+        ValueError: it is none.
+    """
+    lock = path.with_suffix(_LOCK)
+    held = open_locked(lock, os.O_RDWR | os.O_CREAT)
+    try:
+        written, data = path.stat().st_mtime, json.loads(read_small_file(path, _LIMIT_BYTES))
+        path.unlink()
+        lock.unlink(missing_ok=True)
+    finally:
+        os.close(held)
+    if not isinstance(data, str):
+        raise ValueError("it is no text")
+    return written, data

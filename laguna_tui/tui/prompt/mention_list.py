@@ -14,8 +14,7 @@ from textual.widget import Widget
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.blocks import Completion
-from laguna_tui.tui.formatting import MUTED, StyledText
-from laguna_tui.tui.text_lines import cells, crop, crop_front
+from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop, crop_front
 
 # Visible rows; fewer on a small terminal, where the transcript needs them.
 ROWS, FEW_ROWS = 6, 4
@@ -64,9 +63,7 @@ class MentionList(Widget):
         self.offer(())
 
     def still_fits(self, text: str, cursor: int) -> bool:
-        """Whether the cursor is still in the mention that the completions are for."""
-        if not self.found:
-            return False
+        """Whether the cursor is still in the mention that the completions are for, while the list is open."""
         typed = text[self.found[0].start : cursor]
         return bool(typed) and "\n" not in typed and (QUOTE in typed or not any(map(str.isspace, typed)))
 

@@ -1,4 +1,4 @@
-"""What is found out while the user types: ways to complete a mention, what sending would cost, and prefetching.
+"""What is found out while the user types: commands, ways to complete a mention, what sending costs, and prefetching.
 
 Typing never waits for any of it. A mention is completed at every key, the cost is queried when typing pauses, each on a
 thread of its own and only ever for the newest text. Prefetching is the session's own work and needs a longer pause.
@@ -18,7 +18,7 @@ from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import ChatCleared, PrefetchEnded, SessionIdle, SessionOpened
-from laguna_tui.tui.slash_commands import is_slash
+from laguna_tui.tui.slash_commands import is_slash, matching
 
 # A cost takes up to 100 ms to compute, so it is not computed within a word.
 COST_PAUSE_S = 0.15
@@ -27,10 +27,12 @@ PREFETCH_PAUSE_S = 0.7
 # The first query may come before the folder's files are known; then it is repeated once.
 RETRY_S = 0.5
 NO_QUERY = ("", 0)
+# What a line is that begins so.
+_SHELL_TITLES = (("!!", "!! runs in your shell, and the model reads it"), ("!", "! runs in your shell"))
 
 
 class PromptController:
-    """Completes mentions, shows costs and starts prefetches. Screen's thread only.
+    """Hints at commands, completes mentions, shows costs and starts prefetches. Screen's thread only.
 
     Call `changed` after every change of the text and `moved` after every move of the cursor.
 
@@ -70,13 +72,15 @@ class PromptController:
         if not prompt.by_hand or "@" not in query[0][: query[1]]:
             self._query = NO_QUERY
             self._completions.cancel()
-            prompt.mentions.close()
+            if prompt.mentions.found:
+                prompt.mentions.close()
         elif query != self._query:
             self._query, self._may_retry = query, True
             self._completions.submit(query)
 
     def changed(self) -> None:
-        """Update cost and prefetch after a change of the text."""
+        """Update the hints, the cost and the prefetch after a change of the text."""
+        self._hint_commands()
         message, before = self._message(), self._text
         self._text = message
         if message == before:
@@ -89,6 +93,11 @@ class PromptController:
             self._controller.drop_prefetch()
             self._prefetched = None
         self._restart_timers()
+
+    def _hint_commands(self) -> None:
+        text = self._prompt.text
+        self._prompt.border_title = next((title for mark, title in _SHELL_TITLES if text.startswith(mark)), "")
+        self._hint_bar.commands = tuple(matching(text)) if text.startswith("/") and is_slash(text) else ()
 
     def handle(self, item: object) -> None:
         """Apply an event of the session. A free one can prefetch, from the start after anything but a prefetch."""

@@ -13,11 +13,11 @@ from textual.widgets.text_area import Edit, EditResult
 
 from laguna_tui.base.text import JOINER, sanitize, sanitize_line
 from laguna_tui.context.blocks import Completion
-from laguna_tui.tui.formatting import StyledText
 from laguna_tui.tui.process_setup import SHIFT_ENTER, register_alt_enter
 from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.mention_list import QUOTE, MentionList
 from laguna_tui.tui.slash_commands import is_slash, matching
+from laguna_tui.tui.text_lines import StyledText
 
 # Cells of the lower border that no text may cover.
 _CORNERS = 6
@@ -161,6 +161,8 @@ class PromptInput(TextArea):
     def _steer(self, key: str) -> bool:
         """Offer a key to the open mention list. Returns whether it was handled."""
         mentions, cursor = self.mentions, self.cursor_index
+        if not mentions.found:
+            return False
         if not mentions.still_fits(self.text, cursor):
             mentions.close()
             return False

@@ -9,8 +9,7 @@ from laguna_tui.base import units
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.session.values import SessionSummary
 from laguna_tui.tui.event_sanitizer import safe_path
-from laguna_tui.tui.formatting import MUTED, StyledText, width_of
-from laguna_tui.tui.text_lines import cells, crop, crop_front
+from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop, crop_front, width_of
 
 MARK, NO_MARK = "❯ ", "  "
 OPEN_HERE, OPEN_ELSEWHERE = "open here", "open in another window"

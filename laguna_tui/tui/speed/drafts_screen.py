@@ -12,9 +12,9 @@ from textual.widgets import Static
 
 from laguna_tui.base.events import DraftRound
 from laguna_tui.tui.drafter_colours import TEXT, text_style
-from laguna_tui.tui.formatting import MUTED, StyledText
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.speed.speed_panel import one_line
+from laguna_tui.tui.text_lines import MUTED, StyledText
 
 NOTHING = "No round of speculative decoding yet. Ask something; when nothing is drafted, the speed panel (F2) says why."
 _INDENT = "     "

@@ -14,11 +14,9 @@ from laguna_engine.config import Speculation
 from laguna_engine.events import Source
 from laguna_tui.base import units
 from laguna_tui.base.events import DraftRound
-from laguna_tui.tui import formatting
 from laguna_tui.tui.drafter_colours import POSITION_BARS, STRONG, TEXT, bar_style, percent, text_style
-from laguna_tui.tui.formatting import MUTED, StyledText, fitted
 from laguna_tui.tui.speed.speed_stats import MODE_NAMES, Speed
-from laguna_tui.tui.text_lines import TextRun, cells, crop, plain, wrap
+from laguna_tui.tui.text_lines import BAR_FULL, MUTED, StyledText, TextRun, cells, crop, fitted, plain, sparkline, wrap
 
 _HEADING = "bold $primary"
 _LABEL_CELLS = 9
@@ -85,7 +83,7 @@ def _share_rows(speed: Speed, width: int) -> Rows:
 
 def _barred(name: str, share: float, style: str, label: int, width: int) -> list[StyledText]:
     room = max(1, width - label - _SHARE_CELLS)
-    bar = formatting.FULL * round(share * room)
+    bar = BAR_FULL * round(share * room)
     return [(f"{name:<{label}}", MUTED), (f"{bar:<{room}}", style), (f"{percent(share):>{_SHARE_CELLS}}", TEXT)]
 
 
@@ -94,7 +92,7 @@ def _length_rows(speed: Speed, width: int) -> Rows:
         return []
     shown = speed.lengths[-width:]
     top = max(*shown, 1)
-    return [[(formatting.sparkline(shown, top), "$secondary")], [(f"now {shown[-1]}, at most {top}", MUTED)]]
+    return [[(sparkline(shown, top), "$secondary")], [(f"now {shown[-1]}, at most {top}", MUTED)]]
 
 
 def _reason_rows(speed: Speed, width: int) -> Rows:
@@ -212,7 +210,7 @@ def _position_row(speed: Speed, width: int) -> list[list[StyledText]]:
     """A sparkline of the acceptance by position, and the first values."""
     if not speed.positions:
         return [[_label("accept"), ("–", TEXT)]]
-    bars = formatting.sparkline(speed.positions[: max(1, width - LABEL)], 1.0)
+    bars = sparkline(speed.positions[: max(1, width - LABEL)], 1.0)
     numbers = [[(percent(share), MUTED)] for share in speed.positions]
     return [[_label("accept"), (bars, POSITION_BARS)], *numbers]
 
@@ -223,7 +221,7 @@ def _length_row(speed: Speed, width: int) -> list[list[StyledText]]:
     now = f" {speed.lengths[-1]}"
     room = max(1, width - LABEL - len(now))
     shown = speed.lengths[-room:]
-    return [[_label("length"), (formatting.sparkline(shown, max(*shown, 1)), "$secondary"), (now, TEXT)]]
+    return [[_label("length"), (sparkline(shown, max(*shown, 1)), "$secondary"), (now, TEXT)]]
 
 
 def _share_row(speed: Speed) -> list[list[StyledText]]:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 
 from laguna_engine.events import Prefill
 from laguna_tui.base import units
-from laguna_tui.tui import formatting
 from laguna_tui.tui.markdown.highlight import TAB
 from laguna_tui.tui.markdown.layout import MAX_PROSE
-from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, crop, wrap
+from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, crop, progress_bar, wrap
 
 # Rows of a question that show while it is closed.
 ASKED_ROWS = 12
@@ -218,7 +217,7 @@ class ProgressEntry(Entry):
             return [TextLine((TextRun("working …", "muted"),))]
         done = prefill.done / prefill.total
         tokens = f" {units.count(prefill.done)} of {units.count(prefill.total)} tokens"
-        bar = formatting.progress_bar(done, min(BAR_CELLS, width // 3))
+        bar = progress_bar(done, min(BAR_CELLS, width // 3))
         shown = crop(tokens, width - 8 - len(bar))
         return [TextLine((TextRun("reading ", "muted"), TextRun(bar, "bar"), TextRun(shown, "muted")))]
 

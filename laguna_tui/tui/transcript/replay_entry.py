@@ -6,9 +6,8 @@ from laguna_engine.events import Cause
 from laguna_tui.base import units
 from laguna_tui.base.events import Difference, ReplayCheck, ReplayProgress
 from laguna_tui.base.units import plural
-from laguna_tui.tui import formatting
 from laguna_tui.tui.markdown.layout import MAX_PROSE
-from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, wrap
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, progress_bar, wrap
 from laguna_tui.tui.transcript.entries import Entry
 from laguna_tui.tui.transcript.step_entries import spent
 
@@ -70,7 +69,7 @@ class ReplayEntry(Entry):
 def _progress(state: ReplayProgress, width: int) -> TextRuns:
     if not state.total:
         return (TextRun("replaying …", "muted"),)
-    bar = formatting.progress_bar(state.done / state.total, min(BAR, width // 3))
+    bar = progress_bar(state.done / state.total, min(BAR, width // 3))
     tokens = f" {units.count(state.done)} of {units.count(state.total)} tokens"
     return (TextRun("replaying ", "muted"), TextRun(bar, "bar"), TextRun(tokens, "muted"))
 

@@ -8,7 +8,7 @@ from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Prefill
 from laguna_tui.agent.generation import AgentOptions, Generation
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.loop_guard import find_loop
+from laguna_tui.agent.token_loop import find_loop
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import ReasoningDelta, StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted

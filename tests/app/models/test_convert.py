@@ -117,7 +117,9 @@ def test_it_fits_its_target(make: Callable[[], Published], tmp_path: Path):
     target = tiny.laguna().write(tmp_path / "target.gguf")
     path = tmp_path / "out.gguf"
     convert(plan(make().write(tmp_path / "folder")), path, Provenance(), quiet, target)
-    drafter_header.check_pair(drafter_header.read(path), header.check(target))
+    found, facts = drafter_header.read(path), drafter_header.TargetFacts.of(header.check(target))
+    drafter_header.check_pair(found, facts)
+    assert (found.n_embd, found.n_vocab) == (facts.n_embd, facts.n_vocab)
 
 
 def test_sliding_layers_see_later_rows_unless_the_config_says_otherwise(tmp_path: Path):

@@ -12,7 +12,7 @@ from laguna_engine.chat.answer_constraint import SchemaAnswer
 from laguna_engine.config import PLAIN, Drafting, Request, Sampling, Speculation
 from laguna_engine.constrain.base import ConstraintSpec
 from laguna_engine.engine import Engine, EngineOptions
-from tests.engine.chat import test_calls_in_answers as calls
+from tests.engine.constrain import test_calls_in_answers as calls
 from tests.engine.constrain import test_constraints_in_answers as sets
 from tests.engine.constrain import test_json_schema as schemas
 from tests.engine.constrain.only import Only

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.prompt import draft
+from laguna_tui.tui.prompt.input_history import DRAFTS, Draft
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.job import Job
 from tests.tui.pilot import ready, screen, until
@@ -25,11 +25,11 @@ async def started(state: Path, folder: str = "/project", **settings):
 
 
 def files(state: Path) -> list[str]:
-    return sorted(path.suffix for path in (state / draft.DRAFTS).glob("*"))
+    return sorted(path.suffix for path in (state / DRAFTS).glob("*"))
 
 
 def texts(state: Path) -> list[str]:
-    return [json.loads(path.read_bytes()) for path in (state / draft.DRAFTS).glob("*.json")]
+    return [json.loads(path.read_bytes()) for path in (state / DRAFTS).glob("*.json")]
 
 
 async def test_what_is_typed_is_kept_within_a_second_and_comes_back(tmp_path):
@@ -81,10 +81,10 @@ async def test_another_app_in_the_folder_and_one_in_another_folder_take_nothing(
 
 async def test_of_several_lost_drafts_the_newest_is_in_the_input_and_the_others_in_the_history(tmp_path):
     for number, text in enumerate(("oldest", "older", "newest")):
-        lost = draft.Draft(None, tmp_path, Path("/project"))
+        lost = Draft(None, tmp_path, Path("/project"))
         lost.keep_now(text)
         lost.close()
-        os.utime(next(iter((tmp_path / draft.DRAFTS).glob(f"{lost._name}.json"))), (number, number))
+        os.utime(next(iter((tmp_path / DRAFTS).glob(f"{lost._name}.json"))), (number, number))
     async with started(tmp_path) as (app, pilot):
         assert app.prompt.text == "newest"
         app.prompt.load_text("")
@@ -93,10 +93,10 @@ async def test_of_several_lost_drafts_the_newest_is_in_the_input_and_the_others_
 
 
 async def test_a_damaged_draft_is_no_trouble(tmp_path):
-    lost = draft.Draft(None, tmp_path, Path("/project"))
+    lost = Draft(None, tmp_path, Path("/project"))
     lost.keep_now("text")
     lost.close()
-    next(iter((tmp_path / draft.DRAFTS).glob("*.json"))).write_bytes(b'"half')
+    next(iter((tmp_path / DRAFTS).glob("*.json"))).write_bytes(b'"half')
     async with started(tmp_path) as (app, _):
         assert app.prompt.text == ""
 

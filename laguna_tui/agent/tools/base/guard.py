@@ -1,13 +1,19 @@
-"""What of a model's turn is let through: of most models everything, of one that slips what can be checked.
+"""What of a model's turn is let through: of every model the calls that bring something new, of one that slips what can
+be checked.
 
 A model's profile names its guard, and the turn asks it; nothing else knows which model it is about.
 """
 
+import json
 from itertools import takewhile
+from typing import NamedTuple
 
 from laguna_engine.chat.messages import Malformed, ToolCall
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.base.change_proposal import ChangeProposal
+
+# Twice can be an honest second look; the answer to a third would be the same again.
+SAME_CALLS_ALLOWED = 2
 
 
 class Guard:
@@ -42,6 +48,57 @@ class Guard:
     def expected(self) -> str | None:
         """The only answer that is right after the calls so far; None where the model says what it likes."""
         return None
+
+
+class _Seen(NamedTuple):
+    """The newest result of a call, how often in a row it was the same, and whether the call made an edit."""
+
+    output: str
+    times: int
+    edited: bool
+
+
+class LoopGuard:
+    """Judges the calls of one turn by what they bring: the same call with the same result is no progress.
+
+    An edit changes what other calls may say, so they count from nothing again. Edits themselves do not: a file that is
+    changed to and fro is a loop too.
+
+    Attributes:
+        gave_up: whether a call was made again after an objection to it.
+    """
+
+    def __init__(self) -> None:
+        self.gave_up = False
+        self._seen: dict[str, _Seen] = {}
+        self._objected: set[str] = set()
+
+    def objection(self, call: ToolCall) -> str | None:
+        """A sentence for the model when this call, about to be made, had the same result often enough, else None."""
+        seen = self._seen.get(call_key(call))
+        if seen is None or seen.times < SAME_CALLS_ALLOWED:
+            return None
+        key = call_key(call)
+        self.gave_up = self.gave_up or key in self._objected
+        self._objected.add(key)
+        return (
+            f"this same call was made {SAME_CALLS_ALLOWED} times already and its answer is above;"
+            " use it, try something else, or answer the user"
+        )
+
+    def record(self, call: ToolCall, output: str, *, edited: bool) -> None:
+        """Count a call that ran. output: its result; edited: whether it changed a file."""
+        key = call_key(call)
+        before = self._seen.get(key)
+        if edited:
+            self._seen = {other: seen for other, seen in self._seen.items() if seen.edited}
+        times = before.times + 1 if before is not None and before.output == output else 1
+        self._seen[key] = _Seen(output, times, edited)
+
+
+def call_key(call: ToolCall) -> str:
+    """The same text for calls that ask for the same."""
+    return json.dumps([call.name, call.arguments], sort_keys=True)
 
 
 class CheckedAnswer:

@@ -1,8 +1,6 @@
 """Random weights write calls that can run, with the constraint's own drafts and without."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,7 @@ from laguna_engine.chat.messages import CallFinished
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.config import GREEDY, PLAIN, Drafting, Request, Sampling
 from laguna_engine.constrain.base import Continued
-from laguna_engine.engine import Engine, EngineOptions
+from laguna_engine.engine import Engine
 from laguna_engine.events import CONSTRAINED, Round, Token
 from tests.engine.chat.test_call_constraint import PATHS, READ, Rules
 from tests.engine.runs import Run, gather
@@ -40,18 +38,6 @@ class CertainChoices:
 
     def text(self):
         return replace(self._choices.text(), least=0.0)
-
-
-@pytest.fixture(scope="module")
-def opened(tiny_model_path: Path) -> Iterator[Engine]:
-    with Engine.open(EngineOptions(tiny_model_path, n_ctx=512, threads=1)) as engine:
-        yield engine
-
-
-@pytest.fixture
-def engine(opened: Engine) -> Engine:
-    opened.clear()
-    return opened
 
 
 def run(engine: Engine, sampling: Sampling, drafting: Drafting = PLAIN) -> Run:
