@@ -134,8 +134,7 @@ class _Part:
     @property
     def pending(self) -> int:
         """Tokens that are to be taken back or in."""
-        agreed = self.agreed
-        return len(self.automaton) - agreed + len(self.text) - self.start - agreed
+        return len(self.automaton) + len(self.text) - self.start - 2 * self.agreed
 
     def advance(self, most: int) -> int:
         """Take `most` tokens back or in; returns how many it were."""

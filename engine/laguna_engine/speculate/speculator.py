@@ -35,7 +35,6 @@ _NO_DRAFT = Draft([])
 _SCRIPTED = DraftChoice(None, 0, "as it was")
 """The request says what is drafted."""
 
-
 _FAILED = DraftChoice(None, 0, "the drafter failed", Purpose.FIXED)
 """What was chosen cannot be had."""
 
@@ -117,9 +116,9 @@ class Speculator(NullSpeculator):
 
     def failures(self) -> list[DrafterFailed]:
         """What was switched off since this was last asked; nothing while decoding is plain."""
-        if not self._drafting.enabled:
-            return []
-        failures, self._failures = self._failures, []
+        failures = self._failures if self._drafting.enabled else []
+        if failures:
+            self._failures = []
         return failures
 
     def learned(self) -> dict[str, object]:
@@ -242,14 +241,13 @@ class Speculator(NullSpeculator):
 
     def _scripted(self) -> Draft:
         """The next draft of the request's script, as much of it as there is room for."""
-        tokens = next(self._script, ())
-        return Draft(list(tokens[: min(self._longest, max(0, self._sequence.room - 1))]))
+        return Draft(list(next(self._script, ())[: min(self._longest, max(0, self._sequence.room - 1))]))
 
     def _choose(self, start: int, longest: int) -> DraftChoice:
         longest = min(self._longest, self._sequence.room - 1, longest)
         offers: list[Offer] = []
-        for source, drafter in self._drafters.items():
-            offer = self._try(source, drafter.offer) if self._asked(source) and longest > 0 else None
+        for source, drafter in self._drafters.items() if longest > 0 else ():
+            offer = self._try(source, drafter.offer) if self._asked(source) else None
             if offer is not None and offer.longest > 0:
                 offers.append(offer if offer.longest <= longest else replace(offer, longest=longest))
         return self.policy.choose(offers, start, fixed=self._drafting.length)
@@ -271,11 +269,9 @@ class Speculator(NullSpeculator):
         hooks = self._hooks.get(hook)
         if hooks is None:
             nothing = getattr(Drafter, hook)
-            hooks = self._hooks[hook] = tuple(
-                (source, getattr(drafter, hook))
-                for source, drafter in self._drafters.items()
-                if getattr(type(drafter), hook) is not nothing and (hook != "after_round" or self._asked(source))
-            )
+            found = [each for each in self._drafters.values() if getattr(type(each), hook) is not nothing]
+            asked = [each for each in found if hook != "after_round" or self._asked(each.source)]
+            hooks = self._hooks[hook] = tuple((each.source, getattr(each, hook)) for each in asked)
         for source, call in hooks:
             try:
                 call(*arguments)
@@ -321,8 +317,7 @@ class Speculator(NullSpeculator):
             failed.close()
 
     def _text(self, tokens: Sequence[int]) -> str:
-        piece = self._sequence.model.vocab.piece
-        return b"".join(map(piece, tokens)).decode("utf-8", "replace")
+        return b"".join(map(self._sequence.model.vocab.piece, tokens)).decode("utf-8", "replace")
 
 
 def _own(request: DraftRequest, source: Source) -> DraftRequest:
