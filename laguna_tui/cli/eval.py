@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 _SETS = ("functions", "edits", "repositories")
 _EPILOG = """\
 Without --out nothing is kept. With it, Ctrl-C and any other end lose no sample: the same command goes on.
-exit codes: 0 run to the end, 2 wrong usage or a model that cannot be opened, 4 the model failed, 130 interrupted
+--compare pairs two runs by task: McNemar's exact test, and an interval of the difference.
+exit codes: 0 run to the end, or equal, 1 not shown to be equal, 2 wrong usage or a model that cannot be opened,
+4 the model failed, 130 interrupted
 """
 _FAILED = 4
 _MOST = 1_000_000
+_MOST_POINTS = 100
+_POINTS = 3.0
+"""Two runs of all tasks that never differ are equal within so much; most changes of a model are larger."""
 _GO_ON = "the samples so far are in {file}; the same command goes on with what is missing"
 _SKIPPED = "Skipped: {number} in {language}, because {program} is not here."
 
@@ -57,6 +62,20 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         default=1800,
         help="stop an attempt after this long (default: 1800)",
     )
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        nargs=2,
+        metavar="FILE",
+        help="compare two runs that --out kept, and run nothing; see --points",
+    )
+    parser.add_argument(
+        "--points",
+        type=_points,
+        metavar="X",
+        default=_POINTS,
+        help=f"with --compare: whether they are equal within X points of a hundred (default: {_POINTS:g})",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_setting_options(parser, nested=True)
     parser.set_defaults(run=run)
@@ -70,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.list:
         return _list(arguments)
+    if arguments.compare:
+        return _compare(arguments)
     settings = load_settings().merged(chosen_settings(arguments))
     evaluation = Evaluation.chosen(settings, arguments.sets, arguments.tasks, arguments.samples, arguments.timeout)
     samples: list[Sample] = []
@@ -133,6 +154,30 @@ def _list(arguments: argparse.Namespace) -> int:
         )
     say([f"{len(tasks)} tasks"])
     return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from laguna_tui.evals.gate import compare, comparison_report
+    from laguna_tui.evals.samples import read_samples
+
+    first, second = (read_samples(path.expanduser()) for path in arguments.compare)
+    comparison = compare(first, second)
+    text = comparison_report(comparison, arguments.points)
+    say(text.splitlines())
+    if arguments.markdown is not None:
+        _write(arguments.markdown, text, "--markdown")
+    return 0 if comparison.equal_within(arguments.points / 100) else 1
+
+
+def _points(text: str) -> float:
+    """Points of a hundred; the error is one that argparse shows."""
+    try:
+        points = float(text)
+    except ValueError:
+        points = 0.0
+    if not 0 < points <= _MOST_POINTS:
+        raise argparse.ArgumentTypeError(f"it must be a number of points above 0, at most {_MOST_POINTS}")
+    return points
 
 
 def _number(text: str) -> int:
