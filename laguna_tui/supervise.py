@@ -74,9 +74,12 @@ def run_supervised(app: App) -> int:
             report.keeps(start.session, "")
             continue
         crashed = ended.crashed or told.failed
-        if not crashed or ended.asked or not told.session:
-            return _say(ended, advise=True)
-        code = _say(ended, advise=False)
+        asks = crashed and not ended.asked and told.session
+        code = _say(ended, advise=not asks)
+        if not ended.exited:
+            _remove_mount_points()
+        if not asks:
+            return code
         crashes = 1 if told.turns else crashes + 1
         left = _ask_to_resume(told, watched) if crashes < _CRASHES else _refuse(told)
         if left is not None:
@@ -134,6 +137,15 @@ def _run_once(app: App, start: Start, report: AppReport, watched: Set[int], befo
     terminal.restore()
     short = oom_kills() > killed_before or memory_is_short()
     return _Ended(status, supervisor.asked, supervisor.overdue, short)
+
+
+def _remove_mount_points() -> None:
+    """Remove what the sandboxes of the app's commands were made of, once the last of these has ended too."""
+    from laguna_tui.sandbox.stubs import remove_leftovers
+
+    until = time.monotonic() + _COMMANDS_S
+    while not remove_leftovers() and time.monotonic() < until:
+        time.sleep(_POLL_S)
 
 
 class _Supervisor:
@@ -267,6 +279,8 @@ _CRASHES = 2
 _DEAF_S = 0.7
 """For so long after the question keys are ignored: whoever was typing when the app ended types on."""
 _POLL_S = 0.05
+_COMMANDS_S = 1.0
+"""What a killed app ran ends within milliseconds. Commands of other windows may run on, and are not waited for."""
 _RESUMING, _LEAVING = (b"\r", b"\n", b"r", b"R"), (b"q", b"Q", b"\x1b", b"\x04")
 _QUESTION = "Enter goes on with {title}, q leaves.\n"
 _KEPT = "What was said so far is kept.\n"

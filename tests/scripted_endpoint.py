@@ -32,6 +32,8 @@ class Served:
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    gone: Callable[[], None] = lambda: None
+    """Ends it before the block does."""
 
     def next(self, body: dict[str, Any], headers: dict[str, str]) -> Response:
         with self.lock:
@@ -197,9 +199,14 @@ def endpoint(script: Sequence[Response] = (), port: int = 0, **more: Any) -> Ite
     served.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    try:
-        yield served
-    finally:
+
+    def end() -> None:
         server.shutdown()
         server.server_close()
         thread.join()
+
+    served.gone = end
+    try:
+        yield served
+    finally:
+        end()

@@ -84,6 +84,7 @@ def test_every_flag_in_the_readme_exists(capsys):
         "",
         "ask",
         "bench sweep",
+        "eval",
         "setup gpu",
         "quantize-drafter",
         "search",

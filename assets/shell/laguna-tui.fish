@@ -50,8 +50,8 @@ function _shtab_laguna_tui_using
   test "$_shtab_laguna_tui_cmdpath" = "$argv"
 end
 
-set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --max-steps --max-tokens --min-p --mode --model --output --pack --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --schema --scorer --seed --sessions-limit --snapshots-limit --speculation --tag --target --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
+set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' eval models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -268,6 +268,49 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using bench model' -l repeats -x -d
 complete -c laguna-tui -n '_shtab_laguna_tui_using bench model' -l use -x -d 'drafter: dflash, copy or both (default: the model'"'"'s drafter)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using bench model' -l json -xka "(__fish_complete_path (commandline -ct))" -d 'write all measurements as JSON; - for stdout, without the table'
 complete -c laguna-tui -n '_shtab_laguna_tui_using bench model' -l quiet -d 'no progress on stderr'
+complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a eval -d 'Let a model solve tasks that ship with the app, check each answer by running it in the sandbox, and report pass@k with intervals.'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -s h -l help -d 'show this help message and exit'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l list -d 'list the tasks, and run none'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l set -xka "functions edits repositories" -d 'run this set; may be given several times'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l task -x -d 'run this task; likewise'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l samples -x -d 'samples of each task (default: 1)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'keep every sample in this file, and go on with it'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l markdown -xka "(__fish_complete_path (commandline -ct))" -d 'write the report to this file too'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l timeout -x -d 'stop an attempt after this long (default: 1800)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l compare -xka "(__fish_complete_path (commandline -ct))" -d 'compare two runs that --out kept, and run nothing; see --points'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l points -x -d 'with --compare: whether they are equal within X points of a hundred (default: 3)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l quiet -d 'no progress on stderr'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l model -xka "(__fish_complete_path (commandline -ct))" -d 'a model of the catalogue, a GGUF file, or an endpoint (default: nano)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l context -x -d 'context size; at least 1024 tokens (default: what fits)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l kv -x -d 'type of the KV cache; one of f16, q8_0, q4_0 (default: what fits)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l gpu-layers -x -d 'layers on the GPU; -1 (all) or more (default: what fits)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l threads -x -d 'CPU threads; between 0 (one per core) and the processors of this machine (default: what the plan says)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l thinking -l no-thinking -d 'let the model think before it answers'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l thinking-budget -x -d 'most tokens of one thinking, then it has to answer; 0 (no limit) or more tokens (default: 8192, at most a quarter of the context)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l temperature -x -d 'how freely tokens are drawn, 0 is greedy; between 0 and 5 (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l top-k -x -d 'keep the K likeliest tokens; 0 (off) or more (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l top-p -x -d 'keep the likeliest tokens up to this probability; above 0, at most 1 (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l min-p -x -d 'drop tokens below this share of the likeliest; between 0 and 1 (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l repeat-penalty -x -d 'makes repetition less likely; 1 (off) or more (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l seed -x -d 'the same seed gives the same sampled answer; between 0 and 4294967294 (default: another one every time)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l max-tokens -x -d 'limit of tokens in one generation; at least 1 (default: the room in the context)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l max-steps -x -d 'most generations of one turn, each with its tool calls; at least 1 (default: what a long task takes)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l constrain -x -d 'hold tool calls to tools, arguments, files and texts that are there; auto: where the model gains by it; one of auto, on, off (default: auto)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l speculation -x -d 'speculative decoding; strict: on the CPU, byte for byte the plain answer; one of fast, strict, off (default: fast)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l drafter -xka "(__fish_complete_path (commandline -ct))" -d 'a drafter of the catalogue, a GGUF that drafts, or none (default: the recommended drafter that is here)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l draft-length -x -d 'how much is drafted every round; between 0 and 16 tokens (default: as many as pay at the moment)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l sample-drafts -l no-sample-drafts -d 'draw drafts like answers, which pays at high temperatures'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l adapter -xka "(__fish_complete_path (commandline -ct))" -d 'a LoRA for the drafter, such as one trained on this repository (default: none)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l scorer -xka "(__fish_complete_path (commandline -ct))" -d 'what scores a text that is too long: a qwen3 GGUF, or none (default: what is here)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l pack -x -d 'tokens of map and fitting code to begin with; 0 (none) or more tokens (default: what the context allows)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l mode -x -d 'what is done unasked: reading only, edits of files too, commands in the sandbox too; plan forbids both; one of ask, accept-edits, plan, auto (default: ask)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l keep-sessions -x -d 'for how long sessions are kept after their last message; 0 (for ever) or more days (default: 0)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l sessions-limit -x -d 'room for all kept sessions; over it you are told, over a limit of your own the oldest are deleted; 0 (no limit) or more GB (default: 10.0)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l snapshots -l no-snapshots -d 'keep the KV cache of sessions on disk, so that resuming one takes a blink'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l snapshots-limit -x -d 'most disk that they take; those of the session used longest ago go first; at least 1 GB (default: 20)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l offline -l no-offline -d 'open no socket, and offer no download'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l theme -x -d 'the colours: these or any Textual theme; one of auto, laguna-dark, laguna-light (default: auto)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l notify -l no-notify -d 'ring and notify, while the terminal is not looked at: a question, or an answer after 10 seconds'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a models -d 'The models that laguna-tui knows, and those that are on this machine.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models; and test $_shtab_laguna_tui_npos -eq 0' -a list -d 'All models, and what is here of them.'

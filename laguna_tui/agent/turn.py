@@ -209,6 +209,7 @@ class Turn:
         options, toolbox = self._parts.options, self._parts.toolbox
         constrain = toolbox.profile.constrains_calls if options.constrain is None else options.constrain
         calls = (toolbox.call_constraint,) if constrain else ()
+        copies = () if options.constrain is False else self._guard.constraints(toolbox.profile.specs)
         return Request(
             self._conversation.tokens,
             sampling=options.sampling,
@@ -216,7 +217,7 @@ class Turn:
             max_tokens=options.max_tokens,
             drafting=replace(options.drafting, files=self._conversation.files.tokens),
             thinking_budget=options.thinking_limit(self._parts.engine.n_ctx),
-            constraints=(*options.constraints, *calls),
+            constraints=(*options.constraints, *calls, *copies),
         )
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:

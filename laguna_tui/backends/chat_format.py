@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from laguna_engine.chat.messages import AssistantMessage, CallFinished, Malformed, Reasoning, Text, ToolCall
+from laguna_engine.chat.messages import AssistantMessage, CallFinished, Malformed, Reasoning, Text, ToolCall, ToolSpec
 from laguna_engine.chat.transcript import Role
 from laguna_engine.events import FinishReason
 from laguna_tui.backends.base import ChatRequest, Usage
+from laguna_tui.backends.spelled_calls import SpelledCalls
 
 MAX_CALLS = 64
 """Calls in one answer; the agent runs eight of them at once."""
@@ -60,8 +61,8 @@ def _said_by_user(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 def _assistant(answer: AssistantMessage, ids: Sequence[str]) -> dict[str, Any]:
     """The model's turn. Its thinking goes back under both names: vLLM reads one of them, SGLang the other."""
-    # llama.cpp refuses a turn with neither content nor calls.
-    made: dict[str, Any] = {"role": "assistant", "content": answer.text if answer.text or not ids else None}
+    # No content is an empty text: llama-cpp-python's server refuses null.
+    made: dict[str, Any] = {"role": "assistant", "content": answer.text}
     if answer.reasoning:
         made |= {"reasoning_content": answer.reasoning, "reasoning": answer.reasoning}
     if ids:
@@ -188,12 +189,14 @@ class AnswerReader:
         begun: whether any of it came.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
+        """tools: those offered, whose calls may also come as text."""
         self.usage: Usage | None = None
         self.ended: FinishReason | None = None
         self.begun = False
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
+        self._spelled = SpelledCalls(tools)
 
     def take(self, data: bytes) -> Iterator[Reasoning | Text]:
         """The text in one piece, JSON.
@@ -225,7 +228,7 @@ class AnswerReader:
         if thought := delta.reasoning_content or delta.reasoning:
             yield Reasoning(thought)
         if delta.content:
-            yield Text(delta.content)
+            yield from self._spelled.take(delta.content)
         for part in delta.tool_calls or ():
             self._open(part).take(part)
 
@@ -246,8 +249,12 @@ class AnswerReader:
             self._by_index[part.index] = self._calls[-1]
         return self._calls[-1]
 
+    def finish(self) -> Iterator[Text]:
+        """The text that was held back, once nothing more comes."""
+        return self._spelled.finish()
+
     def calls(self) -> list[CallFinished | Malformed]:
         """The calls, once the answer has ended; those that are not whole where it was cut off are left out."""
-        finished = [call.finished() for call in self._calls]
+        finished = [*self._spelled.found, *(call.finished() for call in self._calls)]
         cut = self.ended is FinishReason.MAX_TOKENS
         return [each for each in finished if not (cut and isinstance(each, Malformed))]

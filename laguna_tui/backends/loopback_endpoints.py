@@ -24,24 +24,24 @@ class FoundModel:
     owner: str
 
 
-def found_endpoints(ports: Mapping[int, str] = PORTS) -> tuple[FoundModel, ...]:
-    """The models served on this machine. Asks each port without a key; takes two seconds at most."""
+def found_endpoints(ports: Mapping[int, str] = PORTS, wait_s: float = _WAIT_S) -> tuple[FoundModel, ...]:
+    """The models served on this machine. Asks each port without a key; takes `wait_s` seconds at most."""
     thread = AsyncThread("laguna-loopback")
     try:
-        return thread.start(_found(ports)).result()
+        return thread.start(_found(ports, wait_s)).result()
     finally:
         thread.close()
 
 
-async def _found(ports: Mapping[int, str]) -> tuple[FoundModel, ...]:
-    found = await asyncio.gather(*(_served(port, owner) for port, owner in ports.items()))
+async def _found(ports: Mapping[int, str], wait_s: float) -> tuple[FoundModel, ...]:
+    found = await asyncio.gather(*(_served(port, owner, wait_s) for port, owner in ports.items()))
     return tuple(model for models in found for model in models)
 
 
-async def _served(port: int, owner: str) -> Sequence[FoundModel]:
+async def _served(port: int, owner: str, wait_s: float) -> Sequence[FoundModel]:
     options = RemoteOptions(f"http://127.0.0.1:{port}/v1", loopback=True)
     with suppress(EngineError, TimeoutError):
-        async with asyncio.timeout(_WAIT_S):
+        async with asyncio.timeout(wait_s):
             served = await list_served(options)
         return [FoundModel(options.url, each.name, owner) for each in served[:_MOST]]
     return []

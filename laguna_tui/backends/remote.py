@@ -175,14 +175,16 @@ class RemoteBackend:
 
     async def _stream(self, request: ChatRequest, put: Callable[[ChatEvent | Exception], None]) -> None:
         """Send the request and pass on what comes; the last is `Answered` or what went wrong."""
-        reader = AnswerReader()
+        reader = AnswerReader(request.tools)
         try:
             await self._send(request, reader, put)
         except (RemoteError, GarbageError, ReportedError, httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            for text in reader.finish():
+                put(text)
             put(self._failure(error, begun=reader.begun))
             return
-        for call in reader.calls():
-            put(call)
+        for event in (*reader.finish(), *reader.calls()):
+            put(event)
         put(Answered(self._reason(reader.ended, request), reader.usage))
 
     async def _send(

@@ -32,6 +32,9 @@ from laguna_tui.cli import (
     trust,
 )
 from laguna_tui.cli import (
+    eval as eval_command,
+)
+from laguna_tui.cli import (
     help as help_pages,
 )
 from laguna_tui.cli.arguments import SuggestingParser, commands_of, folder_of
@@ -167,6 +170,7 @@ def command_parser() -> SuggestingParser:
     sessions.add_command(commands)
     quantize_drafter.add_command(commands)
     bench.add_command(commands)
+    eval_command.add_command(commands)
     models.add_command(commands)
     fit.add_command(commands)
     doctor.add_command(commands)

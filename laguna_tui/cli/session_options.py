@@ -50,6 +50,15 @@ def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False
         help="with --resume or -c: go on with a copy of the session, also of one that is open elsewhere",
         default=argparse.SUPPRESS if nested else False,
     )
+    add_setting_options(parser, nested=nested, group=group)
+
+
+def add_setting_options(
+    parser: argparse.ArgumentParser, *, nested: bool = False, group: "argparse._ArgumentGroup | None" = None
+) -> None:
+    """Add one option per setting. nested: as for `add_session_options`; group: where they are listed."""
+    default = argparse.SUPPRESS if nested else None
+    group = group or parser.add_argument_group("settings")
     for setting in declarations(Settings).values():
         # argparse formats its help with "%".
         text = _help(setting).replace("%", "%%")

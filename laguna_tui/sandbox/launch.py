@@ -38,6 +38,7 @@ class Prepared:
         env: Its whole environment.
         cwd: Folder to start it in.
         pass_fds: Descriptors that it inherits.
+        held: Descriptors that stay open while it runs, and that it does not inherit.
         secrets: How many files and folders with secrets in the workspace it sees empty, or cannot read.
     """
 
@@ -45,6 +46,7 @@ class Prepared:
     env: dict[str, str]
     cwd: str
     pass_fds: tuple[int, ...] = ()
+    held: tuple[int, ...] = ()
     secrets: int = 0
     _undo: list[Callable[[], None]] = field(default_factory=list)
     _look: Callable[[], tuple[str, ...]] = tuple
@@ -121,7 +123,7 @@ def prepare(
         if status.kind is SandboxKind.BUBBLEWRAP:
             # Before the workspace is looked at: the mount points of another command must not vanish after that.
             prepared._undo.append(stubs.remove)
-            stubs.hold()
+            prepared.held = (stubs.hold(),)
         roots = tuple(dict.fromkeys((policy.root, *(Path(os.path.realpath(path)) for path in policy.writable))))
         # Landlock cannot refuse a file in a folder that it allows.
         holds = status.kind is not SandboxKind.LANDLOCK

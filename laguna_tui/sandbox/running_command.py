@@ -56,7 +56,12 @@ class RunningCommand:
         self._prepared = prepared
         try:
             self._tree = CommandTree(
-                prepared.argv, prepared.cwd, prepared.env, leave=leave, inherited=prepared.pass_fds
+                prepared.argv,
+                prepared.cwd,
+                prepared.env,
+                leave=leave,
+                inherited=prepared.pass_fds,
+                held=prepared.held,
             )
         except (OSError, ValueError) as error:
             prepared.cleanup()

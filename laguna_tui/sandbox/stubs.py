@@ -40,8 +40,11 @@ class Stubs:
         self._record = _record_of(workspace, self._folder)
         self._lock: int | None = None
 
-    def hold(self) -> None:
+    def hold(self) -> int:
         """Keep other commands' places in this workspace until `remove`, and remove those that nobody needs.
+
+        Returns:
+            The descriptor of the lock, to be held by what ends the command if this process is killed.
 
         Raises:
             OSError: The record cannot be written.
@@ -50,6 +53,7 @@ class Stubs:
         remove_leftovers(self._folder)
         while self._lock is None:
             self._lock = _locked(self._record, alone=False)
+        return self._lock
 
     def make(self, paths: Iterable[Path]) -> tuple[Path, ...]:
         """Make a place for each absent path, and return the places: the topmost missing folder of each path.
@@ -122,23 +126,26 @@ def _record_of(workspace: Path, folder: Path) -> Path:
     return folder / f"{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]}.stubs"
 
 
-def remove_leftovers(records: Path | None = None) -> None:
-    """Remove the places of commands that were killed together with this app."""
+def remove_leftovers(records: Path | None = None) -> bool:
+    """Remove the places of commands that were killed together with this app; whether none are needed any more."""
+    removed = True
     with contextlib.suppress(OSError):
         for record in (records or records_folder()).glob("*.stubs"):
-            _remove(record)
+            removed = _remove(record) and removed
+    return removed
 
 
-def _remove(record: Path) -> None:
+def _remove(record: Path) -> bool:
     lock = _locked(record, alone=True)
     if lock is None:
-        return
+        return False
     try:
         for place, identity in _recorded(record):
             _remove_place(place, identity)
         record.unlink(missing_ok=True)
     finally:
         os.close(lock)
+    return True
 
 
 def _locked(record: Path, *, alone: bool) -> int | None:

@@ -40,7 +40,7 @@ class SessionPool:
             held_bytes: memory for conversations that wait.
         """
         self._settings, self._state, self._cache, self._rules = settings, state, cache, rules
-        self._engines = _SharedEngine(held_bytes)
+        self._engines = SharedEngine(held_bytes)
         self._turn = threading.Lock()
 
     def prepare(self, folder: Path, resume: str = "", **changes: object) -> LocalSession:
@@ -92,7 +92,7 @@ class SessionPool:
         self._engines.end()
 
 
-class _SharedEngine:
+class SharedEngine:
     """An `EngineSource` that has one engine, and keeps it open for the next session."""
 
     def __init__(self, held_bytes: int) -> None:

@@ -131,8 +131,8 @@ def unending_prompt(engine: Engine) -> list[int]:
     """A prompt after which the model goes on for long enough."""
     for first in range(40, 90):
         prompt = [40 + (first * index) % 300 for index in range(PROMPT_TOKENS)]
-        tokens = sum(1 for _ in engine.generate(Request(prompt, max_tokens=NEW_TOKENS)))
-        if tokens > NEW_TOKENS:
+        *_, last = engine.generate(Request(prompt, max_tokens=NEW_TOKENS))
+        if isinstance(last, Finished) and last.stats.generated_tokens == NEW_TOKENS:
             return prompt
     raise SystemExit("this model always ends its answers early; choose another")
 

@@ -20,7 +20,7 @@ from tests.scripted_model.ask import command
 HERE = Path(__file__).parent
 BEFORE, AFTER = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
 CONTEXT = 32_768
-LIMIT_S = 300
+LIMIT_S = 240
 
 EDITOR_SCRIPT = """
 from tests.scripted_model import call, say, think
@@ -50,11 +50,11 @@ def npm(folder: Path, package: str) -> None:
         subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", package], cwd=folder, check=True)
 
 
-def pip(folder: Path, package: str) -> Path:
-    """Install a package of PyPI's into an environment there, unless it is; its programs."""
+def pip(folder: Path, *packages: str) -> Path:
+    """Install packages of PyPI's into an environment there, unless they are; their programs."""
     if not (folder / "installed").exists():
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", package], check=True)
+        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", *packages], check=True)
         (folder / "installed").touch()
     return folder / "bin"
 
@@ -105,7 +105,8 @@ def opencode(installed: Path, work: Path) -> bool:
 
 def mini_swe_agent(installed: Path, work: Path) -> bool:
     """mini-swe-agent, which has one tool: a shell."""
-    programs = pip(installed / "mini-swe-agent", "mini-swe-agent")
+    # What it calls models with imports `mcp` without asking for it.
+    programs = pip(installed / "mini-swe-agent", "mini-swe-agent", "mcp")
     folder = shop(work)
     fix = f"sed -i 's/a - b/a + b/' {folder}/add.py"
     submit = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
@@ -122,6 +123,8 @@ def mini_swe_agent(installed: Path, work: Path) -> bool:
             "OPENAI_API_BASE": f"{server.url}/v1",
             "OPENAI_BASE_URL": f"{server.url}/v1",
             "OPENAI_API_KEY": server.token,
+            # No prices are looked up on the network.
+            "LITELLM_LOCAL_MODEL_COST_MAP": "true",
             "MSWEA_CONFIGURED": "true",
             "MSWEA_COST_TRACKING": "ignore_errors",
             "MSWEA_MODEL_NAME": "openai/scripted",
@@ -158,10 +161,18 @@ def aider(installed: Path, work: Path) -> bool:
 def _run(line: Sequence[str], folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     # Some read the folder from there.
     environment = {**environment, "PWD": str(folder)}
-    return subprocess.run(
-        line, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL,
-        check=False,
-    )  # fmt: skip
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        program = subprocess.Popen(
+            line, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
+        )
+        try:
+            program.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()
+        output.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess(line, program.returncode, output.read(), errors.read())
 
 
 def _is_fixed(folder: Path) -> bool:

@@ -1,9 +1,10 @@
-"""The bundled pair in numbers: `python -m tests.evals.nano [--questions 20] [--seeds 7 8]`.
+"""The bundled pair in numbers: `python -m tests.evals.nano [--questions 20] [--seeds 7 8] [--free | --only-answers]`.
 
 Run by hand; nothing is asserted. All of it is about packages that Laguna Nano never saw, asked in wordings that it
-never saw: answers that are right word for word, bits per byte of code, and how much of what its drafter proposes stands
-(where all before it does). The questions and the right answers are the recipe's (`assets/nano/recipe/cases.py`); tools
-and engine are the app's.
+never saw: answers that are right word for word, bits per byte of code, and how much of what its drafter proposes is
+accepted (where all before it is). Answers are held to the constraints that the app holds them to, unless `--free`. A
+copy is wrong when what an answer has between backticks is between none in what the tools said. The questions and the
+right answers are the recipe's (`assets/nano/recipe/cases.py`); tools and engine are the app's.
 """
 
 import argparse
@@ -18,9 +19,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
 
+from laguna_engine.chat.messages import ToolCall
 from laguna_engine.config import GREEDY, Sampling
+from laguna_engine.constrain.base import ConstraintSpec
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.speculate.metrics import SpeculationMetrics
+from laguna_tui.agent.tools.base.results import ToolResult
+from laguna_tui.agent.tools.nano.profile import NANO as PROFILE
 from tests.evals.corpora import CACHE, HERE
 
 sys.path.insert(0, str(HERE / "assets/nano/recipe"))
@@ -33,6 +38,7 @@ from sources import HELD_OUT, fetch, manifest, unpacked
 from speaker import TEMPERATURE, TOP_K, Chat, Speaker, sampled
 
 NANO = HERE / "assets/nano"
+QUOTED = re.compile(r"`([^`\n]*)`")
 STRETCHES = 60
 """Pieces of held-out code that bits per byte are counted over."""
 CODE = 9
@@ -46,13 +52,55 @@ def held_out(work: Path) -> list[str]:
     return unpacked(work, held_out=True)
 
 
-def answers(speaker: Speaker, repositories: Mapping[str, Path], questions: int, seed: int) -> Score:
+class Copies:
+    """Counts answers about what tools said, and those of them with a wrong copy."""
+
+    def __init__(self) -> None:
+        self.answers = self.wrong = 0
+
+    def add(self, reply: str, results: Sequence[str]) -> None:
+        """One reply after `results`; a call is no answer."""
+        if results and "<tool_call>" not in reply:
+            self.answers += 1
+            there = {quoted for result in results for quoted in QUOTED.findall(result)}
+            self.wrong += not there.issuperset(QUOTED.findall(reply))
+
+
+class HeldChat(Chat):
+    """A chat that is held to what the app holds it to, unless `free`; its copies are counted."""
+
+    def __init__(self, speaker: Speaker, copies: Copies, *, free: bool) -> None:
+        super().__init__(speaker)
+        self._copies, self._free = copies, free
+        self._results: list[str] = []
+        self._guard = PROFILE.guard("", "")
+
+    def constraints(self) -> tuple[ConstraintSpec, ...]:
+        return () if self._free else self._guard.constraints(PROFILE.specs)
+
+    def ask(self, question: str) -> str:
+        before = self.speaker.encoder.decode(self.ids[self.header :])
+        self._results, self._guard = [], PROFILE.guard(question, before)
+        return super().ask(question)
+
+    def give(self, result: str) -> str:
+        self._results.append(result)
+        self._guard.take(ToolCall("", {}), ToolResult(result))
+        reply = super().give(result)
+        self._copies.add(reply, self._results)
+        return reply
+
+
+def answers(
+    speaker: Speaker, repositories: Mapping[str, Path], questions: int, seed: int, copied: Copies, *, free: bool
+) -> Score:
     """How many calls and answers were right, of `questions` of each kind."""
     tools = {name: Tools(path) for name, path in repositories.items()}
     cases, score = Cases(seed, repositories, OWN), Score()
     for index in range(questions):
         for first, second in pairs(cases.group(index)):
-            for case, turn, outcome in converse(Chat(speaker), first, second, tools):
+            chat = HeldChat(speaker, copied, free=free)
+            for case, turn, outcome in converse(chat, first, second, tools):
                 score.add(case, turn, outcome)
                 if not outcome.right:
                     logging.info("%s, turn %d: %s\n    %r", case.kind, turn, case.question, outcome.reply)
@@ -109,6 +157,8 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=20, help="of each kind, for each seed")
     parser.add_argument("--seeds", type=int, nargs="+", default=[SEED, SEED + 1], help="that questions are drawn with")
     parser.add_argument("--groups", type=int, default=4, help="of a dozen chats that acceptance is counted over")
+    parser.add_argument("--free", action="store_true", help="answers are held to nothing")
+    parser.add_argument("--only-answers", action="store_true", help="leave out code and drafts")
     parser.add_argument("--show", action="store_true", help="print what went wrong")
     options = parser.parse_args()
     logging.basicConfig(level=logging.INFO if options.show else logging.WARNING, format="%(message)s")
@@ -121,9 +171,15 @@ def main() -> None:
 def report(options: argparse.Namespace, repositories: Mapping[str, Path]) -> None:
     """Everything, as it is found."""
     speaker = Speaker(options.model)
-    found = [answers(speaker, repositories, options.questions, seed) for seed in options.seeds]
+    copied = Copies()
+    found = [
+        answers(speaker, repositories, options.questions, seed, copied, free=options.free) for seed in options.seeds
+    ]
     print(sum(found, Score()).table())
     print(f"\nAll kinds, mean of {len(found)} seeds: {seeds_apart(found)}")
+    print(f"Wrong copies: {copied.wrong} of {copied.answers} answers")
+    if options.only_answers:
+        return
     # In a process of its own: llama-cpp-python and the engine would fight over llama.cpp's log.
     with ProcessPoolExecutor(1, get_context("spawn")) as alone:
         texts = code_of(options.work, STRETCHES, options.seeds[0])

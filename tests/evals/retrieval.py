@@ -1,8 +1,9 @@
 """How well the right code is found: `python -m tests.evals.retrieval [--sets NAME…]`. Run by hand; nothing is asserted.
 
-NDCG@10 of each set of questions, by unit (does the definition come first) and by file (does its file). `--save FILE`
-keeps each question's two figures, `--before FILE` compares with them: the mean of the differences with a 95% interval
-(paired bootstrap over questions). `--without FEATURE…` switches features of the ranking off.
+NDCG@10 of each set of questions: by unit (does the definition come first), by file (does its file, of all files found),
+and by file among the first ten results, where further results of one file take places from others. `--save FILE` keeps
+each question's figures, `--before FILE` compares with them: the mean of the differences with a 95% interval (paired
+bootstrap over questions). `--without FEATURE…` switches features of the ranking off.
 """
 
 import argparse
@@ -58,6 +59,7 @@ DEPTH = 10
 # Drawn from each package, so that a large one does not decide alone and a set takes a minute.
 QUESTIONS = 40
 RESAMPLES = 10_000
+FIGURES = ("by unit", "by file", "by file in ten")
 Asked = Iterator[tuple[Index, Sequence[Gold]]]
 
 
@@ -122,7 +124,8 @@ def by_commit(indexes: Indexes) -> Asked:
 def here(indexes: Indexes) -> Asked:
     for part in ("laguna_tui", "engine"):
         target = indexes.place(f"stripped-{part}")
-        yield indexes.read(target), drawn(definitions(HERE / part, target))
+        golds = drawn(definitions(HERE / part, target))
+        yield indexes.read(target), golds
 
 
 SETS: dict[str, Callable[[Indexes], Asked]] = {
@@ -140,8 +143,8 @@ def ndcg(hits: Sequence[bool], answers: int) -> float:
     return sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits[:DEPTH])) / ideal
 
 
-def judged(index: Index, gold: Gold, weights: Weights) -> tuple[float, float, float]:
-    """NDCG@10 by unit and by file, and the seconds that the search took."""
+def judged(index: Index, gold: Gold, weights: Weights) -> tuple[float, float, float, float]:
+    """NDCG@10 by unit, by file and by file among the first ten results, and the seconds that the search took."""
     began = time.perf_counter()
     found = search(index, gold.question, 200, weights)
     seconds = time.perf_counter() - began
@@ -153,9 +156,11 @@ def judged(index: Index, gold: Gold, weights: Weights) -> tuple[float, float, fl
         hits.append(bool(hit))
         left -= hit
     files = {path for path, _ in gold.answers}
+    shown = [result.unit.path for result in found[:DEPTH]]
+    in_ten = ndcg([path in files and path not in shown[:rank] for rank, path in enumerate(shown)], len(files))
     by_file = ndcg([path in files for path in dict.fromkeys(result.unit.path for result in found)], len(files))
     whole = all(at < 0 for _, at in gold.answers)
-    return by_file if whole else ndcg(hits, len(gold.answers)), by_file, seconds
+    return by_file if whole else ndcg(hits, len(gold.answers)), by_file, in_ten, seconds
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float, float]:
@@ -169,12 +174,13 @@ def interval(differences: Sequence[float]) -> tuple[float, float, float]:
 
 def row(name: str, now: Sequence[Sequence[float]], before: Sequence[Sequence[float]] | None) -> str:
     """A set's line of the table."""
-    means = [statistics.mean(figures[column] for figures in now) for column in (0, 1)]
-    times = sorted(figures[2] for figures in now)
+    columns = range(len(FIGURES))
+    means = [statistics.mean(figures[column] for figures in now) for column in columns]
+    times = sorted(figures[-1] for figures in now)
     cells = [name, str(len(now)), *(f"{mean:.3f}" for mean in means)]
     cells.append(" / ".join(f"{times[len(times) * share // 100] * 1e3:.1f}" for share in (50, 95)))
     if before is not None:
-        for column in (0, 1):
+        for column in columns:
             pairs = zip(now, before, strict=True)
             mean, low, high = interval([new[column] - old[column] for new, old in pairs])
             cells.append(f"{mean:+.3f} ({low:+.3f} to {high:+.3f})")
@@ -192,8 +198,8 @@ def main() -> None:
     weights = replace(Weights(), **dict.fromkeys(options.without, 0.0))
     before = json.loads(options.before.read_text()) if options.before else None
     kept = {}
-    print("| set | questions | by unit | by file | p50 / p95, ms |" + (" by unit | by file |" if before else ""))
-    print("|---|---|---|---|---|" + ("---|---|" if before else ""))
+    heads = ["set", "questions", *FIGURES, "p50 / p95, ms", *(f"{figure}, change" for figure in FIGURES if before)]
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for name in options.sets:
         with tempfile.TemporaryDirectory() as folder:
             found = []

@@ -27,13 +27,18 @@ SIZE = 8183
 """Tokens."""
 
 
-def add_tokenizer(file: tiny.GgufFile) -> None:
-    """Put the vocabulary into a model file."""
+def vocabulary() -> tuple[list[str], list[int], tuple[str, ...]]:
+    """Texts, types and merges of all tokens."""
     specials = tiny.special_texts()
     texts = [*specials, *dict.fromkeys([*tiny.byte_characters(), *(merge.replace(" ", "") for merge in _merges())])]
     types = [tiny.CONTROL] * len(specials) + [tiny.NORMAL] * (len(texts) - len(specials))
-    tiny.put_tokenizer(file, texts, types, list(_merges()))
     assert len(texts) == SIZE
+    return texts, types, _merges()
+
+
+def add_tokenizer(file: tiny.GgufFile) -> None:
+    """Put the vocabulary into a model file."""
+    tiny.put_tokenizer(file, *vocabulary())
 
 
 def train(text: str, count: int) -> list[str]:

@@ -18,8 +18,9 @@ from drafter_lora_gain import ADAPTER, Rounds, a_round, gain
 from speaker import CONTEXT, PROPOSED
 
 from laguna_engine.config import Speculation
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
-from laguna_engine.events import Round, Source, Token
+from laguna_engine.events import Round, Token
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class Said:
 
 def again(engine: Engine, ids: list[int], spans: Sequence[tuple[int, int]], adapter: str | None) -> Said:
     """Let the target write each span once more, greedily, after what stood before it."""
-    drafting, found = Drafting(sources=frozenset({Source.DFLASH}), length=PROPOSED, adapter=adapter), Said()
+    drafting, found = Drafting(sources=frozenset({DFlash.source}), length=PROPOSED, adapter=adapter), Said()
     for start, stop in spans:
         request = Request(tuple(ids[:start]), max_tokens=stop - start, drafting=drafting)
         events = list(engine.generate(request))

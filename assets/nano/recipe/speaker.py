@@ -13,8 +13,10 @@ import apptools  # noqa: F401  (makes the app importable)
 from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
 from laguna_engine.config import GREEDY, Sampling, Speculation
+from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
-from laguna_engine.events import Round, Source, Token
+from laguna_engine.events import Round, Token
 from laguna_tui.agent.tools.nano.profile import NANO
 
 CONTEXT = 4096
@@ -39,16 +41,26 @@ class Speaker:
         self.engine = Engine.open(options)
         self.vocab = self.engine.vocab
         self.encoder = SafeEncoder(self.vocab)
-        self.drafting = Drafting(sources=frozenset({Source.DFLASH}), length=PROPOSED)
+        self.drafting = Drafting(sources=frozenset({DFlash.source}), length=PROPOSED)
         self.rounds: list[Round] = []
         self.committed = 0
 
     def write(
-        self, ids: Sequence[int], longest: int, sampling: Sampling = GREEDY, stops: frozenset[int] = frozenset()
+        self,
+        ids: Sequence[int],
+        longest: int,
+        sampling: Sampling = GREEDY,
+        stops: frozenset[int] = frozenset(),
+        constraints: tuple[ConstraintSpec, ...] = (),
     ) -> list[int]:
         """What the model says after `ids`, with the stop token if it came to one."""
         request = Request(
-            tuple(ids), sampling=sampling, stop_tokens=stops, max_tokens=longest, drafting=self.drafting
+            tuple(ids),
+            sampling=sampling,
+            stop_tokens=stops,
+            max_tokens=longest,
+            drafting=self.drafting,
+            constraints=constraints,
         )  # fmt: skip
         events = list(self.engine.generate(request))
         said = [event.id for event in events if isinstance(event, Token)]
@@ -71,11 +83,17 @@ class Chat:
     def reply(self, turn: list[int]) -> str:
         """Append a turn and the model's reply; returns the reply without its end token."""
         self.ids += turn + self.renderer.generation_prompt()
-        said = self.speaker.write(self.ids, LONGEST_TURN, self.sampling, self.renderer.stop_tokens)
+        said = self.speaker.write(
+            self.ids, LONGEST_TURN, self.sampling, self.renderer.stop_tokens, self.constraints()
+        )  # fmt: skip
         self.spans.append((len(self.ids), len(self.ids) + len(said)))
         text = [token for token in said if token not in self.renderer.stop_tokens]
         self.ids += text + self.renderer.close_assistant(text)
         return self.speaker.encoder.decode(text)
+
+    def constraints(self) -> tuple[ConstraintSpec, ...]:
+        """What the next reply is held to: nothing."""
+        return ()
 
     def ask(self, question: str) -> str:
         """The user speaks."""

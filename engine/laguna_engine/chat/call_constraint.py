@@ -32,19 +32,25 @@ _TAGS = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", END_TOOL_CALL
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """A value is one of these strings, unless the model means another one."""
+    """A value is one of these strings, unless the model means another one.
+
+    Attributes:
+        strings: as the template writes them.
+        least: share of the probability below which the model means another one; 0 for never.
+    """
 
     strings: Strings
+    least: float = LEAST_SHARE
 
     @classmethod
-    def of(cls, strings: Iterable[str]) -> "Choices | None":
+    def of(cls, strings: Iterable[str], least: float = LEAST_SHARE) -> "Choices | None":
         """The choice between `strings`; None without any, which leaves the value free."""
         found = Strings(written(each) for each in strings)
-        return cls(found) if len(found) else None
+        return cls(found, least) if len(found) else None
 
     def text(self) -> Text:
         """The value before anything of it was written."""
-        return OneOf(Prefix.of(self.strings), LEAST_SHARE)
+        return OneOf(Prefix.of(self.strings), self.least)
 
 
 @dataclass(frozen=True, slots=True)

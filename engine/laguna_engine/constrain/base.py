@@ -45,12 +45,14 @@ class RowMask:
         allowed: the only tokens allowed; None for all.
         least: share of the probability that `allowed` must hold. Where it holds less, the constraint is asked to
             `let_go`, because forcing a choice among what the model does not mean is worse than none. 0 always holds.
+        wide: whether `allowed` is nearly everything, so that the row does not count as constrained.
     """
 
     forced: int | None = None
     banned: frozenset[int] = frozenset()
     allowed: AllowedTokens | None = None
     least: float = 0.0
+    wide: bool = False
 
 
 FREE = RowMask()
@@ -209,7 +211,7 @@ class Constraints:
 
     def sampled(self, token: int, mask: RowMask) -> None:
         """`token` was sampled under `mask`."""
-        narrowed = mask.allowed is not None
+        narrowed = mask.allowed is not None and not mask.wide
         self._masked.append(narrowed)
         self.constrained += narrowed
         self.advance(token)
@@ -308,7 +310,8 @@ def _combined(masks: Sequence[RowMask]) -> RowMask:
     narrow = [mask.allowed for mask in masks if mask.allowed is not None]
     allowed = None if not narrow else narrow[0] if len(narrow) == 1 else _Intersection(narrow)
     banned = frozenset().union(*(mask.banned for mask in masks))
-    return RowMask(forced, banned, allowed, max(mask.least for mask in masks))
+    wide = all(mask.wide for mask in masks if mask.allowed is not None)
+    return RowMask(forced, banned, allowed, max(mask.least for mask in masks), wide)
 
 
 class _Intersection:

@@ -1,4 +1,4 @@
-"""Texts that may stand between two tags: any, one of some strings, or one that occurs in a document."""
+"""Texts that may stand between two tags: any, one without a byte, one of some strings, or one that is in a document."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -69,6 +69,33 @@ class AnyText:
     def children(self) -> list[tuple[bytes, Text]]:
         """See `Text`."""
         return [(bytes((byte,)), self) for byte in range(256)]
+
+    def common(self, most: int) -> bytes:
+        """See `Text`."""
+        return b""
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Any bytes but one."""
+
+    excluded: bytes
+    free: bool = False
+    least: float = 0.0
+    may_end: bool = True
+    is_wide: bool = True
+
+    def after(self, piece: bytes) -> "Without | None":
+        """See `Text`."""
+        return None if self.excluded in piece else self
+
+    def allows(self, piece: bytes) -> bool:
+        """See `Text`."""
+        return self.excluded not in piece
+
+    def children(self) -> list[tuple[bytes, Text]]:
+        """See `Text`."""
+        return [(bytes((byte,)), self) for byte in range(256) if byte != self.excluded[0]]
 
     def common(self, most: int) -> bytes:
         """See `Text`."""

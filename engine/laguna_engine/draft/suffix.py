@@ -57,7 +57,7 @@ class SuffixReader:
     @property
     def idle(self) -> bool:
         """Whether all is read, and nothing is left to be freed."""
-        return self.at_end and self._next is None and not self._retired
+        return self._next is None and not self._retired and self.at_end
 
     @property
     def behind(self) -> bool:
@@ -134,7 +134,7 @@ class _Part:
     @property
     def pending(self) -> int:
         """Tokens that are to be taken back or in."""
-        return self.surplus + len(self.text) - self.start - self.agreed
+        return len(self.automaton) + len(self.text) - self.start - 2 * self.agreed
 
     def advance(self, most: int) -> int:
         """Take `most` tokens back or in; returns how many it were."""

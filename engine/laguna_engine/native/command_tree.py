@@ -43,6 +43,7 @@ class CommandTree:
         *,
         leave: bool = False,
         inherited: Sequence[int] = (),
+        held: Sequence[int] = (),
     ) -> None:
         """Start it.
 
@@ -52,6 +53,8 @@ class CommandTree:
             variables: the whole environment.
             leave: when the command ends by itself, leave alone what it has left running.
             inherited: descriptors that it gets beside the standard ones, with the same numbers.
+            held: descriptors that it does not get, and that stay open until its end is seen to, also if this process
+                is killed before: a lock on one says that the command may still run.
 
         Raises:
             OSError: no process can be started, or there is no such folder.
@@ -63,7 +66,7 @@ class CommandTree:
         self.gone = False
         self._reports = b""
         left = subreaper.LEAVE if leave else subreaper.END
-        arguments = (left, ",".join(map(str, inherited)), *command)
+        arguments = (left, ",".join(map(str, inherited)), ",".join(map(str, held)), *command)
         self.output, output = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -74,7 +77,7 @@ class CommandTree:
                 bufsize=0,
                 env=variables,
                 cwd=folder,
-                pass_fds=inherited,
+                pass_fds=(*inherited, *held),
                 start_new_session=True,
             )
         except BaseException:

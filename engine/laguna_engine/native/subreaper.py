@@ -5,9 +5,9 @@ command (Linux: `PR_SET_CHILD_SUBREAPER`), finds them by their parents, and kill
 standard input closes because the process that started it has died.
 
 It is started as a file, with `-I -S`, and imports nothing but the standard library: 20 ms. Arguments: LEAVE or END, the
-descriptors that the command inherits (`3,4`), the command. Standard input carries orders, a byte each; standard output
-carries reports, a line each; standard error is the output of the command. Other systems than Linux have no subreaper:
-there it is the process group alone that is ended.
+descriptors that the command inherits (`3,4`), those that stay open here alone, the command. Standard input carries
+orders, a byte each; standard output carries reports, a line each; standard error is the output of the command. Other
+systems than Linux have no subreaper: there it is the process group alone that is ended.
 """
 
 import contextlib
@@ -92,7 +92,9 @@ class _Command:
 
 def main() -> None:
     """Run the command of the command line, and obey until it is over."""
-    left, passed_on, *argv = sys.argv[1:]
+    left, passed_on, held, *argv = sys.argv[1:]
+    for descriptor in filter(None, held.split(",")):
+        os.set_inheritable(int(descriptor), False)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)

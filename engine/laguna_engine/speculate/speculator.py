@@ -35,7 +35,6 @@ _NO_DRAFT = Draft([])
 _SCRIPTED = DraftChoice(None, 0, "as it was")
 """The request says what is drafted."""
 
-
 _FAILED = DraftChoice(None, 0, "the drafter failed", Purpose.FIXED)
 """What was chosen cannot be had."""
 
@@ -104,8 +103,8 @@ class Speculator(NullSpeculator):
         super().__init__(sequence)
         self.policy = policy
         self._drafters = {drafter.source: drafter for drafter in drafters}
-        # The drafters that have a hook of their own, looked up once a request: a round calls four of them.
-        self._hooked: dict[str, tuple[Drafter, ...]] = {}
+        # The drafters' own hooks, looked up once a request: a round calls four of them, of every drafter.
+        self._hooks: dict[str, tuple[tuple[Source, Callable[..., object]], ...]] = {}
         self._adapters = adapters
         self._failures: list[DrafterFailed] = []
         self._drafting = DRAFTING
@@ -117,9 +116,9 @@ class Speculator(NullSpeculator):
 
     def failures(self) -> list[DrafterFailed]:
         """What was switched off since this was last asked; nothing while decoding is plain."""
-        if not self._drafting.enabled:
-            return []
-        failures, self._failures = self._failures, []
+        failures = self._failures if self._drafting.enabled else []
+        if failures:
+            self._failures = []
         return failures
 
     def learned(self) -> dict[str, object]:
@@ -134,7 +133,7 @@ class Speculator(NullSpeculator):
         if the request asks for an adapter that there is not.
         """
         self._drafting = drafting
-        self._hooked = {}
+        self._hooks = {}
         self._script = iter(drafting.script or ())
         self._backoff.end()
         reuse = self._sequence.rewind(prompt)
@@ -144,7 +143,8 @@ class Speculator(NullSpeculator):
             reuse.keep, len(prompt), drafting.adapter, drafting.files, choose, reuse.drafter, constraints
         )
         if not drafting.enabled:
-            self._each("pause", lambda drafter: drafter.pause(_own(asked, drafter.source)))
+            for source, drafter in self._drafters.items():
+                self._try(source, partial(drafter.pause, _own(asked, source)))
             return reuse
         keep = reuse.keep
         for source, drafter in self._drafters.items():
@@ -182,19 +182,19 @@ class Speculator(NullSpeculator):
 
     def committed(self, tokens: Sequence[int]) -> None:
         """See `SequenceObserver`."""
-        self._each("extend", lambda drafter: drafter.extend(tokens))
+        self._each("extend", tokens)
 
     def truncated(self, length: int) -> None:
         """See `SequenceObserver`."""
-        self._each("truncate", lambda drafter: drafter.truncate(length))
+        self._each("truncate", length)
 
     def writing(self, rows: int) -> None:
         """See `SequenceObserver`."""
-        self._each("make_room", lambda drafter: drafter.make_room(rows))
+        self._each("make_room", rows)
 
     def written(self, start: int, count: int, rows: int) -> None:
         """See `SequenceObserver`."""
-        self._each("observe", lambda drafter: drafter.observe(start, count, rows))
+        self._each("observe", start, count, rows)
 
     def round(self, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
         """Commit at least one token and at most `room`; or how the computation ended instead of well."""
@@ -236,19 +236,18 @@ class Speculator(NullSpeculator):
             rejected=self._text(draft.tokens[accepted:]),
             reason=choice.reason,
         )
-        self._each("after_round", lambda drafter: drafter.after_round() if self._asked(drafter.source) else None)
+        self._each("after_round")
         return Committed(tokens, report.drafter or Source.TARGET, report)
 
     def _scripted(self) -> Draft:
         """The next draft of the request's script, as much of it as there is room for."""
-        tokens = next(self._script, ())
-        return Draft(list(tokens[: min(self._longest, max(0, self._sequence.room - 1))]))
+        return Draft(list(next(self._script, ())[: min(self._longest, max(0, self._sequence.room - 1))]))
 
     def _choose(self, start: int, longest: int) -> DraftChoice:
         longest = min(self._longest, self._sequence.room - 1, longest)
         offers: list[Offer] = []
-        for source, drafter in self._drafters.items():
-            offer = self._try(source, drafter.offer) if self._asked(source) and longest > 0 else None
+        for source, drafter in self._drafters.items() if longest > 0 else ():
+            offer = self._try(source, drafter.offer) if self._asked(source) else None
             if offer is not None and offer.longest > 0:
                 offers.append(offer if offer.longest <= longest else replace(offer, longest=longest))
         return self.policy.choose(offers, start, fixed=self._drafting.length)
@@ -265,15 +264,19 @@ class Speculator(NullSpeculator):
         kept = self.policy.cut(choice, draft)
         return draft if kept >= len(draft.tokens) else _shortened(draft, kept)
 
-    def _each(self, hook: str, call: Callable[[Drafter], object]) -> None:
-        """Call `hook` of every drafter that has one of its own."""
-        drafters = self._hooked.get(hook)
-        if drafters is None:
+    def _each(self, hook: str, *arguments: object) -> None:
+        """Call `hook` of every drafter that has one of its own; `after_round` of those that may draft."""
+        hooks = self._hooks.get(hook)
+        if hooks is None:
             nothing = getattr(Drafter, hook)
             found = [each for each in self._drafters.values() if getattr(type(each), hook) is not nothing]
-            drafters = self._hooked[hook] = tuple(found)
-        for drafter in drafters:
-            self._try(drafter.source, partial(call, drafter))
+            asked = [each for each in found if hook != "after_round" or self._asked(each.source)]
+            hooks = self._hooks[hook] = tuple((each.source, getattr(each, hook)) for each in asked)
+        for source, call in hooks:
+            try:
+                call(*arguments)
+            except Exception as error:
+                self._switch_off(source, error)
 
     @overload
     def _try(self, source: Source, call: Callable[[], _Result]) -> _Result | None: ...
@@ -309,13 +312,12 @@ class Speculator(NullSpeculator):
         # Another dict, as the old one may be iterated over.
         failed = self._drafters[source]
         self._drafters = {other: drafter for other, drafter in self._drafters.items() if other != source}
-        self._hooked = {}
+        self._hooks = {}
         with suppress(Exception):
             failed.close()
 
     def _text(self, tokens: Sequence[int]) -> str:
-        piece = self._sequence.model.vocab.piece
-        return b"".join(map(piece, tokens)).decode("utf-8", "replace")
+        return b"".join(map(self._sequence.model.vocab.piece, tokens)).decode("utf-8", "replace")
 
 
 def _own(request: DraftRequest, source: Source) -> DraftRequest:

@@ -42,9 +42,8 @@ def _nest(tones: list[str], word: str, nesting: int) -> None:
 
 def _leaf(token: Token, tone: str) -> TextRun:
     match token.type:
-        case "softbreak":
-            return TextRun(" ", tone)
-        case "hardbreak":
+        case "softbreak" | "hardbreak":
+            # A chat's lines are meant as lines: a model does not wrap its text.
             return TextRun("\n", tone)
         case "code_inline":
             return TextRun(token.content.replace("\t", " "), f"{tone} inline-code")

@@ -7,7 +7,7 @@ from tests.scripted_endpoint import endpoint
 def test_the_models_of_each_endpoint_are_found():
     with endpoint(models=("a", "b")) as served:
         port = int(served.url.rsplit(":", 1)[1].removesuffix("/v1"))
-        found = found_endpoints({port: "Ollama", 9: "vLLM"})
+        found = found_endpoints({port: "Ollama", 9: "vLLM"}, wait_s=60)
     assert [(model.url, model.name, model.owner) for model in found] == [
         (served.url, "a", "Ollama"),
         (served.url, "b", "Ollama"),
@@ -17,4 +17,4 @@ def test_the_models_of_each_endpoint_are_found():
 def test_an_endpoint_that_wants_a_key_is_passed_over():
     with endpoint(key="secret") as served:
         port = int(served.url.rsplit(":", 1)[1].removesuffix("/v1"))
-        assert found_endpoints({port: "vLLM"}) == ()
+        assert found_endpoints({port: "vLLM"}, wait_s=60) == ()

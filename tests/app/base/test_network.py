@@ -16,6 +16,7 @@ import pytest
 
 from laguna_tui.cli.arguments import commands_of
 from laguna_tui.cli.main import command_parser
+from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.app.models import published
 from tests.engine import drafters
 
@@ -35,6 +36,7 @@ sampling = {}
 match = []
 """
 CODES = {
+    "eval": 2 if probe_sandbox().kind is SandboxKind.NONE else 0,
     "selfcheck": 2,
     "serve": 2,
     "sessions rename": 2,
@@ -47,7 +49,8 @@ CODES = {
     "models path": 1,
     "setup gpu": 2,
 }
-"""Of an answer cut short, and of commands whose files are not here; all others succeed, if the doctor likes it here."""
+"""Of an answer cut short, of commands whose files are not here, and of one that needs a sandbox; all others succeed, if
+the doctor likes it here."""
 
 WATCHED = """
 import json, os, socket, sys
@@ -130,6 +133,7 @@ def commands(files: dict[str, Path], target: Path) -> dict[str, list[str]]:
         "bench kv": bench,
         "bench profile": [*bench, "--use", "copy"],
         "bench model": [*bench, "--use", "copy"],
+        "eval": ["--task", "run_lengths", "--model", model, "--max-tokens", "2", "--threads", "1"],
         "models list": [],
         "models info": ["away"],
         "models download": ["away"],

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -14,6 +15,7 @@ from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.sandbox.stubs import remove_leftovers
 from tests.app.sandbox.world import PYTHON, run_inside
+from tests.tui.job import Job
 
 
 @pytest.fixture(params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK], ids=lambda kind: kind.value)
@@ -219,6 +221,35 @@ def test_mount_points_of_a_killed_app_are_removed_by_the_next_one(repository, bu
     (repository / ".vscode/settings.json").write_text("the user's")
     remove_leftovers()
     assert tree(repository) == sorted([*before, ".vscode", ".vscode/settings.json", ".zed"])
+
+
+KILLED_APP = """
+import os, signal, sys, time
+from pathlib import Path
+from laguna_tui import supervise
+from laguna_tui.sandbox.launch import prepare
+from laguna_tui.sandbox.probe import probe_sandbox
+from laguna_tui.sandbox.running_command import RunningCommand
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
+
+def app(start, report):
+    folder = Path(sys.argv[1])
+    command = ("/bin/sh", "-c", "(setsid sleep 60 &) ; touch begun; sleep 60")
+    running = RunningCommand(prepare(probe_sandbox(), SandboxPolicy(folder), command))
+    while not (folder / "begun").exists():
+        time.sleep(0.01)
+    assert (folder / ".vscode").is_dir()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+sys.exit(supervise.run_supervised(app))
+"""
+
+
+def test_mount_points_of_a_killed_app_are_removed_by_its_parent_process(repository, bubblewrap):
+    before = tree(repository)
+    with Job(sys.executable, "-c", KILLED_APP, str(repository)) as job:
+        assert job.expect("ended") == 128 + signal.SIGKILL
+    assert tree(repository) == sorted([*before, "begun"])
 
 
 def test_a_command_ends_with_the_one_that_started_it(repository, bubblewrap):

@@ -3,10 +3,13 @@
 import json
 import re
 import sqlite3
+import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
+
+import psutil
 
 from laguna_tui.base.paths import APP
 from laguna_tui.context.token_counter import CachedTokenCounter
@@ -50,8 +53,8 @@ def check_place(project: Path, home: Path, done: Collection[str], undone: Collec
     shown = exported = ""
     for each in sessions:
         folder = store.folder / each.id
-        if is_locked(folder / JOURNAL):
-            wrong.append(f"stale locks: {folder}")
+        if holders := _holders(folder / JOURNAL):
+            wrong.append(f"stale locks: {folder} by {holders}")
             continue
         kept = KeptSession.open(folder)
         try:
@@ -76,6 +79,30 @@ def _remove_mount_points(records: Path) -> None:
     while list(records.glob("*.stubs")) and time.monotonic() < until:
         stubs.remove_leftovers(records)
         time.sleep(0.05)
+
+
+def _holders(journal: Path) -> list[str]:
+    """The processes that keep a journal locked.
+
+    One that the app had just begun to start when it was killed has its files until it runs its own program: that is
+    waited for.
+    """
+    found, until = list[str](), time.monotonic() + _ENDED_S
+    while is_locked(journal):
+        found = [str(each) for each in psutil.process_iter() if _has(each, journal)]
+        if time.monotonic() > until:
+            return found or ["nobody"]
+        time.sleep(0.05)
+    if found:
+        sys.stderr.write(f"\nwas locked by {found}\n")
+    return []
+
+
+def _has(process: psutil.Process, path: Path) -> bool:
+    try:
+        return any(file.path == str(path) for file in process.open_files())
+    except psutil.Error:
+        return False
 
 
 def _torn(project: Path, state: Path) -> Iterator[str]:

@@ -47,7 +47,7 @@ _MOST_S = {"starting": 0.8, "streaming": 0.6, "snapshotting": 0.12, "closing": 0
 _ELSE_S = 0.3
 _MODEL_OPTIONS = ("--mode", "accept-edits", "--context", "8192", "--no-thinking", "--threads", "1")
 _ASKED = re.compile(r"(stream|edit|run|short) (\d+)\.")
-_CHANGED = re.compile(rb"changed\d+x")
+_NUMBER = re.compile(r"\d+")
 _READY, _QUESTION, _NO_KEY_S = b"ready", b"because", 0.5
 _QUIT_KEY = b"\x11"
 
@@ -99,6 +99,11 @@ class Place:
     @property
     def home(self) -> Path:
         return self.folder / "home"
+
+    def undo(self) -> None:
+        """The newest turn that is done and was not undone may be undone now."""
+        numbers = [_NUMBER.findall(word) for word in self.done if word not in self.undone]
+        self.undone.update(word for word in self.done if _NUMBER.findall(word) in numbers[-1:])
 
     @property
     def environment(self) -> dict[str, str]:
@@ -185,8 +190,10 @@ class App:
 
 
 def _runs(pid: int) -> bool:
+    """Whether any thread of it does: one that waits for the disk outlives the others, and what is open stays so."""
     try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+        process = psutil.Process(pid)
+        return process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1
     except psutil.NoSuchProcess:
         return False
 
@@ -276,7 +283,7 @@ class Driver:
             case "compacting":
                 app.type(b"/compact\r")
             case "undoing":
-                self._place.undone.update(self._place.done[-1:])
+                self._place.undo()
                 app.type(chance.choice((b"/undo\r", b"/redo\r")))
             case _:
                 app.type(_QUIT_KEY)
@@ -286,8 +293,9 @@ class Driver:
         written, place = self._app.written, self._place
         if self._aim not in ("streaming", "editing", "running"):
             return self._aim
-        # The lines of a change are shown once it is made.
-        place.done += {found.decode() for found in _CHANGED.findall(written)}
+        # The lines of a change are shown once it is made; those of earlier ones are lines that it takes away.
+        changed = f"changed{place.number}x"
+        place.done += [changed] * (changed.encode() in written)
         _, found, after = written.rpartition(self._done)
         if not found or _READY not in after:
             return self._aim

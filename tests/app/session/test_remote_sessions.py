@@ -101,7 +101,20 @@ def test_tools_run_here_and_their_results_go_back_to_their_calls(place):
     said, read, edited = second[2:]
     assert [call["id"] for call in said["tool_calls"]] == [read["tool_call_id"], edited["tool_call_id"]]
     assert "one" in read["content"]
+    assert said["content"] == "I look."
     assert served.asked[0]["messages"] == second[:2], "what was sent stays a prefix of what is sent next"
+
+
+def test_a_turn_of_calls_alone_has_an_empty_text_and_calls_may_come_as_text(place):
+    """llama-cpp-python's server refuses null, and parses no calls."""
+    spelled = '<tool_call>\n{"name": "read", "arguments": {"path": "a.txt"}}\n</tool_call>'
+    with endpoint([answer(spelled), answer("Read.")]) as served, remote(place, served) as session:
+        events = ask(session, "look")
+    assert text_of(events) == "Read."
+    said, read = served.asked[1]["messages"][2:]
+    assert said["content"] == ""
+    assert said["tool_calls"][0]["function"]["name"] == "read"
+    assert "one" in read["content"]
 
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])

@@ -15,6 +15,7 @@ from laguna_engine.engine import Engine, EngineOptions
 from tests.engine.constrain import test_calls_in_answers as calls
 from tests.engine.constrain import test_constraints_in_answers as sets
 from tests.engine.constrain import test_json_schema as schemas
+from tests.engine.constrain import test_quotations as quotations
 from tests.engine.constrain.only import Only
 from tests.engine.runs import gather
 from tests.engine.scripted_drafters import Oracle, use
@@ -61,10 +62,19 @@ def of_calls(engine: Engine) -> Iterator[Answer]:
         yield f"call, {name}", calls.run(engine, sampling, Drafting(length=length)).tokens, plain
 
 
+def of_quotations(engine: Engine) -> Iterator[Answer]:
+    """The constraint itself drafts the rest of a quotation."""
+    for (name, sampling), length in product(quotations.SAMPLINGS.items(), (None, 4)):
+        engine.clear()
+        plain = quotations.run(engine, sampling).tokens
+        engine.clear()
+        yield f"quotations, {name}", quotations.run(engine, sampling, Drafting(length=length)).tokens, plain
+
+
 def main() -> None:
     options = EngineOptions(Path(sys.argv[1]), n_ctx=768, threads=1, speculation=Speculation.STRICT)
     tried = 0
-    for check in (of_calls, of_schemas, of_sets):
+    for check in (of_calls, of_quotations, of_schemas, of_sets):
         with Engine.open(options) as engine:
             for what, tokens, plain in check(engine):
                 tried += 1

@@ -1,5 +1,6 @@
 """A command is ended with all that it has started, however that tried to get away."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -106,6 +107,14 @@ def test_a_command_inherits_what_it_is_given_and_nothing_else(start):
 
 
 @linux
+def test_a_command_does_not_get_what_is_held_for_it(start, tmp_path):
+    with (tmp_path / "lock").open("w") as lock:
+        tree = ended(start("ls /proc/$$/fd; :", held=[lock.fileno()]))
+    names = os.read(tree.output, 1000).split()
+    assert {int(name) for name in names} == {0, 1, 2}
+
+
+@linux
 def test_a_process_that_left_group_session_and_environment_is_killed(start, tmp_path):
     tree = start(f"{DETACHED} sleep 60")
     detached = number_in(tmp_path / "detached")
@@ -193,6 +202,25 @@ def test_a_command_does_not_outlive_the_process_that_started_it(tmp_path):
         parent.kill()
     for process in both:
         wait_until_dead(process)
+
+
+@linux
+def test_a_lock_is_held_until_all_of_a_command_has_ended(tmp_path):
+    lines = [
+        "import fcntl, os, sys",
+        "from laguna_engine.native.command_tree import CommandTree",
+        "lock = os.open(sys.argv[2] + '/lock', os.O_RDWR | os.O_CREAT)",
+        "fcntl.flock(lock, fcntl.LOCK_EX)",
+        "tree = CommandTree(['/bin/sh', '-c', sys.argv[1]], sys.argv[2], dict(os.environ), held=[lock])",
+        "while True: tree.read_status()",
+    ]
+    arguments = [f"{DETACHED} echo $$ >command; exec sleep 60", str(tmp_path)]
+    with subprocess.Popen([sys.executable, "-c", "\n".join(lines), *arguments]) as parent:
+        both = [number_in(tmp_path / name) for name in ("command", "detached")]
+        parent.kill()
+    with (tmp_path / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    assert not any(map(is_alive, both))
 
 
 def test_a_folder_that_is_gone_is_an_error(tmp_path):

@@ -1,10 +1,12 @@
 """Restoring and going on equals never having stopped: the same tokens, and the same keys and values bit for bit."""
 
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -34,32 +36,55 @@ def opened() -> Iterator[Open]:
 DRAFTING = {"plain": PLAIN, "copy": Drafting(length=4), "dflash": Drafting(length=3)}
 
 
-@pytest.mark.parametrize("kind", DRAFTING)
-@pytest.mark.parametrize("kv", list(KvType), ids=lambda kv: kv.value)
-def test_a_restored_conversation_goes_on_as_if_it_had_not_stopped(
-    opened: Open, tiny_model_path: Path, dflash: Path, tmp_path: Path, kv: KvType, kind: str
-) -> None:
-    drafter = dflash if kind == "dflash" else None
-    engine = opened(tiny_model_path, kv, drafter)
-    chat = [*EARLIER, *EARLIER]
-    for turn, message in enumerate(MESSAGES[:3]):
-        chat += say(engine, chat, 90, DRAFTING[kind]).tokens
-        assert engine.snapshot(tmp_path, last=turn == 2).waits is False
-        chat += message
-    drafting = DRAFTING[kind]
-    if kind == "copy":
-        coming = say(opened(tiny_model_path, kv), chat, 120, PLAIN).tokens
-        drafting = replace(drafting, files=(coming,))
-    expected = say(engine, chat, 120, drafting)
-    if kind != "plain":
-        assert sum(map(len, expected.drafts)) > 10
+@dataclass(frozen=True)
+class Setup:
+    """Engines that are alike: the type of their cache, and who drafts."""
 
-    other = opened(tiny_model_path, kv, drafter)
-    restored = other.restore(tmp_path, chat)
-    assert (restored.tokens, restored.refused) == (len(chat) - len(MESSAGES[2]) - 1, ())
-    found = again(other, chat, expected)
-    assert (found.tokens, found.cached) == (expected.tokens, expected.cached)
-    assert_same_cache(other, engine)
+    kv: KvType
+    kind: str
+    model: Path
+    dflash: Path
+    opened: Open
+
+    def open(self) -> Engine:
+        return self.opened(self.model, self.kv, self.dflash if self.kind == "dflash" else None)
+
+    def drafting(self, folder: Path, prompt: Sequence[int], count: int) -> Drafting:
+        """How drafts are made, so that some are accepted: what is copied is what comes."""
+        if self.kind != "copy":
+            return DRAFTING[self.kind]
+        plain = self.open()
+        plain.restore(folder, prompt)
+        return replace(DRAFTING["copy"], files=(say(plain, prompt, count, PLAIN).tokens,))
+
+    def assert_goes_on(self, engine: Engine, folder: Path, chat: Sequence[int], message: Sequence[int]) -> None:
+        """An engine that restores this conversation answers the message as the one that has never stopped."""
+        prompt = [*chat, *message]
+        expected = say(engine, prompt, 80, self.drafting(folder, prompt, 80))
+        assert self.kind == "plain" or any(expected.drafts)
+        other = self.open()
+        restored = other.restore(folder, prompt)
+        assert (restored.tokens, restored.refused) == (len(chat) - 1, ())
+        found = again(other, prompt, expected)
+        assert (found.tokens, found.cached) == (expected.tokens, expected.cached)
+        assert_same_cache(other, engine)
+
+
+@pytest.fixture(params=product(KvType, DRAFTING), ids=lambda param: f"{param[0].value}-{param[1]}")
+def setup(request: pytest.FixtureRequest, opened: Open, tiny_model_path: Path, dflash: Path) -> Setup:
+    kv, kind = request.param
+    return Setup(kv, kind, tiny_model_path, dflash, opened)
+
+
+def test_a_restored_conversation_goes_on_as_if_it_had_not_stopped(setup: Setup, tmp_path: Path) -> None:
+    engine = setup.open()
+    chat = [*EARLIER, *EARLIER]
+    for message in MESSAGES[:2]:
+        chat += [*say(engine, chat, 90, DRAFTING[setup.kind]).tokens, *message]
+        assert engine.snapshot(tmp_path).waits is False
+    chat += say(engine, chat, 90, DRAFTING[setup.kind]).tokens
+    assert engine.snapshot(tmp_path, last=True).waits is False
+    setup.assert_goes_on(engine, tmp_path, chat, MESSAGES[2])
 
 
 def test_a_drafter_drafts_as_well_as_before(opened: Open, tiny_model_path: Path, dflash: Path, tmp_path: Path) -> None:
@@ -99,23 +124,35 @@ def test_the_turn_before_is_a_checkpoint_in_memory_again(opened: Open, tiny_mode
     assert other.preview([*first, *MESSAGES[1]]).cached == len(first) - 1
 
 
-def test_after_a_rewind(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
-    engine = opened(tiny_model_path)
-    first = [*EARLIER, *say(engine, EARLIER, 90).tokens]
+def test_after_a_rewind(setup: Setup, tmp_path: Path) -> None:
+    """The turns that were left behind are still there too."""
+    engine, first = setup.open(), [*EARLIER, *EARLIER]
+    first += say(engine, first, 90, DRAFTING[setup.kind]).tokens
     engine.snapshot(tmp_path)
     left_behind = [*first, *MESSAGES[0]]
-    left_behind += say(engine, left_behind, 80).tokens
-    engine.snapshot(tmp_path)
-    chat = [*first, *MESSAGES[1]]
-    chat += say(engine, chat, 120).tokens
+    left_behind += say(engine, left_behind, 40, DRAFTING[setup.kind]).tokens
     assert engine.snapshot(tmp_path, last=True).nbytes > 0
-    for tokens in (chat, left_behind):
-        assert opened(tiny_model_path).restore(tmp_path, [*tokens, 60]).tokens == len(tokens) - 1
-    expected = say(engine, [*chat, *MESSAGES[2]], 80)
-    other = opened(tiny_model_path)
-    other.restore(tmp_path, chat)
-    assert again(other, [*chat, *MESSAGES[2]], expected).tokens == expected.tokens
-    assert_same_cache(other, engine)
+    chat = [*first, *MESSAGES[1]]
+    chat += say(engine, chat, 120, DRAFTING[setup.kind]).tokens
+    assert engine.snapshot(tmp_path, last=True).nbytes > 0
+    assert setup.open().restore(tmp_path, [*left_behind, 60]).tokens == len(left_behind) - 1
+    setup.assert_goes_on(engine, tmp_path, chat, MESSAGES[2])
+
+
+def test_after_a_fork(setup: Setup, tmp_path: Path) -> None:
+    """The copy and the session that it is one of go their own ways, and share what was written before."""
+    session, copy = tmp_path / "session", tmp_path / "copy"
+    engine = setup.open()
+    first = [*EARLIER, *say(engine, EARLIER, 200, DRAFTING[setup.kind]).tokens]
+    engine.snapshot(session, last=True)
+    shutil.copytree(session, copy)
+    forked = setup.open()
+    forked.restore(copy, first)
+    for of, folder, messages in ((engine, session, MESSAGES[:2]), (forked, copy, MESSAGES[2:4])):
+        chat = [*first, *messages[0]]
+        chat += say(of, chat, 90, DRAFTING[setup.kind]).tokens
+        assert of.snapshot(folder, last=True).nbytes > 0
+        setup.assert_goes_on(of, folder, chat, messages[1])
 
 
 def test_a_rewind_takes_the_snapshot_of_an_earlier_turn(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
@@ -148,20 +185,34 @@ def test_a_repeated_prompt_is_restored_whole(opened: Open, tiny_model_path: Path
     assert say(other, EARLIER, 5).cached == len(EARLIER) - 1
 
 
-def test_after_a_compaction(opened: Open, tiny_model_path: Path, tmp_path: Path) -> None:
+def test_after_a_compaction(setup: Setup, tmp_path: Path) -> None:
     """The conversation before it and the one behind it are both there."""
-    engine = opened(tiny_model_path)
-    before = [*EARLIER, *say(engine, EARLIER, 200).tokens]
+    engine = setup.open()
+    before = [*EARLIER, *say(engine, EARLIER, 200, DRAFTING[setup.kind]).tokens]
     engine.snapshot(tmp_path)
     compacted = [*EARLIER[:100], *MESSAGES[0]]
-    compacted += say(engine, compacted, 90).tokens
+    compacted += say(engine, compacted, 90, DRAFTING[setup.kind]).tokens
     assert engine.snapshot(tmp_path).nbytes > 0
-    for chat in (before, compacted):
-        other = opened(tiny_model_path)
-        assert other.restore(tmp_path, [*chat, 60]).tokens == len(chat) - 1
-    expected = say(engine, [*compacted, *MESSAGES[1]], 60)
-    assert again(other, [*compacted, *MESSAGES[1]], expected).tokens == expected.tokens
-    assert_same_cache(other, engine)
+    assert setup.open().restore(tmp_path, [*before, 60]).tokens == len(before) - 1
+    setup.assert_goes_on(engine, tmp_path, compacted, MESSAGES[1])
+
+
+def test_at_every_fill_of_a_wrapped_window(setup: Setup, tmp_path: Path) -> None:
+    """Once around the 256 cells of its ring, which drafts that were rejected have left in any order."""
+    engine = setup.open()
+    chat, begun = [*EARLIER, *EARLIER], 2 * len(EARLIER)
+    while len(chat) < begun + 256:
+        chat += say(engine, chat, 9, DRAFTING[setup.kind]).tokens
+        folder = tmp_path / str(len(chat))
+        engine.snapshot(folder)
+        prompt = [*chat, 60, 61]
+        expected = say(engine, prompt, 12, DRAFTING[setup.kind])
+        other = setup.open()
+        assert other.restore(folder, prompt).tokens == len(chat) - 1
+        assert again(other, prompt, expected).tokens == expected.tokens
+        assert_same_cache(other, engine)
+        other.close()
+        chat = [*prompt, *expected.tokens]
 
 
 def test_a_wrapped_window_whose_newest_cells_are_a_rejected_drafts(

@@ -68,6 +68,11 @@ def test_wrapped_items_hang() -> None:
     assert rows("10. " + "word " * 6, 16) == ["10. word word", "    word word", "    word word"]
 
 
+def test_the_lines_of_a_paragraph_and_of_an_item_stay_lines() -> None:
+    assert rows("Found:\nnothing") == ["Found:", "nothing"]
+    assert rows("1. a\n2. b\nand 3 more.") == ["1. a", "2. b", "   and 3 more."]
+
+
 def test_a_loose_item_keeps_its_blank_line() -> None:
     assert rows("- a\n\n  b\n") == ["• a", "", "  b"]
 

@@ -5,10 +5,12 @@ A model's profile names its guard, and the turn asks it; nothing else knows whic
 """
 
 import json
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from laguna_engine.chat.messages import Malformed, ToolCall
+from laguna_engine.chat.messages import Malformed, ToolCall, ToolSpec
+from laguna_engine.constrain.base import ConstraintSpec
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.base.change_proposal import ChangeProposal
 
@@ -24,6 +26,10 @@ class Guard:
     """
 
     calls_come_last = False
+
+    def constraints(self, tools: Sequence[ToolSpec]) -> tuple[ConstraintSpec, ...]:
+        """What the next generation is held to while it is written, beside what its profile wants of every call."""
+        return ()
 
     def resolved(self, call: ToolCall) -> ToolCall:
         """The call as it is run."""

@@ -225,7 +225,7 @@ class McpProcess:
         try:
             variables = {**prepared.env, **self.server.variables}
             inherited = (*prepared.pass_fds, theirs_in, theirs_out)
-            tree = CommandTree(prepared.argv, prepared.cwd, variables, inherited=inherited)
+            tree = CommandTree(prepared.argv, prepared.cwd, variables, inherited=inherited, held=prepared.held)
         except BaseException:
             prepared.cleanup()
             raise

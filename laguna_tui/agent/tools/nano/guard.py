@@ -7,12 +7,15 @@ judged by the words alone; nothing here reads a file.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from laguna_engine.chat.messages import Malformed, ToolCall
+from laguna_engine.chat.call_constraint import Choices, ToolCalls
+from laguna_engine.chat.messages import Malformed, ToolCall, ToolSpec
+from laguna_engine.chat.quotations import Quotations
+from laguna_engine.constrain.base import ConstraintSpec
 from laguna_tui.agent.tools.base import edit
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.results import ToolResult
@@ -126,6 +129,7 @@ class NanoGuard(Guard):
         self._asked = _Question(asked)
         self._prompt = before
         self._expected: str | None = None
+        self._results: list[str] = []
         self._listed: set[tuple[str, str]] = set()
 
     @cached_property
@@ -137,6 +141,15 @@ class NanoGuard(Guard):
     def _looked_up(self) -> list[str]:
         """The pattern of the newest search in them."""
         return _PATTERN.findall(self._before)[-1:]
+
+    def constraints(self, tools: Sequence[ToolSpec]) -> tuple[ConstraintSpec, ...]:
+        """See `Guard`: a rename's names are in the question, and quotations in this turn's results."""
+        calls = ToolCalls(tuple(tools), RenameRules(self._renamed_in))
+        quotations = Quotations.of(self._results) if self._results else None
+        return (calls,) if quotations is None else (calls, quotations)
+
+    def _renamed_in(self) -> str:
+        return "" if self._asked.documents else f"{self._asked.text}\n{self._before}"
 
     def resolved(self, call: ToolCall) -> ToolCall:
         """A search or find for what the question is about, where the model damaged a name or took another."""
@@ -190,6 +203,7 @@ class NanoGuard(Guard):
 
     def take(self, call: ToolCall, result: ToolResult) -> None:
         """What a tool said is the answer, if no other call comes after it."""
+        self._results.append(result.output)
         self._listed.update((each["path"], each["code"]) for each in _LISTED.finditer(result.output))
         # Of an edit it was trained to repeat the one sentence that says that it was made, and no notes on it.
         self._expected = result.output.partition("\n")[0] if call.name == edit.NAME else result.output
@@ -222,6 +236,26 @@ class NanoGuard(Guard):
         if not olds and asked.refers and _stands(old, self._before):
             olds = [match.span() for match in _REFERS.finditer(text)]
         return any(_is_pair(text, a, b) for a in olds for b in news)
+
+
+@dataclass(frozen=True, slots=True)
+class RenameRules:
+    """A `ValueRules`: the texts of an edit are names of a text; anything else may be any text.
+
+    The model never means a name that is not in front of it, so it is held to those however little it likes them.
+
+    Attributes:
+        text: gives the text that names are taken from; empty where the edit is no rename.
+    """
+
+    text: Callable[[], str]
+
+    def rule(self, tool: str, key: str, _given: Mapping[str, str]) -> Choices | None:
+        """See `ValueRules`."""
+        if tool != edit.NAME or key not in ("old", "new"):
+            return None
+        names = _NAME.findall(self.text())
+        return Choices.of([*names, *(part for name in names for part in name.split("."))], least=0.0)
 
 
 @dataclass(frozen=True, slots=True)

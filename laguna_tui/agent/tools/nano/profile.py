@@ -42,7 +42,7 @@ NANO = ModelProfile(
     recovers=False,
     # It runs no commands, and was trained on one line of facts.
     tells_environment=False,
-    # What it says of a file need not be broken into lines as the file is.
+    # What it says of a file need not be broken into lines as the file is; what it copies its guard holds.
     constrains_calls=False,
 )
 """Template and kept turns are those of its entry in the catalogue."""

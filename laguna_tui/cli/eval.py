@@ -1,0 +1,187 @@
+"""`laguna-tui eval`: tasks with a verdict, run with a model."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.text import sanitize
+from laguna_tui.cli.console import say
+from laguna_tui.cli.session_options import add_setting_options, chosen_settings
+
+if TYPE_CHECKING:
+    from laguna_tui.evals.evaluation import Evaluation
+    from laguna_tui.evals.samples import Sample
+
+_SETS = ("functions", "edits", "repositories")
+_EPILOG = """\
+Without --out nothing is kept. With it, Ctrl-C and any other end lose no sample: the same command goes on.
+--compare pairs two runs by task: McNemar's exact test, and an interval of the difference.
+exit codes: 0 run to the end, or equal, 1 not shown to be equal, 2 wrong usage or a model that cannot be opened,
+4 the model failed, 130 interrupted
+"""
+_FAILED = 4
+_MOST = 1_000_000
+_MOST_POINTS = 100
+_POINTS = 3.0
+"""Two runs of all tasks that never differ are equal within so much; most changes of a model are larger."""
+_GO_ON = "the samples so far are in {file}; the same command goes on with what is missing"
+_SKIPPED = "Skipped: {number} in {language}, because {program} is not here."
+
+
+def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `eval` to the command line."""
+    parser = commands.add_parser(
+        "eval",
+        help="run tasks with a verdict, and say how many a model solves",
+        description="Let a model solve tasks that ship with the app, check each answer by running it in the sandbox,"
+        " and report pass@k with intervals.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--list", action="store_true", help="list the tasks, and run none")
+    parser.add_argument(
+        "--set",
+        dest="sets",
+        action="append",
+        choices=_SETS,
+        default=[],
+        help="run this set; may be given several times",
+    )
+    parser.add_argument(
+        "--task", dest="tasks", action="append", metavar="NAME", default=[], help="run this task; likewise"
+    )
+    parser.add_argument("--samples", type=_number, metavar="K", default=1, help="samples of each task (default: 1)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="keep every sample in this file, and go on with it")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report to this file too")
+    parser.add_argument(
+        "--timeout",
+        type=_number,
+        metavar="SECONDS",
+        default=1800,
+        help="stop an attempt after this long (default: 1800)",
+    )
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        nargs=2,
+        metavar="FILE",
+        help="compare two runs that --out kept, and run nothing; see --points",
+    )
+    parser.add_argument(
+        "--points",
+        type=_points,
+        metavar="X",
+        default=_POINTS,
+        help=f"with --compare: whether they are equal within X points of a hundred (default: {_POINTS:g})",
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_setting_options(parser, nested=True)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the tasks and report; returns the exit code."""
+    from laguna_engine.errors import EngineError
+    from laguna_tui.base.settings import load_settings
+    from laguna_tui.evals.evaluation import Evaluation
+
+    if arguments.list:
+        return _list(arguments)
+    if arguments.compare:
+        return _compare(arguments)
+    settings = load_settings().merged(chosen_settings(arguments))
+    evaluation = Evaluation.chosen(settings, arguments.sets, arguments.tasks, arguments.samples, arguments.timeout)
+    samples: list[Sample] = []
+    code = 0
+    try:
+        _run(evaluation, arguments, samples)
+    except KeyboardInterrupt:
+        code = 130
+    except EngineError as error:
+        sys.stderr.write(f"laguna-tui: {sanitize(str(error))}\n")
+        code = _FAILED
+    _report(evaluation, arguments, samples)
+    if code and arguments.out is not None:
+        sys.stderr.write(f"laguna-tui: {_GO_ON.format(file=arguments.out)}\n")
+    return code
+
+
+def _run(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "list[Sample]") -> None:
+    from laguna_tui.base.progress import ProgressLine
+
+    def told(done: int, total: int, newest: "Sample | None") -> None:
+        what = "" if newest is None else f", {newest.task}: {'passed' if newest.reward else 'failed'}"
+        progress.show(f"{done} of {total}{what}", at_once=True)
+
+    with ProgressLine(quiet=arguments.quiet) as progress:
+        for sample in evaluation.run(arguments.out, told):
+            samples.append(sample)
+
+
+def _report(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "list[Sample]") -> None:
+    from laguna_tui.evals.score_report import markdown_report
+
+    if not samples:
+        return
+    notes = [
+        _SKIPPED.format(number=number, language=language, program=program)
+        for language, program, number in evaluation.skipped
+    ]
+    text = markdown_report(evaluation.facts, samples, notes)
+    say(text.splitlines())
+    if arguments.markdown is not None:
+        _write(arguments.markdown, text, "--markdown")
+
+
+def _write(path: Path, text: str, flag: str) -> None:
+    try:
+        path.expanduser().write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{flag} {path}: {error.strerror or error}; choose a file that can be written") from error
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from laguna_tui.evals.evaluation import chosen_tasks
+    from laguna_tui.evals.verdict import missing_program
+
+    tasks = chosen_tasks(arguments.sets, arguments.tasks)
+    for task in tasks:
+        missing = missing_program(task.language)
+        say(
+            [f"{task.set:<13} {task.language:<11} {task.name}" + (f"  (skipped: no {missing} here)" if missing else "")]
+        )
+    say([f"{len(tasks)} tasks"])
+    return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from laguna_tui.evals.gate import compare, comparison_report
+    from laguna_tui.evals.samples import read_samples
+
+    first, second = (read_samples(path.expanduser()) for path in arguments.compare)
+    comparison = compare(first, second)
+    text = comparison_report(comparison, arguments.points)
+    say(text.splitlines())
+    if arguments.markdown is not None:
+        _write(arguments.markdown, text, "--markdown")
+    return 0 if comparison.equal_within(arguments.points / 100) else 1
+
+
+def _points(text: str) -> float:
+    """Points of a hundred; the error is one that argparse shows."""
+    try:
+        points = float(text)
+    except ValueError:
+        points = 0.0
+    if not 0 < points <= _MOST_POINTS:
+        raise argparse.ArgumentTypeError(f"it must be a number of points above 0, at most {_MOST_POINTS}")
+    return points
+
+
+def _number(text: str) -> int:
+    """A count; the error is one that argparse shows."""
+    if not text.isdecimal() or not 0 < int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {_MOST:,}")
+    return int(text)

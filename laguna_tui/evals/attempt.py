@@ -1,0 +1,207 @@
+"""One attempt of a model at a task: a function is answered in words, a task about files by the agent with its tools.
+
+The engine stays open from one attempt to the next; every attempt has a session, a folder and a conversation of its own.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from laguna_engine.config import Request
+from laguna_engine.events import FinishReason, LoadProgress, Stats
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.agent.generation import Generation
+from laguna_tui.agent.message_step import MessageStep, Step
+from laguna_tui.agent.messages import ChatMessage, GenerationRecord
+from laguna_tui.backends.base import MessageBackend
+from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnFinished
+from laguna_tui.base.settings import Settings
+from laguna_tui.evals.samples import Sample, TokenTurn
+from laguna_tui.evals.task import SOLUTION, Task, TaskSet
+from laguna_tui.evals.verdict import Verdict, check_solution, code_of, read_files, write_files
+from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session_pool import SharedEngine
+
+_SYSTEM = "Answer with code that is complete and runs. Explain nothing."
+"""No tools and no person: both were seen to cost answers in tasks that need neither."""
+
+
+@dataclass
+class _Heard:
+    """What is known of an attempt so far.
+
+    Attributes:
+        solution: files by path; filled at the end.
+    """
+
+    text: list[str] = field(default_factory=list)
+    steps: list[Stats] = field(default_factory=list)
+    records: list[GenerationRecord] = field(default_factory=list)
+    end: str = ""
+    solution: Mapping[str, str] = field(default_factory=dict)
+
+    def add(self, event: AgentEvent) -> None:
+        match event:
+            case TextDelta(text):
+                self.text.append(text)
+            case StepFinished(stats):
+                self.steps.append(stats)
+            case TurnFinished(end):
+                self.end = end.value
+
+    def record(self, newest: GenerationRecord | None) -> None:
+        """Note a generation of the conversation, where it is a new one."""
+        if newest is not None and not (self.records and self.records[-1] is newest):
+            self.records.append(newest)
+
+
+class EvaluatedModel:
+    """The model that is evaluated; close it. One thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open nothing yet. settings: the user's, with what the model is."""
+        # Nobody is asked: files are changed and commands run unasked, in the sandbox and a folder of the attempt's own.
+        self._settings = settings.merged({"mode": "auto"})
+        self._engines = SharedEngine(0)
+
+    def attempt(self, task: Task, index: int, seed: int, limit_s: float) -> Sample:
+        """Let the model try a task and judge what came of it.
+
+        Args:
+            index: which sample of the task.
+            seed: of its draws.
+            limit_s: seconds after which it is stopped; what there is then is judged.
+
+        Raises:
+            EngineError, UserError: the model cannot be opened or fails; there is no sample.
+        """
+        with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
+            folder = Path(name).resolve()
+            session = LocalSession.prepare(
+                self._settings.merged({"seed": seed}), folder, None, undoable=False, source=self._engines
+            )
+            with closing(session):
+                session.open(_ignored)
+                begun = time.monotonic()
+                tries = _answered if task.set is TaskSet.FUNCTIONS else _worked
+                heard = tries(task, session, folder, begun + limit_s)
+                seconds = time.monotonic() - begun
+        verdict = check_solution(task, heard.solution) if heard.solution else Verdict(False, "no code was given")
+        return _sample(task, index, seed, heard, verdict, seconds)
+
+    def close(self) -> None:
+        """Close the engine. Idempotent."""
+        self._engines.end()
+
+
+def _ignored(progress: LoadProgress) -> None:
+    del progress
+
+
+def _answered(task: Task, session: LocalSession, folder: Path, deadline: float) -> _Heard:
+    """Ask for a function, without tools."""
+    heard = _Heard()
+    parts, engine = session.opened(), session.slot.healthy()
+    options = parts.agent.options
+    profile = replace(parts.toolbox.profile, system_prompt=_SYSTEM, tools=())
+    conversation = Conversation(engine.vocab, profile, thinking=options.thinking)
+    conversation.add_message(ChatMessage.asked(task.question))
+    step: Step
+    if isinstance(engine, MessageBackend):
+        step = MessageStep(engine, conversation)
+    else:
+        step = Generation(engine, conversation.open_turn(), conversation.piece)
+    request = Request(
+        conversation.tokens,
+        sampling=options.sampling,
+        stop_tokens=conversation.stop_tokens,
+        max_tokens=options.max_tokens,
+        drafting=options.drafting,
+        thinking_budget=options.thinking_limit(engine.n_ctx),
+    )
+    late = _Deadline(deadline)
+    for event in step.run(request, late.passed):
+        heard.add(event)
+    record = step.record(request)
+    heard.record(record)
+    heard.end = "timed_out" if late.reached else "repeating" if step.looping else _ENDS[step.reason]
+    code = code_of(record.answer.text, task.entry)
+    heard.solution = {SOLUTION: code} if code else {}
+    return heard
+
+
+_ENDS = {
+    FinishReason.STOP_TOKEN: "answered",
+    FinishReason.STOP_TEXT: "answered",
+    FinishReason.MAX_TOKENS: "max_tokens",
+    FinishReason.CONTEXT_FULL: "context_full",
+    FinishReason.CANCELLED: "answered",
+}
+"""As a turn of the agent ends. What is cancelled without a reason of ours ended in a way that only the parser sees."""
+
+
+def _worked(task: Task, session: LocalSession, folder: Path, deadline: float) -> _Heard:
+    """Let the agent work in the folder."""
+    heard, late = _Heard(), _Deadline(deadline)
+    write_files(folder, task.files)
+    conversation = session.opened().agent.conversation
+    with closing(session.chat.ask(task.question)) as events:
+        for event in events:
+            heard.add(event)
+            heard.record(conversation.last)
+            if late.passed():
+                session.chat.cancel()
+    heard.end = "timed_out" if late.reached else heard.end
+    heard.solution = read_files(folder)
+    return heard
+
+
+class _Deadline:
+    """A time limit that is asked about. reached: whether it was over when it was asked about last."""
+
+    def __init__(self, at: float) -> None:
+        self._at = at
+        self.reached = False
+
+    def passed(self) -> bool:
+        self.reached = time.monotonic() >= self._at
+        return self.reached
+
+
+def _sample(task: Task, index: int, seed: int, heard: _Heard, verdict: Verdict, seconds: float) -> Sample:
+    steps = heard.steps
+    return Sample(
+        task=task.name,
+        set=task.set.value,
+        index=index,
+        seed=seed,
+        reward=float(verdict.passed),
+        end=heard.end,
+        steps=len(steps),
+        prompt_tokens=sum(step.prompt_tokens for step in steps),
+        generated_tokens=sum(step.generated_tokens for step in steps),
+        drafted=sum(step.drafted for step in steps),
+        accepted=sum(step.accepted for step in steps),
+        decode_s=round(sum(step.decode_s for step in steps), 4),
+        seconds=round(seconds, 3),
+        answer="".join(heard.text),
+        check=verdict.output,
+        tokens=tuple(_turns(heard.records)),
+    )
+
+
+def _turns(records: list[GenerationRecord]) -> Iterator[TokenTurn]:
+    """The tokens of each generation, without those that the one before had already."""
+    before: list[int] = []
+    for record in records:
+        # A model behind an endpoint is given text: these would be tokens of an estimate.
+        if not record.tokens:
+            continue
+        prompt = list(record.prompt)
+        kept = next((at for at, (old, new) in enumerate(zip(before, prompt, strict=False)) if old != new), None)
+        kept = min(len(before), len(prompt)) if kept is None else kept
+        yield TokenTurn(kept, prompt[kept:], list(record.tokens))
+        before = [*prompt, *record.tokens]

@@ -1,0 +1,132 @@
+"""The gate: two runs of the same tasks, compared task by task, and whether they are equal within some points."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.units import count
+from laguna_tui.evals.estimates import Difference, compared
+from laguna_tui.evals.samples import RunFacts, Sample
+from laguna_tui.evals.score_report import markdown_table, percent
+from laguna_tui.evals.task import TaskSet
+
+_NOTHING = "the two files have no sample of the same task in common; compare runs of the same tasks"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs, side by side.
+
+    Attributes:
+        sets: by the set's name, the difference over its tasks; "all" over all of them, always the last.
+        differing: settings that differ: name, of the first run, of the second one.
+        shares: by the set's name, the shares that passed in either run.
+        same: pairs of samples that are equal token by token; of models behind an endpoint, in their text.
+        pairs: pairs of samples.
+        changed: tasks that passed more often in one of the runs: the name, and by how many samples in the second one.
+    """
+
+    sets: Mapping[str, Difference]
+    differing: Sequence[tuple[str, object, object]]
+    shares: Mapping[str, tuple[float, float]]
+    same: int
+    pairs: int
+    changed: Sequence[tuple[str, int]]
+
+    def equal_within(self, share: float) -> bool:
+        """Whether both runs are equal within this share, over all tasks."""
+        return self.sets[_ALL].equal_within(share)
+
+
+_ALL = "all"
+
+
+def compare(first: tuple[RunFacts, Sequence[Sample]], second: tuple[RunFacts, Sequence[Sample]]) -> Comparison:
+    """Compare two runs by the samples that both have; as many of each task as every task has.
+
+    Raises:
+        UserError: they have none in common.
+    """
+    left, right = (_by_task(samples) for _, samples in (first, second))
+    both = {name: sorted(left[name].keys() & right[name].keys()) for name in left.keys() & right.keys()}
+    both = {name: indices for name, indices in sorted(both.items()) if indices}
+    if not both:
+        raise UserError(_NOTHING)
+    each = min(map(len, both.values()))
+    pairs = {name: [(left[name][i], right[name][i]) for i in indices[:each]] for name, indices in both.items()}
+    changes = {name: sum(_passed(b) - _passed(a) for a, b in found) for name, found in pairs.items()}
+    kinds = [kind.value for kind in TaskSet if any(found[0][0].set == kind.value for found in pairs.values())]
+    sets, shares = {}, {}
+    for kind in (*(kinds if len(kinds) > 1 else ()), _ALL):
+        names = [name for name, found in pairs.items() if kind in (_ALL, found[0][0].set)]
+        sets[kind] = compared([changes[name] for name in names], each)
+        before = sum(_passed(a) for name in names for a, _ in pairs[name])
+        after = sum(_passed(b) for name in names for _, b in pairs[name])
+        shares[kind] = before / (each * len(names)), after / (each * len(names))
+    flat = [pair for found in pairs.values() for pair in found]
+    return Comparison(
+        sets,
+        _differing(first[0], second[0]),
+        shares,
+        sum(_said(a) == _said(b) for a, b in flat),
+        len(flat),
+        [(name, change) for name, change in changes.items() if change],
+    )
+
+
+def _by_task(samples: Sequence[Sample]) -> dict[str, dict[int, Sample]]:
+    found: dict[str, dict[int, Sample]] = {}
+    for sample in samples:
+        found.setdefault(sample.task, {})[sample.index] = sample
+    return found
+
+
+def _passed(sample: Sample) -> int:
+    return int(sample.reward > 0)
+
+
+def _said(sample: Sample) -> object:
+    return [list(turn.generated) for turn in sample.tokens] or sample.answer
+
+
+def _differing(first: RunFacts, second: RunFacts) -> list[tuple[str, object, object]]:
+    pairs = [("title", first.model, second.model), ("seed", first.seed, second.seed)]
+    names = sorted({*first.settings, *second.settings})
+    pairs += [(name, first.settings.get(name), second.settings.get(name)) for name in names]
+    return [pair for pair in pairs if pair[1] != pair[2]]
+
+
+def comparison_report(comparison: Comparison, points: float) -> str:
+    """A comparison as Markdown. points: within which the runs are to be equal, in percent."""
+    head = ["set", "tasks", "first %", "second %", "difference, points", "better", "worse", "p"]
+    rows = [
+        [
+            name,
+            count(each.tasks),
+            f"{100 * comparison.shares[name][0]:.1f}",
+            f"{100 * comparison.shares[name][1]:.1f}",
+            percent(each.mean),
+            str(each.better),
+            str(each.worse),
+            f"{each.p_value:.3f}",
+        ]
+        for name, each in comparison.sets.items()
+    ]
+    what = "; ".join(f"{name}: {before}, then {after}" for name, before, after in comparison.differing)
+    changed = ", ".join(f"{name} {change:+d}" for name, change in comparison.changed)
+    equal = comparison.equal_within(points / 100)
+    return "\n".join(
+        [
+            f"Between the runs differ: {what or 'nothing that is known'}.",
+            "",
+            *markdown_table(head, rows),
+            "",
+            "In brackets the interval of 95 %, over tasks; p is of McNemar's exact test, by task.",
+            f"Answered with the same tokens: {comparison.same} of {comparison.pairs}.",
+            *([f"Tasks that differ: {changed}."] if changed else []),
+            f"Equal within {points:g} points."
+            if equal
+            else f"Not shown to be equal within {points:g} points; more tasks or samples make the interval narrower.",
+            "",
+        ]
+    )

@@ -1,0 +1,174 @@
+"""A task with a verdict, and the sets of tasks that ship with the app.
+
+A set is a folder of TOML files beside this module; each table is a task. A function has a `prompt` (signature and
+docstring), its `reference` (the body behind it) and `tests` that the model does not see. A task about files has a
+`question`, `files`, `hidden` files that are put over them before the check, and `reference`, a list of
+`[path, old, new]`. In both `mutants` are changes of the reference, each of which has to fail: `[old, new]` of a
+function, `[path, old, new]` of files. Every `old` occurs exactly once.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any
+
+SOLUTION, CHECK = "solution.py", "check.py"
+PASSED = "all checks passed"
+"""Stands for the last line of a function's check, which is another word every time: a solution that ends the process,
+or says that it passed, does not pass."""
+
+_FUNCTION = """\
+Complete this Python function. Answer with the whole function, with the imports it needs, in one code block.
+
+```python
+{prompt}```"""
+_FUNCTION_CHECK = """\
+from solution import {entry}
+
+{tests}
+print({passed!r})
+"""
+
+
+class TaskSet(StrEnum):
+    """The sets."""
+
+    FUNCTIONS = "functions"
+    EDITS = "edits"
+    REPOSITORIES = "repositories"
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a language's checks need.
+
+    Attributes:
+        programs: each must be there and start; the first word of each line is the program, the rest says its version.
+        check: how the tests run where the task does not say it; `{python}` stands for the app's own Python.
+    """
+
+    programs: tuple[str, ...]
+    check: str
+
+
+_C = "-std=c11 -Wall -o /tmp/checks"
+LANGUAGES: Mapping[str, Language] = {
+    "python": Language((), "{python} -E -s -B check.py"),
+    "javascript": Language(("node --version",), "node check.js"),
+    "c": Language(("cc --version",), f"cc {_C} *.c && /tmp/checks"),
+    "c++": Language(("c++ --version",), "c++ -std=c++17 -o /tmp/checks *.cpp && /tmp/checks"),
+    "rust": Language(("rustc --version",), "rustc --edition 2021 --test -o /tmp/checks lib.rs && /tmp/checks -q"),
+    "java": Language(("javac -version", "java -version"), "javac -d /tmp/out *.java && java -cp /tmp/out Check"),
+    "go": Language(("go version",), "go test ./..."),
+    "shell": Language(("bash --version",), "bash check.sh"),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task.
+
+    Attributes:
+        name: unique among all sets.
+        set: the set it belongs to.
+        language: a key of `LANGUAGES`.
+        question: what the model is asked.
+        files: the folder's files by path, before anything is done.
+        hidden: files that are put over the model's before the check; it never sees them.
+        check: a line for a shell, with `{python}` for the app's own Python; 0 is the verdict that it is right.
+        entry: the function's name; empty for tasks about files.
+        reference: all files of a right solution.
+        mutants: all files of each wrong one.
+    """
+
+    name: str
+    set: TaskSet
+    language: str
+    question: str
+    files: Mapping[str, str]
+    hidden: Mapping[str, str]
+    check: str
+    reference: Mapping[str, str]
+    mutants: Sequence[Mapping[str, str]]
+    entry: str = ""
+
+
+@cache
+def load_tasks() -> Mapping[str, Task]:
+    """All tasks by name, set by set.
+
+    Raises:
+        ValueError: a file of the app is wrong; the message names the task.
+    """
+    found: dict[str, Task] = {}
+    for task_set in TaskSet:
+        for task in _tasks_of(task_set):
+            if task.name in found:
+                raise ValueError(f"{task.name}: two tasks have this name")
+            found[task.name] = task
+    return MappingProxyType(found)
+
+
+def _tasks_of(task_set: TaskSet) -> Iterator[Task]:
+    folder = resources.files(__package__) / task_set.value
+    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if file.name.endswith(".toml"):
+            read = _function if task_set is TaskSet.FUNCTIONS else _file_task
+            for name, table in tomllib.loads(file.read_text(encoding="utf-8")).items():
+                try:
+                    yield read(name, task_set, table)
+                except KeyError as error:
+                    raise ValueError(f"{name}: {error} is missing") from error
+
+
+def _function(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:
+    prompt: str = table["prompt"]
+    right = prompt + table["reference"]
+    mutants = [prompt + _replaced(name, table["reference"], old, new) for old, new in table["mutants"]]
+    check = _FUNCTION_CHECK.format(entry=name, tests=table["tests"], passed=PASSED)
+    return Task(
+        name=name,
+        set=task_set,
+        language="python",
+        question=_FUNCTION.format(prompt=prompt),
+        files={},
+        hidden={CHECK: check},
+        check=LANGUAGES["python"].check,
+        reference={SOLUTION: right},
+        mutants=[{SOLUTION: mutant} for mutant in mutants],
+        entry=name,
+    )
+
+
+def _file_task(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:
+    files, language = table["files"], table.get("language", "python")
+    right = dict(files)
+    for path, old, new in table["reference"]:
+        right[path] = _replaced(name, right.get(path, ""), old, new)
+    mutants = []
+    for path, old, new in table["mutants"]:
+        mutants.append({**right, path: _replaced(name, right[path], old, new)})
+    return Task(
+        name=name,
+        set=task_set,
+        language=language,
+        question=table["question"].strip(),
+        files=files,
+        hidden=table["hidden"],
+        check=table.get("check", LANGUAGES[language].check),
+        reference=right,
+        mutants=mutants,
+    )
+
+
+def _replaced(name: str, text: str, old: str, new: str) -> str:
+    """The text with one place changed; a file that is not there yet is written with an empty `old`."""
+    if not old and not text:
+        return new
+    if not old or text.count(old) != 1:
+        raise ValueError(f"{name}: {old!r} occurs {text.count(old) if old else 'everywhere'} times, not once")
+    return text.replace(old, new)

@@ -1,0 +1,123 @@
+"""`laguna-tui eval` from the command line, with models whose score is known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from laguna_tui.cli import main as cli
+from laguna_tui.evals.task import SOLUTION, TaskSet, load_tasks
+from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+from tests.scripted_model import Script, Seen, call
+from tests.scripted_model.ask import run
+
+pytestmark = pytest.mark.skipif(probe_sandbox().kind is SandboxKind.NONE, reason="no sandbox works here")
+RIGHT = ("caesar_shift", "run_lengths")
+
+
+def knows(*names: str) -> Script:
+    """A model that solves these functions, and answers all others with one that is wrong."""
+
+    def answer(seen: Seen) -> str:
+        functions = [task for task in load_tasks().values() if task.set is TaskSet.FUNCTIONS]
+        task = next(each for each in functions if f"def {each.entry}(" in seen.text)
+        code = (task.reference if task.name in names else task.mutants[0])[SOLUTION]
+        return f"```python\n{code}```"
+
+    def lines(seen: Seen):
+        while True:
+            seen = yield answer(seen)
+
+    return Script(lines)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("HOME", *(f"XDG_{kind}_HOME" for kind in ("CACHE", "CONFIG", "DATA", "STATE"))):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    return tmp_path
+
+
+def lines_of(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def arguments(out: Path, *more: str) -> list[str]:
+    names = [word for name in RIGHT for word in ("--task", name)]
+    return ["eval", *names, "--out", str(out), "--threads", "1", "--quiet", *more]
+
+
+def test_a_known_score_is_found_and_every_sample_has_its_tokens(home: Path, capsys: pytest.CaptureFixture[str]):
+    out = home / "samples.jsonl"
+    assert run(knows("run_lengths"), arguments(out, "--context", "4096"), home) == 0
+    assert "50.0 [" in capsys.readouterr().out
+    facts, *samples = lines_of(out)
+    assert {sample["task"]: sample["reward"] for sample in samples} == {"caesar_shift": 0.0, "run_lengths": 1.0}
+    assert facts["settings"]["context"] == 4096
+    for sample in samples:
+        (turn,) = sample["tokens"]
+        assert len(turn["prompt"]) == sample["prompt_tokens"]
+        assert len(turn["generated"]) == sample["generated_tokens"] > 50
+        assert sample["steps"] == 1
+
+
+def test_a_run_goes_on_with_what_is_missing_after_a_torn_line(home: Path, capsys: pytest.CaptureFixture[str]):
+    out = home / "samples.jsonl"
+    assert run(knows(*RIGHT), arguments(out, "--samples", "3", "--temperature", "0.5"), home) == 0
+    whole = out.read_bytes()
+    kept = whole.splitlines(keepends=True)
+    assert len(kept) == 7
+    out.write_bytes(b"".join(kept[:4]) + kept[4][:-20])
+    assert run(knows(*RIGHT), arguments(out, "--samples", "3", "--temperature", "0.5"), home) == 0
+    ids = [(sample["task"], sample["index"], sample["seed"]) for sample in lines_of(out)[1:]]
+    assert ids == [(s["task"], s["index"], s["seed"]) for s in map(json.loads, kept[1:])]
+    assert "100.0 [" in capsys.readouterr().out
+
+
+def test_a_file_of_another_run_is_not_gone_on_with(home: Path, capsys: pytest.CaptureFixture[str]):
+    out = home / "samples.jsonl"
+    assert run(knows(*RIGHT), arguments(out), home) == 0
+    before = out.read_bytes()
+    assert run(knows(*RIGHT), arguments(out, "--kv", "q8_0"), home) == 2
+    assert "its samples were made otherwise (kv None there, q8_0 here)" in capsys.readouterr().err
+    assert out.read_bytes() == before
+
+
+def test_samples_that_would_all_be_the_same_are_refused(home: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(knows(*RIGHT), arguments(home / "a.jsonl", "--samples", "2", "--temperature", "0"), home) == 2
+    assert "at temperature 0 every sample is the same" in capsys.readouterr().err
+
+
+def test_the_bundled_model_gets_a_low_score_and_no_error(home: Path, capsys: pytest.CaptureFixture[str]):
+    out = home / "samples.jsonl"
+    assert cli.main(arguments(out)) == 0
+    assert [sample["reward"] for sample in lines_of(out)[1:]] == [0.0, 0.0]
+    assert "0.0 [0.0," in capsys.readouterr().out
+
+
+def test_the_tasks_are_listed_and_a_misspelt_one_is_named(capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["eval", "--list", "--set", "functions"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in RIGHT)
+    assert cli.main(["eval", "--task", "run_length"]) == 2
+    assert "there is no task 'run_length' (did you mean run_lengths?)" in capsys.readouterr().err
+
+
+def test_the_agent_works_on_a_task_about_files_and_is_judged_by_hidden_tests(home: Path):
+    out = home / "samples.jsonl"
+    right = load_tasks()["average_of_nothing"].reference["stats.py"]
+
+    def lines(seen: Seen):
+        yield call("read", path="stats.py")
+        yield call("write", path="stats.py", content=right)
+        yield "Done."
+
+    words = ["eval", "--task", "average_of_nothing", "--out", str(out), "--threads", "1", "--quiet"]
+    assert run(Script(lines), [*words, "--context", "16384"], home) == 0
+    (sample,) = lines_of(out)[1:]
+    assert (sample["reward"], sample["end"]) == (1.0, "answered")
+    assert sample["steps"] == len(sample["tokens"]) == 3
+    first, *others = sample["tokens"]
+    # What was generated stays in the prompt of the next generation.
+    assert others[0]["kept"] >= len(first["prompt"]) + len(first["generated"]) - 1

@@ -1,0 +1,87 @@
+"""`laguna-tui eval --compare`: equal runs are let through, and a run that is worse is not."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from laguna_tui.cli import main as cli
+from laguna_tui.evals.gate import compare
+from laguna_tui.evals.samples import RunFacts, Sample, TokenTurn
+
+FACTS = RunFacts("A model", {"speculation": "fast"}, 1)
+PLAIN = replace(FACTS, settings={"speculation": "off"})
+TASKS = 180
+
+
+def sample(task: int, *, passed: bool, index: int = 0, tokens: tuple[int, ...] = (1, 2)) -> Sample:
+    turn = TokenTurn(0, (7,), tokens)
+    return Sample(
+        f"task{task}", "functions", index, 1, float(passed), "answered", 1, 1, 2, 0, 0, 0.1, 0.1, "", "", (turn,)
+    )  # fmt: skip
+
+
+def written(path: Path, facts: RunFacts, samples: list[Sample]) -> str:
+    lines = [msgspec.json.encode(asdict(each)) for each in (facts, *samples)]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return str(path)
+
+
+def answers(generator: np.random.Generator, chance: float) -> list[bool]:
+    return [bool(each) for each in generator.random(TASKS) < chance]
+
+
+def test_the_same_answers_are_equal_within_three_points(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    samples = [sample(task, passed=task % 3 == 0) for task in range(TASKS)]
+    first, second = written(tmp_path / "a", PLAIN, samples), written(tmp_path / "b", FACTS, samples)
+    assert cli.main(["eval", "--compare", first, second]) == 0
+    said = capsys.readouterr().out
+    assert "speculation: off, then fast" in said
+    assert "same tokens: 180 of 180" in said
+    assert "Equal within 3 points." in said
+
+
+def test_a_run_that_loses_tasks_is_caught(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    before = [sample(task, passed=task % 2 == 0) for task in range(TASKS)]
+    after = [sample(task, passed=task % 2 == 0 and task % 10 != 0, tokens=(3,)) for task in range(TASKS)]
+    files = written(tmp_path / "a", PLAIN, before), written(tmp_path / "b", FACTS, after)
+    assert cli.main(["eval", "--compare", *files]) == 1
+    said = capsys.readouterr().out
+    assert "-10.0 [" in said
+    assert "same tokens: 0 of 180" in said
+    assert "Not shown to be equal within 3 points" in said
+
+
+@pytest.mark.parametrize("loss", [0.1, 0.2])
+def test_simulated_runs_that_are_worse_pass_as_equal_in_at_most_five_of_a_hundred(loss: float):
+    generator, let_through = np.random.default_rng(4), 0
+    for _ in range(100):
+        right, lost = answers(generator, 0.7), answers(generator, loss / 0.7)
+        before = [sample(task, passed=right[task]) for task in range(TASKS)]
+        after = [sample(task, passed=right[task] and not lost[task]) for task in range(TASKS)]
+        found = compare((PLAIN, before), (FACTS, after))
+        let_through += found.equal_within(loss - 0.01)
+    assert let_through <= 5
+
+
+def test_runs_with_other_numbers_of_samples_are_paired_by_what_both_have(tmp_path: Path):
+    first = [sample(task, passed=True, index=index) for task in range(6) for index in range(3)]
+    second = [sample(task, passed=task != 5, index=index) for task in range(6) for index in range(2)]
+    found = compare((FACTS, first), (FACTS, second))
+    assert (found.pairs, found.changed) == (12, [("task5", -2)])
+    assert found.shares["all"] == (1.0, pytest.approx(5 / 6))
+
+
+def test_runs_of_other_tasks_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    first = written(tmp_path / "a", FACTS, [sample(1, passed=True)])
+    second = written(tmp_path / "b", FACTS, [sample(2, passed=True)])
+    assert cli.main(["eval", "--compare", first, second]) == 2
+    assert "no sample of the same task in common" in capsys.readouterr().err
+
+
+def test_a_file_that_is_none_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "a").write_text("no\n")
+    assert cli.main(["eval", "--compare", str(tmp_path / "a"), str(tmp_path / "missing")]) == 2
+    assert "it is no file of samples" in capsys.readouterr().err
