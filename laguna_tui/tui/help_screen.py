@@ -18,6 +18,7 @@ _NAMES = {
     "escape": "Esc",
     "enter": "Enter",
     "pageup": "PgUp",
+    "underscore": "_",
     "pagedown": "PgDn",
     "up": "↑",
     "down": "↓",

@@ -94,10 +94,18 @@ def saving(engine: Engine, folder: Path | None) -> Iterator[list[Saved]]:
 
 @dataclass(frozen=True)
 class Session:
-    """What a session took. elapsed, processor: seconds of its turns, the second of all threads."""
+    """What a session took.
+
+    Attributes:
+        elapsed: seconds of its turns.
+        processor: seconds of the processor that all threads took for them.
+        computing: those of the engine's thread, which computes and copies, but writes nothing.
+        tokens: tokens read and answered.
+    """
 
     elapsed: float
     processor: float
+    computing: float
     tokens: int
     saves: list[Saved]
 
@@ -107,6 +115,7 @@ def session(engine: Engine, make: Tokens, folder: Path | None, seed: int) -> Ses
     engine.clear()
     chat, elapsed, processor, saves, count = make(1000, seed), 0.0, 0.0, [], 0
     said(engine, chat, 1)
+    computing = -engine._thread.call(time.thread_time)
     for turn in range(TURNS):
         chat += make(MESSAGE, seed + turn)
         began = time.process_time()
@@ -116,28 +125,33 @@ def session(engine: Engine, make: Tokens, folder: Path | None, seed: int) -> Ses
         saves += done
         chat += answer
         count += len(answer) + MESSAGE
+    computing += engine._thread.call(time.thread_time)
     if folder is not None:
         saves.append(engine.snapshot(folder, last=True))
-    return Session(elapsed, processor, count, saves)
+    return Session(elapsed, processor, computing, count, saves)
 
 
 def writing(name: str, options: EngineOptions, make: Tokens, folder: Path, pairs: int) -> None:
     """A row of the second table."""
-    elapsed, processor, rates, last = [], [], [], None
+    plain, saved = list[Session](), list[Session]()
     with Engine.open(options) as engine:
         for pair in range(pairs):
             kept = folder / f"{name}-writing-{pair}"
             order = (None, kept) if pair % 2 else (kept, None)
             runs = {where: session(engine, make, where, pair) for where in order}
-            elapsed.append(runs[None].elapsed / runs[kept].elapsed)
-            processor.append(runs[None].processor / runs[kept].processor)
-            rates.append(runs[None].tokens / runs[None].elapsed)
+            plain.append(runs[None])
+            saved.append(runs[kept])
             # The session is still cached: what all of it takes in one piece.
-            state, last = engine.snapshot(folder / f"{name}-state-{pair}", last=True).nbytes, runs[kept].saves
-    assert last is not None
+            state = engine.snapshot(folder / f"{name}-state-{pair}", last=True).nbytes
+    ratios = " | ".join(
+        f"{median(getattr(a, of) / getattr(b, of) for a, b in zip(plain, saved, strict=True)):.3f}, "
+        f"{min(getattr(a, of) for a in plain) / min(getattr(b, of) for b in saved):.3f}"
+        for of in ("elapsed", "processor", "computing")
+    )
+    last = saved[-1].saves
     written = sum(save.nbytes for save in last)
     print(
-        f"| {name} | {median(rates):.0f} | {median(elapsed):.3f} | {median(processor):.3f} "
+        f"| {name} | {median(each.tokens / each.elapsed for each in plain):.0f} | {ratios} "
         f"| {sum(save.nbytes > 0 for save in last)} of {TURNS} | {written / MB:.1f} | {state / MB:.1f} "
         f"| {written / state:.2f} | {max(save.blocked_s for save in last) * 1000:.1f} ms |",
         flush=True,
@@ -189,8 +203,9 @@ def main() -> None:
             for title, options, make in made:
                 restoring(title, options, make, folder)
         if given.only in (None, "writing"):
-            print("\n| model | tok/s | x, with | x, processor | snapshots | MB written | MB state | ratio | wait |")
-            print("|---|---|---|---|---|---|---|---|---|")
+            print("\nThe speed with snapshots / without: the median of the pairs, and that of the best of each.\n")
+            print("| model | tok/s | elapsed | processor | computing | snapshots | MB written | state | ratio | wait |")
+            print("|---|---|---|---|---|---|---|---|---|---|")
             for title, options, make in made:
                 writing(title, options, make, folder, given.pairs)
         if given.only in (None, "laguna"):

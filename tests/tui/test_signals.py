@@ -52,6 +52,22 @@ def test_it_can_be_stopped_again_and_again(tmp_path: Path) -> None:
         assert job.left_behind == []
 
 
+def test_a_key_stops_it_and_the_shell_goes_on_with_it(tmp_path: Path) -> None:
+    with start("idle", str(tmp_path)) as job:
+        job.type(b"half a sentence")
+        job.wait_for(b"sentence")
+        job.type(b"\x1a")
+        job.expect("stopped")
+        job.read_what_is_there()
+        assert job.left_behind == []
+        job.forget()
+        job.go_on()
+        job.wait_for(b"sentence")
+        job.type(QUIT_KEY)
+        assert job.expect("ended") == 0
+        assert job.left_behind == []
+
+
 def test_a_stop_that_cannot_be_caught_is_mended_by_the_parent(tmp_path: Path) -> None:
     with start("idle", str(tmp_path)) as job:
         os.kill(job.child, signal.SIGSTOP)

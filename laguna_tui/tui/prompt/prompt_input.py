@@ -35,6 +35,7 @@ class PromptInput(TextArea):
         Binding("down", "down", "Line below, or the next message"),
         Binding("tab", "complete", "Complete, else move the focus up"),
         Binding("shift+tab", "next_mode", "The next mode: ask, accept-edits, plan, auto"),
+        Binding("ctrl+underscore", "undo", "Undo what was typed"),
         Binding("end", "end", "End of the line, then follow the answer"),
     ]
 

@@ -48,6 +48,7 @@ _ELSE_S = 0.3
 _MODEL_OPTIONS = ("--mode", "accept-edits", "--context", "8192", "--no-thinking", "--threads", "1")
 _ASKED = re.compile(r"(stream|edit|run|short) (\d+)\.")
 _NUMBER = re.compile(r"\d+")
+_REFUSED = b"changed since"
 _READY, _QUESTION, _NO_KEY_S = b"ready", b"because", 0.5
 _QUIT_KEY = b"\x11"
 
@@ -293,9 +294,11 @@ class Driver:
         written, place = self._app.written, self._place
         if self._aim not in ("streaming", "editing", "running"):
             return self._aim
-        # The lines of a change are shown once it is made; those of earlier ones are lines that it takes away.
+        # The lines of a change are shown once it is made; those of earlier ones are lines that it takes away. What was
+        # undone is as if somebody else had changed it, so that the change is refused.
         changed = f"changed{place.number}x"
-        place.done += [changed] * (changed.encode() in written)
+        if changed.encode() in written and _REFUSED not in written:
+            place.done.append(changed)
         _, found, after = written.rpartition(self._done)
         if not found or _READY not in after:
             return self._aim

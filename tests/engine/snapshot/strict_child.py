@@ -4,6 +4,7 @@ Prints a line for every restored conversation that did not go on as the one that
 tried.
 """
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,21 +16,29 @@ from tests.engine.snapshot.chats import EARLIER, MESSAGES, options, say
 
 
 def tried(model: Path, drafter: Path | None, kv: KvType, drafting: Drafting, folder: Path) -> int:
-    """Twice: right behind the snapshot, and behind a rewind to it."""
+    """Behind the snapshot, a rewind to it, in a copy of its folder, and behind a compaction."""
     opened = options(model, kv, drafter, speculation=Speculation.STRICT)
     with Engine.open(opened) as engine, Engine.open(opened) as other:
         chat = [*EARLIER, *say(engine, EARLIER, 90, drafting).tokens]
         engine.snapshot(folder)
-        for message in MESSAGES[:2]:
-            prompt = [*chat, *message]
+        copy = Path(shutil.copytree(folder, folder.with_name(f"{folder.name}-copy")))
+        compacted = [*EARLIER[:100], *MESSAGES[4]]
+        places = {"snapshot": (folder, chat, 0), "rewind": (folder, chat, 1), "copy": (copy, chat, 2)}
+        for place, (where, before, message) in {**places, "compaction": (folder, compacted, 3)}.items():
+            if before is compacted:
+                compacted += say(engine, compacted, 90, drafting).tokens
+                engine.snapshot(folder, last=True)
+            if place != "rewind":
+                other.clear()
+            prompt = [*before, *MESSAGES[message]]
             expected = say(engine, prompt, 60, drafting).tokens
-            restored = other.restore(folder, prompt).tokens
-            if message is MESSAGES[0] and restored != len(chat) - 1:
-                print(model, kv, drafting, f"restored {restored}")
+            restored = other.restore(where, prompt).tokens
+            if place != "rewind" and restored != len(before) - 1:
+                print(place, model, kv, drafting, f"restored {restored}")
             for kind in (drafting, PLAIN):
                 if say(other, prompt, 60, kind).tokens != expected:
-                    print(model, kv, drafting, kind)
-    return 2
+                    print(place, model, kv, drafting, kind)
+    return len(places) + 1
 
 
 def main() -> None:

@@ -264,7 +264,7 @@ def test_strict_answers_are_the_plain_ones_behind_a_restored_conversation(
     child = Path(__file__).with_name("strict_child.py")
     command = [sys.executable, str(child), str(tiny_model_path), str(dflash), str(NANO), str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=170)
-    assert (result.returncode, result.stdout.split()) == (0, ["14"]), result.stdout + result.stderr
+    assert (result.returncode, result.stdout.split()) == (0, ["28"]), result.stdout + result.stderr
 
 
 def test_a_strict_engine_does_not_take_what_a_fast_one_computed(
