@@ -40,6 +40,9 @@ SIZE = 100_352
 TOP_K = 20
 REPEATS = 200
 DOCUMENT = (ROOT / "engine/laguna_engine/speculate/cost_model.py").read_text()
+LONG = 200_000
+"""Bytes of a long file, about the longest whose text is held."""
+SHORT, OTHER = "laguna_tui/compose.py", "laguna_tui/supervise.py"
 SHAPE = tiny.Shape(n_layer=12, n_embd=1024, head=64, full_heads=16, sliding_heads=16, kv_heads=4, n_ff=4096, experts=8,
                    experts_used=4, expert_ff=512, window=512, n_ctx=8192, n_vocab=8183)  # fmt: skip
 SESSIONS = 3
@@ -89,10 +92,14 @@ class Words:
 class Rules:
     def __init__(self) -> None:
         self._paths = Choices.of(path.relative_to(ROOT).as_posix() for path in ROOT.glob("laguna_tui/**/*.py"))
-        self._document = Suffixes(written(DOCUMENT))
+        engine = sorted((ROOT / "engine/laguna_engine").glob("*/*.py"))
+        long = "".join(path.read_text() for path in engine)[:LONG]
+        self._documents = {path: Suffixes(written(text)) for path, text in ((SHORT, DOCUMENT), (OTHER, long))}
 
     def rule(self, tool: str, key: str, given: Mapping[str, str]) -> Choices | Excerpt | None:
-        return {"path": self._paths, "old": Excerpt(self._document, once=True)}.get(key)
+        if key == "old":
+            return Excerpt(self._documents[given["path"]], once=True)
+        return self._paths if key == "path" else None
 
 
 def rows(vocab: Words) -> None:
@@ -100,7 +107,7 @@ def rows(vocab: Words) -> None:
     calls = ToolCalls(FULL.specs, Rules())
     opening = vocab.id_of("<tool_call>")
     path = "edit\n<arg_key>path</arg_key>\n<arg_value>"
-    old = f"{path}laguna_tui/compose.py</arg_value>\n<arg_key>old</arg_key>\n<arg_value>"
+    old, other = (f"{path}{known}</arg_value>\n<arg_key>old</arg_key>\n<arg_value>" for known in (SHORT, OTHER))
     schema = SchemaAnswer.checked({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
     places = [
         ("a tool's name", calls, "", [opening]),
@@ -109,6 +116,10 @@ def rows(vocab: Words) -> None:
         ("a path, in the middle", calls, f"{path}laguna_tui/tui/", [opening]),
         ("`old`, first token", calls, old, [opening]),
         ("`old`, in the middle", calls, f"{old}    def add(self, length", [opening]),
+        ("`old`, after an indentation", calls, f"{old}        ", [opening]),
+        ("`old` of a long file, first token", calls, other, [opening]),
+        ("`old` of a long file, after an indentation", calls, f"{other}        ", [opening]),
+        ("`old` of a long file, in the middle", calls, f"{other}        return ", [opening]),
         ("JSON, between", schema, '{"a', []),
         ("JSON, in a string", schema, '{"a": "some', []),
     ]

@@ -113,7 +113,7 @@ class MadeUpModel:
 
     def logits(self, edit: Edit, said: str) -> np.ndarray:
         """The next token after `said` of the old text."""
-        logits = self._noise.normal(0, 1, self._vocab.size).astype(np.float32)
+        logits = self._noise.standard_normal(self._vocab.size, np.float32)
         remembered, there = self._next(edit.remembered, said), self._next(edit.there, said)
         meant = remembered if remembered is not None else there
         if meant is None:
@@ -164,7 +164,8 @@ class Writer:
         return said.decode("utf-8", "replace").partition(CLOSING)[0], constraints
 
     def _sample(self, chain: SamplerChain, constraints: Constraints, logits: np.ndarray) -> int:
-        order = np.argsort(-logits)[:TOP_K]
+        order = np.argpartition(logits, -TOP_K)[-TOP_K:]
+        order = order[np.argsort(-logits[order])]
         likeliest = np.zeros(TOP_K, CANDIDATE)
         likeliest["id"], likeliest["logit"] = order, logits[order]
         while (mask := constraints.mask()) is not FREE:
@@ -217,9 +218,14 @@ def report(files: Sequence[tuple[str, str]], writer: Writer, wanted: Sequence[Ed
     counts: dict[str, Counter[str]] = {}
     began = time.monotonic()
     for number, edit in enumerate(wanted):
+        if number % 1000 == 999:
+            found = sorted(sum(counts.values(), Counter()).items())
+            print(f"{number + 1} edits: " + ", ".join(f"{many} {what}" for what, many in found), file=sys.stderr)
         said, constraints = writer.write(edit, number)
         found = len(find_replacements(content[edit.path], unescape(said), "", every=False, limit=2)) if said else 0
         outcome = "let go" if constraints.dropped else "held"
+        if outcome == "held" and found != 1:
+            print(f"missed: {number}, {edit}, said {said!r}", file=sys.stderr)
         counted = counts.setdefault(edit.kind, Counter())
         counted[outcome] += 1
         counted[f"{outcome}, {'found' if found == 1 else 'missed'}"] += 1

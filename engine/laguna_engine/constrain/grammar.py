@@ -6,9 +6,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.constrain.automaton import Parts, after, freed, likely
+from laguna_engine.constrain.automaton import Enclosed, Parts, after, freed, likely
 from laguna_engine.constrain.base import FREE, RowMask, Vocabulary
-from laguna_engine.constrain.vocabulary_trie import FEW_VISITS, NO_TEXT, VocabularyTrie
+from laguna_engine.constrain.text_lookup import TextLookup
+from laguna_engine.constrain.texts import NO_TEXT
+from laguna_engine.constrain.vocabulary_trie import FEW_VISITS, VocabularyTrie
+
+_MANY = 8
+"""Tokens that are tested together in less time than one by one."""
 
 
 class GrammarState:
@@ -96,6 +101,11 @@ class _GrammarTokens:
 
     def passing(self, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
         """See `AllowedTokens`."""
+        if self._known is not None and len(candidates) > _MANY:
+            passing = TextLookup.of(self._vocabulary).passing(self._known, candidates)
+            for token in self._marking:
+                passing |= candidates == token
+            return passing
         return np.array([self._passes(token) for token in candidates.tolist()], np.bool_)
 
     def few(self) -> NDArray[np.int32] | None:
@@ -107,22 +117,35 @@ class _GrammarTokens:
         return self._every
 
     @cached_property
-    def _few(self) -> NDArray[np.int32] | None:
-        if any(part.is_wide for part in self._parts):
+    def _known(self) -> Enclosed | None:
+        """The only part, if it is one of many known texts."""
+        part = self._parts[0]
+        if len(self._parts) > 1 or not isinstance(part, Enclosed) or part.text.prefix is None:
             return None
-        tokens = VocabularyTrie.of(self._vocabulary).allowed(self._parts, FEW_VISITS)
-        return None if tokens is None else self._with_markers(tokens)
+        return part if part.is_wide else None
+
+    @cached_property
+    def _few(self) -> NDArray[np.int32] | None:
+        tokens = None
+        if self._known is not None:
+            tokens = TextLookup.of(self._vocabulary).few(self._known)
+        elif not any(part.is_wide for part in self._parts):
+            tokens = VocabularyTrie.of(self._vocabulary).allowed(self._parts, FEW_VISITS)
+        return None if tokens is None else np.append(tokens, self._marking)
 
     @cached_property
     def _every(self) -> NDArray[np.int32]:
+        if self._known is not None:
+            return np.append(TextLookup.of(self._vocabulary).every(self._known), self._marking)
         tokens = VocabularyTrie.of(self._vocabulary).allowed(self._parts)
         assert tokens is not None, "the walk has no limit"
-        return self._with_markers(tokens)
+        return np.append(tokens, self._marking)
+
+    @cached_property
+    def _marking(self) -> NDArray[np.int32]:
+        """The special tokens that may stand for their text."""
+        return np.array([token for token, text in self._markers.items() if after(self._parts, text)], np.int32)
 
     def _passes(self, token: int) -> bool:
         piece = _piece(token, self._vocabulary, self._markers)
         return bool(piece) and any(part.allows(piece) for part in self._parts)
-
-    def _with_markers(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
-        markers = [token for token, text in self._markers.items() if after(self._parts, text)]
-        return np.append(tokens, np.array(markers, np.int32)) if markers else tokens

@@ -171,7 +171,7 @@ class _MatcherTokens:
 
     def few(self) -> NDArray[np.int32] | None:
         """See `AllowedTokens`."""
-        return self._tokens if len(self._tokens) <= _FEW else None
+        return self._tokens if np.count_nonzero(self._mask) <= _FEW else None
 
     def every(self) -> NDArray[np.int32]:
         """See `AllowedTokens`."""

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +27,27 @@ class SortedTexts(Protocol):
         """The bytes `start` to `stop` of a text; fewer where it ends."""
         ...
 
+    def heads(self, low: int, high: int, start: int) -> NDArray[np.uint64]:
+        """Of the texts `low` to `high` the next `HEAD` bytes from `start` on, as `heads_of` has them, [high - low]."""
+        ...
+
+
+HEAD = 8
+"""Bytes that are compared at once."""
+
+
+def heads_of(data: bytes) -> NDArray[np.uint64]:
+    """The `HEAD` bytes from each place of `data` on as a number that sorts like them, zeros past its end, uint64."""
+    padded = np.frombuffer(data + bytes(HEAD), np.uint8).astype(np.uint64)
+    heads = np.zeros(len(data) + 1, np.uint64)
+    for place in range(HEAD):
+        heads = (heads << np.uint64(8)) | padded[place : place + len(heads)]
+    return heads
+
+
+_KEPT = np.array([~0 << 8 * (HEAD - left) & (1 << 64) - 1 for left in range(HEAD + 1)], np.uint64)
+"""Masks of a head's first bytes, by their number."""
+
 
 class Strings:
     """A set of strings."""
@@ -33,12 +55,28 @@ class Strings:
     def __init__(self, strings: Iterable[bytes]) -> None:
         self._strings = sorted(set(strings))
 
-    def __len__(self) -> int:
-        return len(self._strings)
+    @cached_property
+    def _heads(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+        """The heads of all strings in a row, each with a zero behind it; where each begins, and where it ends."""
+        sizes = np.array([len(each) for each in self._strings], np.int64)
+        ends = np.cumsum(sizes + 1) - 1
+        return heads_of(b"\0".join(self._strings) + b"\0"), ends - sizes, ends
+
+    def heads(self, low: int, high: int, start: int) -> NDArray[np.uint64]:
+        """See `SortedTexts`."""
+        heads, begins, ends = self._heads
+        places, ends = begins[low:high] + start, ends[low:high]
+        left = np.minimum(np.maximum(ends - places, 0), HEAD)
+        # What comes behind the end of a string is no part of it.
+        found: NDArray[np.uint64] = heads[np.minimum(places, ends)] & _KEPT[left]
+        return found
 
     def part(self, index: int, start: int, stop: int) -> bytes:
         """See `SortedTexts`."""
         return self._strings[index][start:stop]
+
+    def __len__(self) -> int:
+        return len(self._strings)
 
 
 class Suffixes:
@@ -46,7 +84,9 @@ class Suffixes:
 
     def __init__(self, document: bytes) -> None:
         self._document = document
-        self._starts: list[int] = _suffix_array(document).tolist()
+        self._order = _suffix_array(document)
+        self._starts: list[int] = self._order.tolist()
+        self._heads: NDArray[np.uint64] | None = None
         self._words: dict[bytes, bool] = {}
 
     def __len__(self) -> int:
@@ -56,6 +96,13 @@ class Suffixes:
         """See `SortedTexts`."""
         begin = self._starts[index]
         return self._document[begin + start : begin + stop]
+
+    def heads(self, low: int, high: int, start: int) -> NDArray[np.uint64]:
+        """See `SortedTexts`."""
+        if self._heads is None:
+            self._heads = heads_of(self._document)
+        heads: NDArray[np.uint64] = self._heads[np.minimum(self._order[low:high] + start, len(self._document))]
+        return heads
 
     def has_whole(self, said: bytes) -> bool:
         """Whether `said`, which occurs, also does as a whole word; True for what is no identifier."""
@@ -132,6 +179,10 @@ class Prefix:
 
         low = bisect_left(range(self.high), piece, self.low, self.high, key=part)
         return low < self.high and part(low) == piece
+
+    def heads(self) -> NDArray[np.uint64]:
+        """The next `HEAD` bytes of each of the texts, in sorted order, as `heads_of` has them."""
+        return self.texts.heads(self.low, self.high, self.length)
 
     def children(self) -> "list[tuple[bytes, Prefix]]":
         """The bytes that the texts may go on with, each with the texts that do."""

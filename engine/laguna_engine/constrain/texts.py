@@ -8,6 +8,9 @@ from laguna_engine.constrain.sorted_texts import Prefix, Suffixes
 _WIDE = 16
 """Texts that are too many to list what they may go on with."""
 
+NO_TEXT = b"\xff"
+"""A byte that is in no UTF-8 text, nor any part of one."""
+
 
 class Text(Protocol):
     """What may stand between two tags."""
@@ -48,6 +51,16 @@ class Text(Protocol):
         """Whether it may be over."""
         ...
 
+    @property
+    def prefix(self) -> Prefix | None:
+        """The texts of which it is one, or begins one; None where they are not known."""
+        ...
+
+    @property
+    def once(self) -> bool:
+        """Whether it ends only where a single one of those texts is left."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class AnyText:
@@ -57,6 +70,8 @@ class AnyText:
     least: float = 0.0
     may_end: bool = True
     is_wide: bool = True
+    prefix: None = None
+    once: bool = False
 
     def after(self, piece: bytes) -> Text:
         """See `Text`."""
@@ -84,6 +99,8 @@ class Without:
     least: float = 0.0
     may_end: bool = True
     is_wide: bool = True
+    prefix: None = None
+    once: bool = False
 
     def after(self, piece: bytes) -> "Without | None":
         """See `Text`."""
@@ -109,6 +126,7 @@ class OneOf:
     prefix: Prefix
     least: float = 0.0
     free: bool = False
+    once: bool = False
 
     def after(self, piece: bytes) -> "OneOf | None":
         """See `Text`."""

@@ -8,6 +8,7 @@ likeliest of the row.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,9 @@ _FIRST = 16
 
 _SPARE = 64
 """More tokens than a chain needs that are tested at least."""
+
+_GROUP = 32
+"""Tokens of which the likeliest stands for all, where the likeliest of a row are looked for."""
 
 _Result = TypeVar("_Result")
 
@@ -95,31 +99,52 @@ def _candidates(
     """What the chain selects from; None if that is nothing, or too little of the probability."""
     if likeliest is not None and not mask.least and _passing(mask, likeliest["id"]).all():
         return likeliest
-    logits = whole_row()
+    row = _Row(whole_row())
     wanted = None if likeliest is None else len(likeliest)
-    tokens = _allowed(mask, logits, wanted)
-    if not len(tokens) or (mask.least and not _share(logits, tokens) >= mask.least):
+    tokens = _allowed(mask, row, wanted)
+    if not len(tokens) or not row.holds(tokens, mask.least):
         return None
     if wanted is not None:
-        tokens = _ordered(tokens, logits, wanted)
+        tokens = _ordered(tokens, row.logits, wanted)
     candidates = np.zeros(len(tokens), CANDIDATE)
-    candidates["id"], candidates["logit"] = tokens, logits[tokens]
+    candidates["id"], candidates["logit"] = tokens, row.logits[tokens]
     return candidates
 
 
-def _allowed(mask: RowMask, logits: NDArray[np.float32], wanted: int | None) -> NDArray[np.int32]:
+class _Row:
+    """All logits of a row, float32 [vocabulary]."""
+
+    def __init__(self, logits: NDArray[np.float32]) -> None:
+        self.logits = logits
+
+    def holds(self, tokens: NDArray[np.int32], least: float) -> bool:
+        """Whether `tokens` hold this share of the probability, at temperature 1."""
+        if not least:
+            return True
+        best, total = self._total
+        return float(np.exp(self.logits[tokens] - best).sum()) >= least * total
+
+    @cached_property
+    def _total(self) -> tuple[np.float32, float]:
+        """The largest logit, and the sum of all powers relative to it."""
+        best = self.logits.max()
+        powers = self.logits - best
+        return best, float(np.exp(powers, out=powers).sum())
+
+
+def _allowed(mask: RowMask, row: _Row, wanted: int | None) -> NDArray[np.int32]:
     """Enough of the allowed tokens: the `wanted` likeliest at least, and the share that the mask asks for."""
     few = None if mask.allowed is None else _asked(mask.allowed.few)
     if few is not None:
         return _without_banned(mask, few)
     if wanted is not None:
-        tested = _likeliest(logits, max(_TESTED, wanted + _SPARE))
+        tested = _likeliest(row.logits, max(_TESTED, wanted + _SPARE))
         passing = tested[:0]
         for part in (tested[: wanted + _FIRST], tested[wanted + _FIRST :]):
             passing = np.append(passing, part[_passing(mask, part)])
-            if len(passing) >= wanted and (not mask.least or _share(logits, passing) >= mask.least):
+            if len(passing) >= wanted and row.holds(passing, mask.least):
                 return passing
-    every = np.arange(len(logits), dtype=np.int32) if mask.allowed is None else _asked(mask.allowed.every)
+    every = np.arange(len(row.logits), dtype=np.int32) if mask.allowed is None else _asked(mask.allowed.every)
     return _without_banned(mask, every)
 
 
@@ -137,9 +162,12 @@ def _without_banned(mask: RowMask, tokens: NDArray[np.int32]) -> NDArray[np.int3
 
 def _likeliest(logits: NDArray[np.float32], count: int) -> NDArray[np.int32]:
     """The `count` likeliest tokens, likeliest first; ties go to the lower id."""
-    if count >= len(logits):
+    groups = len(logits) // _GROUP
+    if groups <= count:
         return _ordered(np.arange(len(logits), dtype=np.int32), logits, count)
-    least = np.partition(logits, -count)[-count]
+    # That many groups have a token that is at least so likely, so the likeliest are among those that are.
+    best = logits[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
+    least = np.partition(best, -count)[-count]
     return _ordered(np.flatnonzero(logits >= least).astype(np.int32), logits, count)
 
 
@@ -151,12 +179,6 @@ def _ordered(tokens: NDArray[np.int32], logits: NDArray[np.float32], count: int)
         tokens, values = tokens[kept], values[kept]
     ordered: NDArray[np.int32] = tokens[np.lexsort((tokens, -values))][:count]
     return ordered
-
-
-def _share(logits: NDArray[np.float32], tokens: NDArray[np.int32]) -> float:
-    """The share of the probability that `tokens` hold, at temperature 1."""
-    powers = np.exp(logits - logits.max())
-    return float(powers[tokens].sum() / powers.sum())
 
 
 def _asked(call: Callable[[], _Result]) -> _Result:
