@@ -186,6 +186,11 @@ class Engine:
             self._thread.call(self._pool.clear)
 
     @property
+    def lost(self) -> bool:
+        """Whether llama.cpp aborted: every request fails, and another engine has to be opened. Any thread."""
+        return self._thread.failure() is not None
+
+    @property
     def held(self) -> PoolFigures:
         """What `hold_conversations` holds. Any thread."""
         return self._pool.figures
