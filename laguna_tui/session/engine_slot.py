@@ -91,6 +91,11 @@ class EngineSlot:
         return None if self.lost else self._engine
 
     @property
+    def shared(self) -> bool:
+        """Whether other sessions use the same engine."""
+        return self._source is not None
+
+    @property
     def lost(self) -> bool:
         """Whether what was open is not any more: llama.cpp aborted, whoever used it, or it was retired."""
         engine = self._engine
