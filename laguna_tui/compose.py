@@ -141,6 +141,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
     from laguna_tui.models.model_selection import select_model
     from laguna_tui.server.http_server import HttpServer
     from laguna_tui.session.engine_slot import EngineSlot
+    from laguna_tui.session.reopening import keep_open
     from laguna_tui.session.shared_model import shared_model
 
     selection = select_model(settings)
@@ -155,7 +156,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
         server.start()
         say(f"{slot.selection.entry.title} listens on {server.url} (OpenAI: {server.url}/v1). Stop it with Ctrl-C.")
         say(f"token: {server.token}" if options.token_file is None else f"token: that of {options.token_file}")
-        server.wait()
+        keep_open(slot, server.ended, say)
     except EngineError as error:
         return _complain(error, ExitCode.MODEL)
     finally:

@@ -186,6 +186,11 @@ class Engine:
             self._thread.call(self._pool.clear)
 
     @property
+    def lost(self) -> bool:
+        """Whether llama.cpp aborted: every request fails, and another engine has to be opened. Any thread."""
+        return self._thread.failure() is not None
+
+    @property
     def held(self) -> PoolFigures:
         """What `hold_conversations` holds. Any thread."""
         return self._pool.figures
@@ -234,7 +239,7 @@ class Engine:
         )
         return replay(self.generate, self._margin, request, answer, progress or (lambda _: None), rounds)
 
-    def snapshot(self, folder: Path, *, last: bool = False) -> Saved:
+    def snapshot(self, folder: Path, *, of: Sequence[int] | None = None, last: bool = False) -> Saved:
         """Write what was appended to the cache since its last snapshot into `folder`, which is made if need be.
 
         Call it from a thread of its own, right after a generation: it copies on the engine thread only between
@@ -243,6 +248,7 @@ class Engine:
 
         Args:
             folder: this conversation's alone.
+            of: its tokens, where conversations take turns; None for that of the last request that was no guest's.
             last: the engine is closed next, so the reserve for that may be used.
 
         Raises:
@@ -250,10 +256,10 @@ class Engine:
             EngineClosed: the engine was closed meanwhile.
         """
         self._gate.require_open()
-        if self._own:
-            # A guest's conversation may be in the cache, which is not for this folder.
-            self._thread.call(lambda: self._pool.meet(list(self._own)))
-        return self._snapshots.save(folder, last=last)
+        if own := list(self._own if of is None else of):
+            # Another conversation may be in the cache, which is not for this folder.
+            self._thread.call(lambda: self._pool.meet(own))
+        return self._snapshots.save(folder, None if of is None else own, last=last)
 
     def restore(self, folder: Path, tokens: Sequence[int]) -> Restored:
         """Restore as much of the prompt `tokens` into the cache as the snapshots in `folder` have.
@@ -265,7 +271,10 @@ class Engine:
             RequestError: a generation is running.
         """
         self._gate.require_free()
-        return self._snapshots.restore(folder, checked_tokens(tokens, self.vocab.size))
+        prompt = checked_tokens(tokens, self.vocab.size)
+        # What is in the cache waits in memory, where conversations take turns.
+        self._thread.call(lambda: self._pool.meet(prompt))
+        return self._snapshots.restore(folder, prompt)
 
     def restorable(self, folder: Path, tokens: Sequence[int]) -> Restorable | None:
         """What `restore` would do, from the files' headers alone; None if nothing. Any thread; waits for no request."""

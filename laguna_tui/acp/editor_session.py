@@ -35,6 +35,7 @@ class EditorSession:
         session: the session itself; its methods are called on `thread` only, as the session's thread.
         changes: its settings that are not the user's own.
         writer: of its updates.
+        busy: from a prompt to its answer; then there is no other one, and no option changes. The event loop's.
         running: whether its turn has the engine.
         stopped: the client wants no more of the turn.
         asking: the call that asks for permission, in the protocol.
@@ -46,6 +47,7 @@ class EditorSession:
     changes: dict[str, object] = field(default_factory=dict)
     writer: UpdateWriter = field(default_factory=UpdateWriter)
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "laguna-acp"))
+    busy: bool = False
     running: bool = False
     stopped: threading.Event = field(default_factory=threading.Event)
     asking: str = ""

@@ -167,7 +167,7 @@ class ProtocolAgent:
     ) -> schema.SetSessionConfigOptionResponse | None:
         """Answer with another model, or think or not, from the next prompt on."""
         held = self._held(session_id)
-        if held.running:
+        if held.busy:
             raise RequestError(_WRONG, "The model is answering; stop it first.")
         if config_id == MODEL:
             await self._on_thread(held, lambda: self._switch(held, str(value)))
@@ -180,13 +180,17 @@ class ProtocolAgent:
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> schema.PromptResponse:
         """Answer a message."""
         held = self._held(session_id)
-        if held.running:
+        if held.busy:
             raise RequestError(_WRONG, "The model is answering already; stop it first.")
         message = _message(prompt, held.folder)
         if not message.strip():
             raise RequestError(_WRONG, "The message is empty.")
         held.stopped.clear()
-        await self._on_thread(held, lambda: self._turn(held, message))
+        held.busy = True
+        try:
+            await self._on_thread(held, lambda: self._turn(held, message))
+        finally:
+            held.busy = False
         return schema.PromptResponse(stop_reason=held.writer.end, usage=held.writer.usage)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
@@ -261,8 +265,8 @@ class ProtocolAgent:
     def _turn(self, held: EditorSession, message: str) -> None:
         """Answer on the session's thread, as soon as no other session has the engine."""
         held.writer.begin()
-        with self._source.turn():
-            if held.stopped.is_set():
+        with self._source.turn(held.stopped.is_set) as mine:
+            if held.stopped.is_set() or not mine:
                 held.writer.end = "cancelled"
                 return
             held.running = True

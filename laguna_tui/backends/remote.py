@@ -83,7 +83,10 @@ class RemoteBackend:
         model: what the endpoint calls the model.
         n_ctx: tokens of its context, as it says, as the user says, or as is assumed.
         warnings: sentences for the user.
+        lost: never: nothing of it is in this process that llama.cpp could abort.
     """
+
+    lost = False
 
     def __init__(self, options: RemoteOptions, served: ServedModel) -> None:
         """Use `RemoteBackend.open`."""

@@ -64,3 +64,8 @@ def context_exceeded(needed: int, capacity: int) -> ApiError:
 def server_stopping() -> ApiError:
     """No model is open, or it is being closed."""
     return ApiError(503, "No model is open now; try again soon.", kind="unavailable_error", retry_after=2)
+
+
+def model_changed() -> ApiError:
+    """Another model was opened while a request waited."""
+    return ApiError(503, "Another model was opened meanwhile; send the request again.", kind="unavailable_error")

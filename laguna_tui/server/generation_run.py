@@ -6,16 +6,17 @@ reads slowly holds up nobody, and an answer is no longer than the context.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from laguna_engine.config import Request
 from laguna_engine.constrain.base import Continued
 from laguna_engine.detokenizer import StopTextFilter
-from laguna_engine.errors import EngineError
+from laguna_engine.errors import EngineError, NativeAbort
 from laguna_engine.events import ConstraintFailed, Finished, FinishReason, Prefill, Stats, Token
 from laguna_engine.stream import AsyncEventStream
+from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.fair_queue import FairQueue
 from laguna_tui.session.shared_model import SharedModel
 
@@ -25,6 +26,11 @@ SLICE_TOKENS = 512
 
 _TAIL_CHARS = 4096
 """Longer than any stop text and the token that completes it."""
+
+_LOST = (
+    "{what}. The model is opened again for other requests; send this one again once, and report the message if it "
+    "comes back."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +64,16 @@ class EngineTurns:
         """Hear of the ends of this engine's generations."""
         model.engine.when_free(self._heard)
 
-    async def admitted(self, model: SharedModel, request: Request) -> AsyncEventStream:
-        """Start a generation as soon as no other runs."""
+    async def admitted(self, find: Callable[[], Awaitable[SharedModel]], request: Request) -> AsyncEventStream:
+        """Start a generation as soon as no other runs. find: the model, once it is open."""
         while True:
+            model = await find()
             self._free.clear()
-            stream = model.engine.agenerate_guest(request)
+            try:
+                stream = model.engine.agenerate_guest(request)
+            except NativeAbort:
+                # Somebody else's request did that.
+                continue
             if stream is not None:
                 return stream
             await self._free.wait()
@@ -78,7 +89,7 @@ class GenerationRun:
 
     def __init__(
         self,
-        model: SharedModel,
+        find: Callable[[], Awaitable[SharedModel]],
         request: Request,
         stops: tuple[str, ...],
         client: str,
@@ -89,7 +100,7 @@ class GenerationRun:
         """Nothing runs before `start`.
 
         Args:
-            model: what generates.
+            find: what generates, once it is open: it may be lost and opened again while this waits.
             request: without stop texts.
             stops: those.
             client: whose turn it takes.
@@ -98,7 +109,7 @@ class GenerationRun:
             ended: told what it took, and how much was read again.
         """
         self._told = ended
-        self._model, self._request, self._client = model, request, client
+        self._find, self._request, self._client = find, request, client
         self._queue, self._turns = queue, turns
         self._stops = stops
         self._filter = StopTextFilter(stops) if stops else None
@@ -148,7 +159,10 @@ class GenerationRun:
                 async with self._queue.turn(self._client):
                     reason = await self._part()
             self._events.put_nowait(RunFinished(reason, self._stats(), self._read_again(), self._stop()))
-        except EngineError as error:
+        except NativeAbort as error:
+            what, _, _ = str(error).partition(";")
+            self._events.put_nowait(EngineError(_LOST.format(what=what)))
+        except (ApiError, EngineError) as error:
             self._events.put_nowait(error)
         finally:
             if self._parts:
@@ -156,7 +170,7 @@ class GenerationRun:
 
     async def _part(self) -> FinishReason | None:
         """Generate until it is over, or until somebody else's turn has come: then None."""
-        stream = self._stream = await self._turns.admitted(self._model, self._continued())
+        stream = self._stream = await self._turns.admitted(self._find, self._continued())
         first = len(self._generated)
         try:
             async for event in stream:

@@ -135,11 +135,9 @@ class HttpServer:
         self._thread = threading.Thread(target=self._serve, args=(bound,), name="laguna-server", daemon=True)
         self._thread.start()
 
-    def wait(self) -> None:
-        """Until it is stopped."""
-        # An endless wait would not let Ctrl-C through on every system.
-        while not self._ended.wait(0.5):
-            pass
+    def ended(self, seconds: float) -> bool:
+        """Whether it is stopped, after so long at most. An endless wait would not let Ctrl-C through everywhere."""
+        return self._ended.wait(seconds)
 
     def stop(self) -> None:
         """End all answers and close the socket. Idempotent."""

@@ -1,5 +1,6 @@
 """The one model that the server has, as its endpoints use it: chats and texts in, answers out, one at a time."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from laguna_engine.chat.answer_constraint import SchemaAnswer
@@ -8,7 +9,7 @@ from laguna_engine.constrain.base import ConstraintSpec
 from laguna_engine.errors import RequestError
 from laguna_engine.events import Stats
 from laguna_engine.snapshot.state_pool import PoolFigures
-from laguna_tui.server.api_error import ApiError, context_exceeded, server_stopping
+from laguna_tui.server.api_error import ApiError, context_exceeded, model_changed, server_stopping
 from laguna_tui.server.chat_answer import ChatAnswer
 from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts
 from laguna_tui.server.chat_request import ChatRequest, Wanted
@@ -18,6 +19,9 @@ from laguna_tui.server.server_metrics import ServerMetrics
 from laguna_tui.session.shared_model import SharedModel
 
 Shared = Callable[[], SharedModel | None]
+
+_REOPEN_S, _LOOK_S = 300.0, 0.2
+"""So long a request waits for a lost model to be open again, and looks whether it is."""
 
 
 class ModelService:
@@ -52,6 +56,17 @@ class ModelService:
             model.engine.hold_conversations(self._held_bytes)
             self._turns.watch(model)
             self._prompts = model, ChatPrompts(model)
+        return model
+
+    async def opened(self, name: str) -> SharedModel:
+        """The model of this name; where it was lost, once it is open again. ApiError if that does not happen."""
+        for _ in range(int(_REOPEN_S / _LOOK_S)):
+            if self._shared() is not None:
+                break
+            await asyncio.sleep(_LOOK_S)
+        model = self.model
+        if model.name != name:
+            raise model_changed()
         return model
 
     @property
@@ -120,7 +135,9 @@ class ModelService:
         def ended(stats: Stats, read_again: int) -> None:
             self.metrics.generated(client, stats, read_again)
 
-        run = GenerationRun(model, request, wanted.stops, client, self.queue, self._turns, ended)
+        run = GenerationRun(
+            lambda: self.opened(model.name), request, wanted.stops, client, self.queue, self._turns, ended
+        )
         run.start()
         return run
 

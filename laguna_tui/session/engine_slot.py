@@ -83,12 +83,23 @@ class EngineSlot:
     def engine(self) -> "Engine | None":
         """The engine of this process that can be asked now; None while none is open, after it was lost, and where the
         model is behind an endpoint."""
-        return None if self._lost or self._remote else cast("Engine | None", self._engine)
+        return None if self.lost or self._remote else cast("Engine | None", self._engine)
 
     @property
     def backend(self) -> "Engine | RemoteBackend | None":
         """What can be asked now, wherever it is; None while nothing is open, and after it was lost."""
-        return None if self._lost else self._engine
+        return None if self.lost else self._engine
+
+    @property
+    def shared(self) -> bool:
+        """Whether other sessions use the same engine."""
+        return self._source is not None
+
+    @property
+    def lost(self) -> bool:
+        """Whether what was open is not any more: llama.cpp aborted, whoever used it, or it was retired."""
+        engine = self._engine
+        return self._lost or (engine is not None and engine.lost)
 
     @property
     def given_up(self) -> tuple[str, ...]:
@@ -107,9 +118,9 @@ class EngineSlot:
             UserError: no model was opened yet.
             EngineError: a fresh one cannot be opened; the next call tries again.
         """
-        if self._lost and self._remote:
+        if self.lost and self._remote:
             self.open(lambda progress: None)
-        elif self._lost:
+        elif self.lost:
             self.reopen(self._opened_mode(), lambda progress: None)
         return self._newest()
 
@@ -165,9 +176,10 @@ class EngineSlot:
     def retire(self) -> None:
         """Close the engine and keep what it learned; `healthy` then opens the same model again. Idempotent."""
         if self._engine is not None and self.opened_as is not None:
-            if not self._lost and self.opened_as.options is not None:
+            lost = self.lost
+            if not lost and self.opened_as.options is not None:
                 self.before_close(cast("Engine", self._engine))
-            self._give_back(self._engine, self.opened_as, self._state, lost=self._lost)
+            self._give_back(self._engine, self.opened_as, self._state, lost=lost)
             self._lost = True
 
     def close(self) -> None:

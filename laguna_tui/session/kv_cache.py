@@ -1,6 +1,6 @@
 """The KV cache of the open session: saved at the end of turns, restored when the conversation is another one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ class KvCache:
         """
         self._snapshots = Snapshots(store, slot.selection.settings)
         self._slot, self._parts = slot, parts
+        self._of: Sequence[int] | None = None
         slot.before_close = self._save_last
 
     @property
@@ -43,12 +44,12 @@ class KvCache:
     def save(self) -> None:
         """Save what is new, in the background."""
         if (engine := self._slot.engine) is not None:
-            self._snapshots.save(engine)
+            self._snapshots.save(engine, self._conversation())
 
     def save_now(self) -> None:
         """Save what is new before it is cut off, and wait."""
         if (engine := self._slot.engine) is not None:
-            self._snapshots.save_now(engine)
+            self._snapshots.save_now(engine, self._conversation())
 
     def restore(self) -> RestoredSession:
         """Restore as much of the conversation as there is; what is in the cache now counts as computed."""
@@ -81,5 +82,14 @@ class KvCache:
         """End what saves in the background. Idempotent."""
         self._snapshots.close()
 
+    def _conversation(self) -> Sequence[int] | None:
+        """The conversation's tokens where others share the engine, so that none of theirs is saved; else None."""
+        parts = self._parts()
+        if self._slot.shared and parts is not None:
+            self._of = tuple(parts.agent.conversation.tokens)
+        return self._of
+
     def _save_last(self, engine: "Engine") -> None:
-        self._snapshots.save_now(engine, last=True)
+        # A session without a turn has nothing to save of an engine that others use.
+        if not self._slot.shared or self._of is not None:
+            self._snapshots.save_now(engine, self._of, last=True)

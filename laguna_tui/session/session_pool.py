@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_tui.session.opening_report import OpenedAs
 
+_LOOK_S = 0.1
+"""So often whoever waits for a turn looks whether it is still wanted."""
 _IN_USE = "another session uses {title}, and only one model is open at a time; close that session first"
 
 
@@ -50,8 +52,7 @@ class SessionPool:
             folder,
             self._state,
             rules=self._rules,
-            # A snapshot is of what is in the KV cache, which may be another session's by then.
-            cache=None,
+            cache=self._cache,
             resume=resume,
             given=tuple(changes),
             source=self._engines,
@@ -82,10 +83,16 @@ class SessionPool:
         return SessionStore(self._state, self._cache).fork(session, "")
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """The engine is one session's inside; waits for the others."""
-        with self._turn:
-            yield
+    def turn(self, cancelled: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+        """The engine is one session's inside; waits for the others. False where `cancelled` came first."""
+        while not self._turn.acquire(timeout=_LOOK_S):
+            if cancelled():
+                yield False
+                return
+        try:
+            yield True
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         """Close the engine. Idempotent; the sessions are closed before."""

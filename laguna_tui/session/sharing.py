@@ -1,6 +1,6 @@
 """What the doors to other programs depend on: many sessions over one engine, and the server of the TUI's model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -37,8 +37,8 @@ class SessionSource(Protocol):
         """Copy a kept session; the ID of the copy."""
         ...
 
-    def turn(self) -> AbstractContextManager[None]:
-        """The engine is one session's inside; waits for the others."""
+    def turn(self, cancelled: Callable[[], bool] = lambda: False) -> AbstractContextManager[bool]:
+        """The engine is one session's inside; waits for the others. False where `cancelled` came first."""
         ...
 
 

@@ -73,7 +73,7 @@ class Snapshots:
         self._store = store
         self._limit = settings.snapshots_limit * _GB
         self._session = ""
-        self._wanted: Engine | None = None
+        self._wanted: tuple[Engine, Sequence[int] | None] | None = None
         self._due = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -83,26 +83,33 @@ class Snapshots:
         self.wait()
         self._session, self.failing = session, ""
 
-    def save(self, engine: "Engine") -> None:
-        """Write what is new in the background, in pauses between requests. After every turn; any number of times."""
+    def save(self, engine: "Engine", of: Sequence[int] | None = None) -> None:
+        """Write what is new in the background, in pauses between requests. After every turn; any number of times.
+
+        Args:
+            engine: what has it cached.
+            of: the conversation, where others share the engine; None for the engine's only one.
+        """
         if not self.on or not self._session or self._closed:
             return
         with self._due:
-            self._wanted = engine
+            self._wanted = engine, of
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="laguna-snapshots", daemon=True)
                 self._thread.start()
             self._due.notify_all()
 
-    def save_now(self, engine: "Engine", *, last: bool = False) -> None:
+    def save_now(self, engine: "Engine", of: Sequence[int] | None = None, *, last: bool = False) -> None:
         """Write what is new, and wait: before a compaction cuts it off, and before the engine is closed.
 
         Args:
+            engine: as for `save`.
+            of: likewise.
             last: the engine is closed next.
         """
         if self.on and self._session:
             self.wait()
-            self._save(engine, last=last)
+            self._save(engine, of, last=last)
 
     def wait(self) -> None:
         """Wait until nothing is being written in the background."""
@@ -154,23 +161,23 @@ class Snapshots:
         while True:
             with self._due:
                 self._due.wait_for(lambda: self._closed or self._wanted is not None)
-                engine = self._wanted
-                if engine is None:
+                wanted = self._wanted
+                if wanted is None:
                     return
-            self._save(engine, last=False)
+            self._save(*wanted, last=False)
             with self._due:
                 # Asked again meanwhile, perhaps about another engine: once more.
-                if self._wanted is engine:
+                if self._wanted is wanted:
                     self._wanted = None
                 self._due.notify_all()
-            del engine
+            del wanted
 
-    def _save(self, engine: "Engine", *, last: bool) -> None:
+    def _save(self, engine: "Engine", of: Sequence[int] | None, *, last: bool) -> None:
         folder, store = self._own, self._store
         if folder is None or store is None or not self._room(store):
             return
         try:
-            self.last = engine.snapshot(folder, last=last)
+            self.last = engine.snapshot(folder, of=of, last=last)
             self.failing = ""
         except SnapshotError as error:
             # It is tried again after the next turn.

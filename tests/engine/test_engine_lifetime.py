@@ -214,6 +214,7 @@ seen = []
 print(failing(lambda: seen.extend(bad.generate(Request(prompt)))))
 print(sum(isinstance(event, Token) for event in seen))
 print(failing(lambda: bad.generate(Request(prompt))) is not None, failing(bad.clear) is not None)
+print(good.lost, bad.lost)
 print(answer(good) == expected)
 with Engine.open(options) as fresh:
     print(answer(fresh) == expected)
@@ -230,7 +231,7 @@ def test_an_abort_loses_one_engine_and_nothing_else(tiny_model_path):
     message, *others = run_python(ABORTS, tiny_model_path).splitlines()
     assert "n_tokens_all <= cparams.n_batch" in message
     assert "open the model again" in message
-    assert others == ["3", "True True", "True", "True", "closed"]
+    assert others == ["3", "True True", "False True", "True", "True", "closed"]
 
 
 INTERRUPTED = """

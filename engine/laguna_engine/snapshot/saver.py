@@ -18,6 +18,7 @@ from laguna_engine.checkpoints import Checkpoint, DrafterSnapshot
 from laguna_engine.errors import SnapshotError, SnapshotProblem
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.llama.sequence_state import RowLayout, Rows, UnknownState, in_order
+from laguna_engine.prefix_reuse import common_prefix
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.snapshot import write_budget
 from laguna_engine.snapshot.catalog import Catalog
@@ -26,6 +27,9 @@ from laguna_engine.snapshot.identity import Identity
 from laguna_engine.speculate.speculator import NullSpeculator
 
 T = TypeVar("T")
+
+FOREIGN_TOKENS = 64
+"""So many at the end of the cache may be none of the conversation's: an answer that was not kept as it was said."""
 
 
 class Call(Protocol):
@@ -142,15 +146,25 @@ class Saver:
         self._rest_bytes: int | None = None
         self._row_bytes = 0
         self._blocked = 0.0
+        self._of: list[int] | None = None
 
-    def save(self, folder: Path, catalog: Catalog, identity: Identity, *, last: bool) -> Saved:
+    def save(
+        self, folder: Path, catalog: Catalog, identity: Identity, of: list[int] | None = None, *, last: bool
+    ) -> Saved:
         """Write the rows that `folder` does not have yet, if there are any and the budget allows it.
+
+        Args:
+            folder: where they go.
+            catalog: what is there.
+            identity: of the model and how it is open.
+            of: the conversation that has to be in the cache; None for whichever is.
+            last: the engine is closed next.
 
         Raises:
             SnapshotError: the disk is full, the model's cache cannot be saved, or the conversation changed meanwhile;
                 nothing was written.
         """
-        began, self._blocked = time.perf_counter(), 0.0
+        began, self._blocked, self._of = time.perf_counter(), 0.0, of
         length, start = self._on_engine(lambda: self._extent(catalog))
         if start >= length:
             return Saved(length)
@@ -216,10 +230,22 @@ class Saver:
         """Positions that are cached, and how many of them chunks have."""
         if self.mark not in self._sequence.observers:
             self._sequence.observers.append(self.mark)
+        if self._of is not None:
+            self._find(self._of, catalog)
         tip, length = self.mark.tip, self._sequence.position
         if tip is None or catalog.chunks.get(tip.id) is None:
             return length, 0
         return length, min(self.mark.unchanged, tip.stop, length)
+
+    def _find(self, of: list[int], catalog: Catalog) -> None:
+        """Make sure that this conversation is in the cache, and find what was saved of it before it took turns."""
+        held = list(self._sequence.tokens[: self._sequence.position])
+        if len(held) - common_prefix(held, of) > FOREIGN_TOKENS:
+            raise SnapshotError(SnapshotProblem.CHANGED, "another conversation is in the cache")
+        saved = catalog.best(held, self._sequence.capacity)
+        known = self.mark.unchanged if self.mark.tip is not None and self.mark.tip.id in catalog.chunks else 0
+        if saved is not None and len(saved.tokens) > known:
+            self.mark.at(saved.tip, len(saved.tokens))
 
     def _capture(self, catalog: Catalog) -> _Captured | None:
         """Copy what moves; None if there is nothing new."""

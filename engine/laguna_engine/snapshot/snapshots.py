@@ -70,13 +70,13 @@ class EngineSnapshots:
         self._rate = _FIRST_GUESS
         self._operation, self._reading = threading.Lock(), threading.Lock()
 
-    def save(self, folder: Path, *, last: bool) -> Saved:
+    def save(self, folder: Path, of: list[int] | None = None, *, last: bool) -> Saved:
         """See `Engine.snapshot`."""
         with self._operation:
             if folder not in self._cleaned:
                 self._cleaned.add(folder)
                 _remove_partial(folder)
-            return self._saver.save(folder, self._catalog(folder), self._identity(), last=last)
+            return self._saver.save(folder, self._catalog(folder), self._identity(), of, last=last)
 
     def restorable(self, folder: Path, tokens: Sequence[int]) -> Restorable | None:
         """See `Engine.restorable`."""

@@ -31,6 +31,8 @@ class PipeClient:
     updates: list[dict[str, Any]] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
     on_update: Callable[[dict[str, Any]], None] = lambda update: None
+    beside: bool = False
+    """Whether the user takes their time to answer while messages go on."""
 
     def __post_init__(self) -> None:
         self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
@@ -75,6 +77,11 @@ class PipeClient:
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         self.process.stdin.flush()
 
+    def _permit(self, message: dict[str, Any]) -> None:
+        chosen = self.permit(message["params"])
+        outcome = {"outcome": "selected", "optionId": chosen} if chosen else {"outcome": "cancelled"}
+        self._write({"id": message["id"], "result": {"outcome": outcome}})
+
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
@@ -98,9 +105,10 @@ class PipeClient:
                 self.on_update(update)
             case "session/request_permission":
                 self.asked.append(message["params"])
-                chosen = self.permit(message["params"])
-                outcome = {"outcome": "selected", "optionId": chosen} if chosen else {"outcome": "cancelled"}
-                self._write({"id": message["id"], "result": {"outcome": outcome}})
+                if self.beside:
+                    threading.Thread(target=self._permit, args=(message,), daemon=True).start()
+                else:
+                    self._permit(message)
             case other:
                 self._write({"id": message["id"], "error": {"code": -32601, "message": f"no {other}"}})
 

@@ -1,6 +1,7 @@
 """The agent as an editor has it: a process, its pipes, and nothing but the protocol on them."""
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from laguna_tui.cli.main import main
-from tests.app.acp.pipe_client import Failed, PipeClient, connected
+from tests.app.acp.pipe_client import WAIT_S, Failed, PipeClient, connected
 
 Connect = Callable[..., Any]
 
@@ -153,6 +154,55 @@ def test_a_session_is_listed_loaded_and_forked(connect: Connect, folder: Path):
         client.prompt(first, "three as well")
     assert client.said(session=first) == "2 messages3 messages"
     assert client.said(session=copy) == "3 messages"
+
+
+def test_a_session_comes_back_with_its_cache(connect: Connect, folder: Path, tmp_path: Path):
+    """Also where two took turns on the engine; the second one resumed does not cost the first its cache."""
+    other = tmp_path / "other"
+    other.mkdir()
+    script = 'SCRIPT = lambda seen: "ok"'
+    asked = {folder: "shop " * 400, other: "other " * 400}
+    with connect(script) as client:
+        sessions = {place: opened(client, place) for place in asked}
+        for turn in range(2):
+            for place, words in asked.items():
+                client.prompt(sessions[place], f"{turn} {words}")
+    with connect(script) as client:
+        for place, session in sessions.items():
+            client.ask("session/resume", sessionId=session, cwd=str(place), mcpServers=[])
+        for session in sessions.values():
+            usage = client.prompt(session, "and now?")["usage"]
+            assert usage["inputTokens"] - usage["cachedReadTokens"] < 100 < usage["inputTokens"]
+
+
+def test_a_turn_that_waits_for_another_session_s_is_cancelled_at_once(connect: Connect, folder: Path, tmp_path: Path):
+    """And while a session's turn goes on, its other requests are refused with a sentence."""
+    other = tmp_path / "other"
+    other.mkdir()
+    with connect(EDIT) as client:
+        first, second = opened(client, folder), opened(client, other)
+        asked, go = threading.Event(), threading.Event()
+
+        def permit(request: Any) -> str:
+            asked.set()
+            go.wait(WAIT_S)
+            return "yes"
+
+        client.permit, client.beside = permit, True
+        words = [{"type": "text", "text": "fix add"}]
+        running = client.send("session/prompt", sessionId=first, prompt=words)
+        assert asked.wait(WAIT_S)
+        waiting = client.send("session/prompt", sessionId=second, prompt=words)
+        for session in (first, second):
+            with pytest.raises(Failed, match="answering already"):
+                client.prompt(session, "and this?")
+            with pytest.raises(Failed, match="is answering"):
+                client.ask("session/set_config_option", sessionId=session, configId="thinking", value="off")
+        client.tell("session/cancel", sessionId=second)
+        assert client.answer(waiting)["stopReason"] == "cancelled"
+        go.set()
+        assert client.answer(running)["stopReason"] == "end_turn"
+    assert "a + b" in (folder / "add.py").read_text()
 
 
 def test_thinking_is_an_option_that_keeps_the_conversation(connect: Connect, folder: Path):

@@ -12,6 +12,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import select_model, select_other
 from laguna_tui.session.engine_slot import EngineSlot
+from laguna_tui.session.reopening import LOSSES, LOST, OPEN_AGAIN, keep_open
 
 
 def quiet(progress):
@@ -82,6 +83,35 @@ def test_a_lost_engine_is_given_to_nobody_and_replaced_by_one_that_was_adopted(s
     assert adopted == opened
     assert_closed(opened[0])
     fresh.preview([1])
+
+
+@pytest.mark.parametrize("seconds", [301, 1000])
+def test_a_model_that_nobody_sits_in_front_of_is_opened_again(slot, opened, seconds):
+    slot.open(quiet)
+    times, said = iter(range(0, 4 * seconds, seconds)), []
+
+    def ended(_):
+        assert not slot.lost
+        if len(opened) == 5:
+            return True
+        lose(slot)
+        return False
+
+    keep_open(slot, ended, said.append, lambda: next(times))
+    assert said == [LOST, OPEN_AGAIN] * 4
+
+
+def test_a_model_that_is_lost_again_and_again_is_given_up(slot, opened):
+    slot.open(quiet)
+    times = iter(range(0, 600, 299))
+
+    def ended(_):
+        lose(slot)
+        return False
+
+    with pytest.raises(EngineError, match=f"{LOSSES} times in 10 minutes"):
+        keep_open(slot, ended, quiet, lambda: next(times))
+    assert len(opened) == LOSSES
 
 
 @pytest.mark.parametrize("error", [EngineError("no further"), KeyboardInterrupt()])
