@@ -1,1 +1,1 @@
-"""The agent: a question travels to the engine and the tools and comes back as typed events. It draws nothing."""
+"""The agent: questions go to the engine and the tools, typed events come back. It draws nothing."""

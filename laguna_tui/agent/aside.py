@@ -1,4 +1,4 @@
-"""What a model answers to an instruction that does not stay in the conversation: a summary, a commit's message."""
+"""Text that the model writes outside the conversation: a summary, a commit message."""
 
 from collections.abc import Callable, Generator
 
@@ -21,7 +21,7 @@ def written_aside(
     limit: int,
     cancelled: Callable[[], bool],
 ) -> Generator[AgentEvent, None, str]:
-    """Have the model write something behind all that was said.
+    """Have the model write something after the conversation so far.
 
     Args:
         instruction: what it is asked; it is not added to the conversation.
@@ -29,7 +29,7 @@ def written_aside(
         cancelled: ends the writing.
 
     Returns:
-        What it wrote; empty where there is no room for it, or the model writes nothing of the kind.
+        What it wrote; empty if there is no room, or the model does not write such texts.
 
     Raises:
         EngineError: while iterating, when the engine fails.
@@ -65,9 +65,9 @@ def commit_message(
     limit: int,
     cancelled: Callable[[], bool],
 ) -> str:
-    """Have the model write a commit's message; arguments as for `written_aside`.
+    """Have the model write a commit message; arguments as for `written_aside`.
 
-    material: what is committed, and how; its beginning where not all of it has room.
+    material: what is committed, and how; truncated if it does not fit.
     """
     instruction = system_prompt("commit")
     room = engine.n_ctx - len(conversation.tokens) - limit - 2 * conversation.count(instruction)

@@ -1,4 +1,4 @@
-"""The changes of files that a session's tools make: permitted, told to the front end, and such that undo has them."""
+"""File changes made by a session's tools: permitted, reported to the front end, and undoable."""
 
 import os
 from collections.abc import Callable, Collection, Iterator
@@ -29,7 +29,7 @@ STOPPED = "the turn was stopped before this edit was made"
 
 
 class Checkpoints(Protocol):
-    """Remembers what is in the folder around each change, so that it can be undone."""
+    """Records the folder's contents around each change, so that it can be undone."""
 
     def before_change(self, paths: Collection[str] | None, should_stop: Callable[[], bool]) -> None:
         """Take the checkpoint before a change of these paths; None for a command, which may change anything.
@@ -49,19 +49,19 @@ class Checkpoints(Protocol):
 
 
 class Changes:
-    """What a session's changes of files go through.
+    """Every file change of a session goes through here.
 
     Attributes:
-        seen: what the model was shown of files.
-        unfinished: notes of what is being written.
+        seen: which versions of files the model was shown.
+        unfinished: records of writes in progress.
     """
 
     def __init__(self, checkpoints: Checkpoints | None = None, state: Path | None = None) -> None:
-        """Begin with no change made, and remove what the changes of killed sessions left half written.
+        """Begin without changes, and remove half-written files of killed sessions.
 
         Args:
-            checkpoints: what can undo them; None where nobody can.
-            state: the user's state folder, where it is noted what is being written; None notes nothing.
+            checkpoints: makes them undoable; None if they are not.
+            state: the user's state folder, where writes in progress are recorded; None records nothing.
         """
         self.seen = SeenFiles()
         self.unfinished = TemporaryFiles(state / UNFINISHED if state is not None else None)
@@ -69,17 +69,17 @@ class Changes:
         self._checkpoints = checkpoints
 
     def make(self, run: ToolRun, tool: str, proposal: ChangeProposal) -> ChangeProposal:
-        """Make a change, if it is allowed.
+        """Make a change if it is permitted.
 
         Args:
             run: the call that makes it.
             tool: the name of the call's tool.
 
         Returns:
-            What was made; the user may have edited what was proposed.
+            The change as made; the user may have edited the proposal.
 
         Raises:
-            ToolError, WorkspaceError: it is not made, and why; the files are as they were.
+            ToolError, WorkspaceError: the change was not made; says why. The files are unchanged.
         """
         _check_owner(proposal)
         answer = run.ask(PermissionRequest(tool, proposal, always_asks=proposal.asks_because))
@@ -97,10 +97,10 @@ class Changes:
 
     @contextmanager
     def around_command(self, run: ToolRun) -> Iterator[None]:
-        """What a command changes in here can be undone.
+        """Changes made by a command inside this context can be undone.
 
         Raises:
-            ToolError: it cannot be, so the command must not be run.
+            ToolError: they could not be undone, so the command must not be run.
         """
         with self._undoable(run, None):
             yield
@@ -129,7 +129,7 @@ class Changes:
 
 
 def _check_owner(proposal: ChangeProposal) -> None:
-    """Refuse to change what the app itself goes by, in a folder that has it inside."""
+    """Refuse changes to the app's own files where the folder contains them."""
     places = (
         platformdirs.user_config_path(APP),
         platformdirs.user_state_path(APP),

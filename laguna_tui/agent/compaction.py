@@ -1,7 +1,7 @@
-"""Compaction: room is made in a conversation before its context is full, so that no chat ends because it is long.
+"""Compaction: makes room in a conversation before its context is full, so that long chats can go on.
 
-First old results of tools and old files are shortened, which the user can take back block by block. If that frees too
-little, a summary that the model writes replaces the oldest messages. Both change what is early in the prompt, so
+First, old tool results and files are shortened, which the user can undo block by block. If that frees too
+little, a summary by the model replaces the oldest messages. Both change an early part of the prompt, so
 that all behind it is computed again: one compaction frees much, so that the next one is far away. A model that cannot
 write a summary costs nothing but the summary: what the app itself knows takes its place.
 """
@@ -42,10 +42,10 @@ _GUIDANCE = "\nAbove all keep what the user asks for here: {guidance}"
 
 @dataclass(frozen=True, slots=True)
 class CompactionSources:
-    """What a summary says that the conversation itself does not.
+    """What a summary contains beyond the conversation itself.
 
     Attributes:
-        read: the present text of a file as an attachment, None where it cannot be read.
+        read: the current text of a file as an attachment; None if it cannot be read.
         todo: the open todo list, a line each; empty for none.
     """
 
@@ -70,24 +70,24 @@ class Compaction:
 
     @property
     def reserve(self) -> int:
-        """Tokens that are to be free before the model speaks."""
+        """Tokens that must be free before the model generates."""
         return answer_reserve(self._engine.n_ctx)
 
     def is_due(self, more: int = 0) -> bool:
-        """Whether too little is free beside `more` tokens that are about to be added."""
+        """Whether too few tokens are free once `more` are added."""
         return len(self._conversation.tokens) + more + self.reserve > self._engine.n_ctx
 
     def run(self, guidance: str = "", more: int = 0, *, asked: bool = False) -> Generator[AgentEvent, None, bool]:
-        """Make room; whether there is enough now. Nothing is reported where nothing can be left out.
+        """Make room; returns whether there is enough now. Reports nothing if nothing can be left out.
 
         Args:
-            guidance: what the user wants kept in mind; mostly empty.
-            more: tokens that are about to be added.
+            guidance: what the user wants the summary to keep; usually empty.
+            more: tokens about to be added.
             asked: whether the user asked for it, who wants room although the context is far from full, and is told
                 also that nothing can be left out.
 
         Raises:
-            EngineError: while iterating, when the engine fails; the conversation is whole.
+            EngineError: while iterating, if the engine fails; the conversation stays valid.
         """
         conversation = self._conversation
         before = len(conversation.tokens)
@@ -118,7 +118,7 @@ class Compaction:
         """Shorten the oldest results and files until `wanted` tokens are free.
 
         Returns:
-            How many blocks were shortened; 0, and nothing is changed, where all together free too little.
+            How many blocks were shortened; 0, with nothing changed, if all of them together free too little.
         """
         conversation, places, freed = self._conversation, dict[int, Place](), 0
         pieces = list(self._shortenable())
@@ -136,11 +136,11 @@ class Compaction:
         return 0
 
     def _freed(self, piece: ConversationBlock, place: Place) -> int:
-        """Tokens that a whole block frees in another place."""
+        """Tokens freed by moving a whole block to another place."""
         return len(self._conversation.tokens) - len(self._conversation.changed({piece.number: place}))
 
     def _shortenable(self) -> Iterator[ConversationBlock]:
-        """Blocks to shorten, oldest first: whole ones, but for the newest results and files that are being edited."""
+        """Whole blocks to shorten, oldest first, except the newest results and files being edited."""
         pieces = self._conversation.pieces()
         newest = self._newest_results(pieces)
         asked = max((piece.item for piece in pieces if piece.said and is_question(piece.said)), default=0)
@@ -154,14 +154,14 @@ class Compaction:
                 yield piece
 
     def _newest_results(self, pieces: Sequence[ConversationBlock]) -> list[int]:
-        """The numbers of the newest results that fit into the part that stays, at least one."""
+        """The numbers of the newest results that fit into the part to keep; at least one."""
         results = [piece for piece in reversed(pieces) if piece.block.role is Role.TOOL]
         sizes = accumulate(piece.block.end - piece.block.start for piece in results)
         fitting = sum(size <= self._tail for size in sizes)
         return [piece.number for piece in results[: max(1, fitting)]]
 
     def _changed_files(self) -> list[str]:
-        """Paths of the files that the model has changed, the latest first."""
+        """Paths of files changed by the model, the latest first."""
         said = (each for each in reversed(self._conversation.items()) if isinstance(each, GeneratedMessage))
         calls = (call for each in said for call in reversed(each.calls) if isinstance(call, ToolCall))
         paths = (call.arguments.get("path") for call in calls if call.name in _CHANGING)
@@ -170,7 +170,7 @@ class Compaction:
     # -- a summary
 
     def _replace(self, guidance: str, goal: int) -> Generator[AgentEvent, None, tuple[int, str]]:
-        """Replace the oldest messages by a summary; how many, and the summary. None where that would free nothing."""
+        """Replace the oldest messages by a summary; returns how many, and the summary. None if that frees nothing."""
         conversation, tail = self._conversation, self._tail
         before = len(conversation.tokens)
         words = yield from self._written(guidance)
@@ -191,9 +191,9 @@ class Compaction:
             tail //= 2
 
     def _oldest(self, tail: int) -> int:
-        """How many messages to replace so that those behind them take at most `tail` tokens.
+        """How many messages to replace so that the rest take at most `tail` tokens.
 
-        The model's turn and the answers to its calls stay together. At least the newest step stays, whatever it takes.
+        The model's turn and the answers to its calls stay together. At least the newest step stays, whatever its size.
         """
         conversation = self._conversation
         said, end = conversation.items(), len(conversation.tokens)
@@ -214,11 +214,11 @@ class Compaction:
 
     @property
     def _summary_tokens(self) -> int:
-        """The most that the model's summary takes."""
+        """Token limit of the model's summary."""
         return max(_SUMMARY_LEAST, min(_SUMMARY_MOST, self._share(_SUMMARY_SHARE)))
 
     def _written(self, guidance: str) -> Generator[AgentEvent, None, str]:
-        """The model's summary of all so far; empty where there is no room for one or none comes."""
+        """The model's summary of everything so far; empty if there is no room for one, or none is written."""
         instruction = system_prompt("summary") + (_GUIDANCE.format(guidance=guidance) if guidance else "")
         return (
             yield from written_aside(
@@ -227,7 +227,7 @@ class Compaction:
         )
 
     def _summary(self, words: str, replaced: Sequence[ChatMessage | GeneratedMessage], room: int) -> ChatMessage:
-        """The message that stands for those that are replaced."""
+        """The message in place of those that are replaced."""
         changed = self._changed_files()
         parts = [_HEAD, words or _earlier(replaced), self._users_words(replaced)]
         if changed:
@@ -251,7 +251,7 @@ class Compaction:
         return "\n".join([_WORDS, *lines]) if lines else ""
 
     def _attached(self, paths: Sequence[str], room: int) -> tuple[Attachment, ...]:
-        """The present text of the files that were changed latest, as far as they fit whole."""
+        """The current text of the files changed last, as far as they fit whole."""
         attached: list[Attachment] = []
         for path in paths:
             found = self._sources.read(path)
@@ -266,13 +266,13 @@ def _is_result(each: ChatMessage | GeneratedMessage) -> bool:
 
 
 def _is_reminder(said: Sequence[ChatMessage | GeneratedMessage], item: int) -> bool:
-    """Whether this belongs to what comes before it: words of the app, such as a nudge."""
+    """Whether this is a message by the app, such as a nudge, which belongs to the message before it."""
     each = said[item]
     return isinstance(each, ChatMessage) and each.role is Role.USER and not is_question(each)
 
 
 def _earlier(replaced: Sequence[ChatMessage | GeneratedMessage]) -> str:
-    """The summary that is among these, without its head: what is known where the model writes no new one."""
+    """The earlier summary among these, without its heading; used if the model writes no new one."""
     texts = [each.text for each in replaced if isinstance(each, ChatMessage) and each.label == SUMMARY]
     return texts[-1].removeprefix(_HEAD).strip() if texts else ""
 

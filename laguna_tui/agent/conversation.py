@@ -1,4 +1,4 @@
-"""One chat: all that is known about it, and the only code that changes it.
+"""One chat: everything known about it, and the only code that changes it.
 
 A growing transcript, of which every piece is rendered once and then left alone: what was sent to the engine stays a
 prefix of what is sent next, and its KV cache stays good. The exceptions are announced: `change`, which renders the
@@ -40,10 +40,10 @@ _ANSWER = "answer"
 
 
 class Conversation:
-    """One chat with one model, as the model reads it and as another one can be told of it.
+    """One chat with one model, as this model reads it and as it can be retold to another.
 
     Attributes:
-        profile: what is special about the model.
+        profile: the model's profile.
         stop_tokens: what ends its turn.
         transcript: the prompt so far, block by block.
         files: what was read on the way.
@@ -86,21 +86,21 @@ class Conversation:
         self.transcript.append(Role.SYSTEM, self._writer.system(), "system prompt and tools")
 
     def use_vocabulary(self, vocabulary: Tokenizer) -> None:
-        """Go on with this vocabulary, which is that of the same model opened again."""
+        """Use this vocabulary from now on, that of the same model opened again."""
         self._vocabulary = vocabulary
         self.piece = vocabulary.piece
         self.count = CachedTokenCounter(lambda text: len(vocabulary.tokenize(text, special=False)))
         self._writer = MessageWriter(vocabulary, self.profile, thinking=self._thinking)
 
     def emptied(self) -> "Conversation":
-        """A new chat with the same model. The ids of calls go on, so that each is given once in a session."""
+        """A new chat with the same model. Call IDs go on counting, so that each is unique in the session."""
         parts = self._vocabulary, self.profile
         new = Conversation(*parts, thinking=self._thinking, opening=self._opening, remind=self._reminds)
         new._calls = self._calls
         return new
 
     def retold_for(self, profile: ModelProfile, vocabulary: Tokenizer, *, thinking: bool) -> "Conversation":
-        """The same chat as another model reads it; this one's vocabulary may be closed.
+        """The same chat as another model reads it; this model's vocabulary may already be closed.
 
         Raises:
             EngineError: the other model cannot chat.
@@ -118,7 +118,7 @@ class Conversation:
 
     @property
     def started(self) -> bool:
-        """Whether the user has said anything."""
+        """Whether there is a message by the user."""
         return bool(self._heard)
 
     def asked(self) -> tuple[str, str]:
@@ -133,7 +133,7 @@ class Conversation:
 
     @property
     def present(self) -> frozenset[str]:
-        """Digests of what is attached and not left out."""
+        """Digests of the attachments that are in the prompt."""
         said = (each for each in self._heard if isinstance(each, ChatMessage))
         pairs = (pair for each in said for pair in zip(each.attachments, each.attached, strict=True))
         return frozenset(came.digest for came, stands in pairs if stands.place is not Place.DROPPED)
@@ -145,7 +145,7 @@ class Conversation:
         return ChatMessage(Role.USER, MESSAGE, words, opening=opening, attachments=attachments, reminder=reminder)
 
     def message_parts(self, said: ChatMessage) -> list[list[int]]:
-        """The tokens that a user's message would add, piece by piece; it is not added."""
+        """The tokens that a user's message would add, piece by piece, without adding it."""
         return self._writer.user_parts(said)
 
     def with_message(self, *said: ChatMessage) -> list[int]:
@@ -166,12 +166,12 @@ class Conversation:
         self.add_message(self.message(message, gathered.attachments))
 
     def add_message(self, said: ChatMessage) -> None:
-        """Add a message: the user's, a tool's, or one in the model's place."""
+        """Add a message: the user's, a tool's, or one in the model's name."""
         self._writer.add(self.transcript, said)
         self._heard.append(said)
 
     def add_reminder(self, text: str) -> None:
-        """Add what the app tells the model in the user's place."""
+        """Add a message by the app, in the user's role."""
         self.add_message(ChatMessage(Role.USER, REMINDER, text))
 
     def remind(self) -> None:
@@ -197,7 +197,7 @@ class Conversation:
         return self._calls
 
     def remember(self, excerpt: str) -> None:
-        """Let drafters copy what was read of a file."""
+        """Let drafters copy from what was read of a file."""
         if excerpt and not self.files.holds(excerpt):
             self.files.add(excerpt, self._vocabulary.tokenize(excerpt, special=False))
 
@@ -206,7 +206,7 @@ class Conversation:
         return self._writer.result_size(text)
 
     def add_result(self, text: str, label: str) -> None:
-        """Add what a tool answered."""
+        """Add a tool's result."""
         self.add_message(ChatMessage(Role.TOOL, label, text))
 
     def open_turn(self) -> Callable[[], StreamParser]:
@@ -217,7 +217,7 @@ class Conversation:
     def record(self, generation: GenerationRecord) -> None:
         """Add what the model said and whatever its turn needs to be whole.
 
-        A turn in which it said nothing is taken back: it would be an example of how to answer.
+        An empty turn is removed: the model would take it as an example.
         """
         heard = generation.message(_ANSWER)
         if heard.is_empty:
@@ -228,7 +228,7 @@ class Conversation:
         self.last = generation if generation.tokens else self.last
 
     def correct_turn(self, message: AssistantMessage) -> None:
-        """Put an answer or a call into the place of what the model said last, if it said anything."""
+        """Replace the model's last output, if there is any, by an answer or a call."""
         said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)
         if self._heard and is_answer(self._heard[-1]):
             heard = [*self._heard[:-1], said]
@@ -237,7 +237,7 @@ class Conversation:
             self.add_message(said)
 
     def add_answer(self, text: str) -> None:
-        """Add an answer that the model did not give itself."""
+        """Add an answer that the model did not generate."""
         self.add_message(ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text)))
 
     def said(self) -> tuple[ChatMessage, ...]:
@@ -245,7 +245,7 @@ class Conversation:
         return all_said(self.state)
 
     def retell(self, said: Sequence[ChatMessage]) -> None:
-        """Add what was said to another model, written as this one writes it."""
+        """Add a conversation with another model, in this model's format."""
         for each in said:
             self.add_message(each)
 
@@ -254,16 +254,16 @@ class Conversation:
         return self._pieces(self.transcript)
 
     def changed(self, places: Mapping[int, Place]) -> TokenView:
-        """What the conversation would be with these blocks in these places."""
+        """The conversation as it would be with these blocks in these places."""
         return self._with(self._placed(places)).tokens
 
     def change(self, places: Mapping[int, Place]) -> None:
-        """Put blocks into other places, from the next message on. Those that are never touched stay as they are."""
+        """Move blocks to other places, from the next message on. Blocks that cannot be changed stay as they are."""
         heard = self._placed(places)
         self.transcript, self._heard = self._with(heard), heard
 
     def forget_old_turns(self) -> None:
-        """Leave out of the prompt what the model will not read beside the next message."""
+        """Drop from the prompt the turns that the model does not read with the next message."""
         if self.profile.turns is not None:
             self.forget(self.profile.turns - 1)
 
@@ -294,28 +294,28 @@ class Conversation:
         return ConversationMark(tuple(self._heard), tuple(self._forgotten))
 
     def restore(self, mark: ConversationMark) -> None:
-        """Go back to what was said at a mark; not while a turn runs."""
+        """Go back to a mark; not while a turn runs."""
         self._forgotten = list(mark.forgotten)
         self._say(mark.said)
 
     @property
     def state(self) -> ConversationState:
-        """All that is known of the chat apart from its model; its lists are the conversation's own."""
+        """The chat's state, independent of its model; its lists are the conversation's own."""
         return ConversationState(self._heard, self._forgotten, self._calls, self._opened, self._shown)
 
     def go_on(self, state: ConversationState) -> None:
-        """Go on with a chat of an earlier process, which the same model had."""
+        """Resume a chat of an earlier process with the same model."""
         said, forgotten, self._calls, self._opened, self._shown = state
         self.restore(ConversationMark(tuple(said), tuple(forgotten)))
 
     def take_over(self, state: ConversationState) -> None:
-        """Go on with a chat that another model had."""
+        """Resume a chat held with another model."""
         _, _, self._calls, self._opened, self._shown = state
         self.retell(all_said(state))
         self.forget_old_turns()
 
     def items(self) -> tuple[ChatMessage | GeneratedMessage, ...]:
-        """What is in the prompt."""
+        """What the prompt contains."""
         return tuple(self._heard)
 
     def summary_prompt(self, instruction: str) -> tuple[list[int], Callable[[], StreamParser]]:
@@ -342,7 +342,7 @@ class Conversation:
         return transcript
 
     def _say(self, said: Sequence[ChatMessage | GeneratedMessage]) -> None:
-        """Make this what was said."""
+        """Replace everything said by this."""
         self.transcript, self._heard = self.rendered(said), list(said)
 
     def _first(self) -> str:

@@ -1,4 +1,4 @@
-"""What a conversation is made of apart from its model."""
+"""The state of a conversation, independent of its model."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ Said = ChatMessage | GeneratedMessage
 
 
 class ConversationMark(NamedTuple):
-    """What was said in a conversation at some moment, in the prompt and before it."""
+    """What was said up to some moment, in the prompt and before it."""
 
     said: tuple[Said, ...] = ()
     forgotten: tuple[Said, ...] = ()
@@ -20,14 +20,14 @@ class ConversationMark(NamedTuple):
 
 
 class ConversationState(NamedTuple):
-    """All that a conversation is made of, apart from its model.
+    """The state of a conversation, independent of its model.
 
     Attributes:
         said, forgotten: what is in the prompt, and what was before it. Of a conversation that goes on these are its
             own lists, which grow.
         calls: how many calls of tools there were.
-        opening: what stands before the user's first words; None where that is not settled.
-        notes: notes about the model that were shown.
+        opening: text before the user's first words; None until it is settled.
+        notes: notes about the model that were already shown.
     """
 
     said: Sequence[Said] = ()

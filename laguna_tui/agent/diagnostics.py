@@ -1,4 +1,4 @@
-"""What a change broke: new syntax errors, and what the project's own checks say that they did not say before.
+"""What a change broke: new syntax errors, and new findings of the project's own checks.
 
 The checks are commands (`repo.linters`). Each is permitted once for its folder, runs in the sandbox, and first runs
 before the session's first change that it is about: what it says then was there before. One that is missing, not
@@ -60,8 +60,8 @@ class _Checked:
     Attributes:
         check: the check.
         before: what it said before the first change.
-        told: of what it says now, what the model was told.
-        off: whether it is left out.
+        told: its current findings that the model was told.
+        off: whether it is switched off.
     """
 
     check: Linter
@@ -71,14 +71,14 @@ class _Checked:
 
 
 class Diagnostics:
-    """What a session's changes broke. One thread at a time."""
+    """Finds what a session's changes broke. One thread at a time."""
 
     def __init__(
         self,
         commands: "Callable[[], CommandRunner] | None" = None,
         changes: Changes | None = None,
     ) -> None:
-        """Nothing is run yet.
+        """Run nothing yet.
 
         Args:
             commands: gives what runs the project's checks, once one is to be run; None runs none of them.
@@ -89,7 +89,7 @@ class Diagnostics:
         self._checks: dict[tuple[str, str], _Checked] = {}
 
     def before_change(self, run: ToolRun, proposal: ChangeProposal) -> None:
-        """Ask for permission for the checks that a change is the first one for, and note what they say before it.
+        """Ask permission for the checks that this change is the first one for, and run them before it.
 
         Args:
             run: the call that makes the change.
@@ -105,7 +105,7 @@ class Diagnostics:
                         self._checks[check.name, check.folder] = state
 
     def after_change(self, run: ToolRun, change: ChangeProposal) -> list[str]:
-        """What is wrong since a change and was not before, as lines for the model; mostly none.
+        """What is wrong since a change, as lines for the model; usually none.
 
         Args:
             run: the call that made the change.
@@ -134,20 +134,20 @@ class Diagnostics:
         return [] if self._commands is None else configured_linters(workspace, path)
 
     def _states(self, workspace: Workspace, change: ChangeProposal) -> list[_Checked]:
-        """The checks that a change is about, each once."""
+        """The checks that a change concerns, each once."""
         paths = filter(None, (change.path, change.target))
         keys = {(check.name, check.folder): None for path in paths for check in self._configured(workspace, path)}
         return [self._checks[key] for key in keys if key in self._checks]
 
     def _rename(self, state: _Checked, change: ChangeProposal) -> None:
-        """What was wrong with a file that was moved is not new under its new path."""
+        """Findings in a file that was moved are not new under its new path."""
         if change.kind is ChangeKind.MOVE:
             for counted in (state.before, state.told):
                 for key in [key for key in counted if key[0] == change.path]:
                     counted[(change.target, *key[1:])] += counted.pop(key)
 
     def _news(self, run: ToolRun, state: _Checked) -> tuple[list[str], int]:
-        """What a check says that is new, and how much of what it said after earlier changes is still there."""
+        """The new findings of a check, and how many of those after earlier changes remain."""
         found = [] if state.off else self._findings(run, state)
         if not found and (found is None or state.off):
             return [], 0
@@ -185,7 +185,7 @@ class Diagnostics:
         return True
 
     def _findings(self, run: ToolRun, state: _Checked) -> list[tuple[_Key, Diagnostic]] | None:
-        """What a check says now; nothing where it is left out, None where the turn was stopped meanwhile."""
+        """The findings of a check now; none if it is switched off, None if the turn was stopped meanwhile."""
         result = None if state.off else self._result(run, state)
         if result is None or result.cancelled:
             return [] if result is None else None
@@ -220,7 +220,7 @@ class Diagnostics:
 
 
 def _objection(check: Linter, result: "CommandResult", found: Sequence[Diagnostic]) -> str:
-    """Why a check is left out from now on, a sentence for the user; empty where it is not."""
+    """Why a check is switched off, a sentence for the user; empty if it is not."""
     if result.timed_out:
         return _TIMED_OUT.format(name=check.name, seconds=CHECK_TIMEOUT_S)
     if result.exit_code in _NO_PROGRAM:
@@ -231,7 +231,7 @@ def _objection(check: Linter, result: "CommandResult", found: Sequence[Diagnosti
 
 
 def _whole(result: "CommandResult") -> str:
-    """All of a command's output, as far as that is worth reading."""
+    """All of a command's output, up to a limit."""
     if result.truncated and result.full_output is not None:
         with suppress(OSError), Path(result.full_output).open("rb") as file:
             return file.read(_OUTPUT_BYTES).decode("utf-8", "replace")
@@ -239,7 +239,7 @@ def _whole(result: "CommandResult") -> str:
 
 
 def _key(workspace: Workspace, finding: Diagnostic, texts: dict[str, Sequence[str]]) -> _Key:
-    """What tells a finding from others, wherever its line moves. texts: the lines of files that were read before."""
+    """What identifies a finding even if its line moves. texts: lines of files that were already read."""
     if finding.path not in texts:
         texts[finding.path] = ()
         with suppress(WorkspaceError):

@@ -1,4 +1,4 @@
-"""Messages and events as values of JSON and back, so that a session's journal can hold them.
+"""Messages and events to JSON values and back, for a session's journal.
 
 What is long is put somewhere else by its content. A class that may stand beside others says which it is (`type`). What
 a later version of the app wrote more of is ignored; what an earlier one did not know has its default.
@@ -49,11 +49,11 @@ _ITEM_BYTES = 4
 
 
 class UnknownTypeError(ValueError):
-    """A later version wrote something of a kind that this one does not know."""
+    """A later version of the app wrote a type that this one does not know."""
 
 
 def packed(tokens: Sequence[int]) -> str:
-    """Token ids as a text: base64 of 32-bit numbers, little-endian."""
+    """Token IDs as text: base64 of 32-bit little-endian numbers."""
     numbers = array("I", tokens)
     assert numbers.itemsize == _ITEM_BYTES
     if sys.byteorder == "big":
@@ -62,7 +62,7 @@ def packed(tokens: Sequence[int]) -> str:
 
 
 def unpacked(text: str) -> tuple[int, ...]:
-    """The token ids of such a text."""
+    """The token IDs of such a text."""
     numbers = array("I")
     numbers.frombytes(b64decode(text))
     if sys.byteorder == "big":
@@ -71,7 +71,7 @@ def unpacked(text: str) -> tuple[int, ...]:
 
 
 class EventCodec:
-    """Encodes what was said and what happened."""
+    """Encodes messages and events."""
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class EventCodec:
         self._put, self._get, self._shortener = put, get, shortener
 
     def encode(self, value: Said | Attachment | Asked | AgentEvent) -> dict[str, Any]:
-        """A message, an attachment or an event as values of JSON."""
+        """A message, an attachment or an event as JSON values."""
         return self._object(value)
 
     def message(self, data: Mapping[str, Any]) -> Said:
-        """The message of such values.
+        """The message of such JSON values.
 
         Raises:
-            ValueError, KeyError, TypeError: they are of none that is known.
+            ValueError, KeyError, TypeError: they are no known message.
         """
         return cast(Said, self._value(Said, data))
 
@@ -109,7 +109,7 @@ class EventCodec:
         return cast(Asked | AgentEvent, self._value(Asked | AgentEvent, data))
 
     def text(self, text: str) -> Any:
-        """A text as a value of JSON."""
+        """A text as a JSON value."""
         return text if len(text) < LONG_CHARS else {"blob": self._put(text.encode("utf-8", "surrogatepass"))}
 
     def whole(self, data: Any) -> str:

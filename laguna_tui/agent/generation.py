@@ -40,7 +40,7 @@ _THINKING_SHARE = 1 / 4
 class AgentOptions:
     """How answers are generated. `max_tokens` is per generation; None means until the context is full.
 
-    `drafting` is how they are sped up; the files to copy from are added to it. `thinking_budget` is the most tokens of
+    `drafting` is how they are drafted; the files to copy from are added to it. `thinking_budget` is the most tokens of
     thinking in one generation, 0 for no limit; None means 8,192, and at most a quarter of the context. `max_steps` is
     how many generations a turn has at most; None means as many as are let through. `constraints` hold every answer.
     `constrain` is whether tool calls are held to what can run; None means as the model's profile wants.
@@ -56,7 +56,7 @@ class AgentOptions:
     constrain: bool | None = None
 
     def thinking_limit(self, n_ctx: int) -> int | None:
-        """Most tokens of thinking in a context of `n_ctx`; None for no limit, and for a model that does not think."""
+        """Limit of thinking tokens in a context of `n_ctx`; None for no limit, or for a model that does not think."""
         if not self.thinking or self.thinking_budget == 0:
             return None
         return self.thinking_budget or min(_THINKING_BUDGET, int(n_ctx * _THINKING_SHARE))
@@ -88,7 +88,7 @@ _RESERVE_SHARE, _RESERVE_MOST = 1 / 4, 8192
 
 
 def answer_reserve(n_ctx: int) -> int:
-    """Tokens of a context that are to be free before the model speaks."""
+    """Tokens of a context that must be free before the model generates."""
     return min(_RESERVE_MOST, int(n_ctx * _RESERVE_SHARE))
 
 
@@ -99,14 +99,14 @@ WINDOW_S = 2.0
 
 
 class DecodeRateMeter:
-    """Counts tokens and says now and then how fast they come."""
+    """Counts tokens and reports the decoding rate from time to time."""
 
     def __init__(self) -> None:
         self.tokens = 0
         self._samples: deque[tuple[float, int]] = deque()
 
     def count(self, now: float) -> float | None:
-        """Count one token; tokens per second when it is time to tell them again, else None."""
+        """Count one token; returns tokens per second if it is time to report them, else None."""
         self.tokens += 1
         if not self._samples:
             self._samples.append((now, self.tokens))
@@ -121,27 +121,27 @@ class DecodeRateMeter:
 
 
 class RoundReporter:
-    """Holds a round until its tokens were there. Words that are no answer (tool calls) count as well."""
+    """Holds a round back until its tokens have arrived. Text outside the answer (tool calls) counts as well."""
 
     def __init__(self) -> None:
         self._round: Round | None = None
         self._texts: list[str] = []
 
     def begin(self, new: Round) -> DraftRound | None:
-        """A round begins; the one before it, if it is not told yet (it may commit fewer tokens at the very end)."""
+        """A round begins; returns the one before it if unreported (it may commit fewer tokens at the very end)."""
         told = self.finish()
         self._round = new
         return told
 
     def take(self, token: Token) -> DraftRound | None:
-        """A token of the round; the round, when it was the last."""
+        """A token of the round; returns the round if it was the last one."""
         if self._round is None:
             return None
         self._texts.append(token.text)
         return self.finish() if len(self._texts) > self._round.accepted else None
 
     def finish(self) -> DraftRound | None:
-        """The round that is not told yet, if there is one."""
+        """The round that is not reported yet, if there is one."""
         told, texts = self._round, self._texts
         self._round, self._texts = None, []
         if told is None:
@@ -154,7 +154,7 @@ _REACH = 32
 
 
 class Attribution:
-    """The texts of tokens that have not come out yet."""
+    """Which drafter proposed the text that the parser has not emitted yet."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -168,11 +168,11 @@ class Attribution:
         self._last = source
 
     def clear(self) -> None:
-        """What went in so far came out as something that is no text."""
+        """The parser emitted what went in so far as something other than text."""
         self._text, self._sources = "", []
 
     def parts(self, text: str) -> list[tuple[str, Source]]:
-        """A text that came out, cut where another proposer's words begin."""
+        """A text that the parser emitted, split where the drafter changes."""
         if self._text == text and len(set(self._sources)) == 1:
             self.clear()
             return [(text, self._last)]
@@ -196,9 +196,9 @@ _LOOP_BROKEN = "The model began to repeat itself. What it repeated was taken bac
 
 
 class Generation:
-    """Runs one request, and goes on with it where the model repeats itself without end.
+    """Runs one request, and resumes it if the model falls into a loop.
 
-    Then what was repeated is taken back but for its first round, and the stretch is banned from beginning again.
+    The repetition is then removed but for its first round, and the stretch is banned from starting again.
 
     Attributes:
         generated: the tokens of the turn so far, complete whenever iteration pauses.
@@ -207,7 +207,7 @@ class Generation:
         looping: whether it was stopped for repeating itself; the repetition is not part of `generated`.
         reason: why the generation ended; CANCELLED until it has.
         drafted: of every round, how many tokens were drafted and how many of them accepted.
-        seed: what its draws began with, once it has ended; None when nothing was drawn.
+        seed: of its sampling, once it has ended; None if nothing was sampled.
     """
 
     def __init__(
@@ -248,7 +248,7 @@ class Generation:
         self._request: Request | None = None
 
     def record(self, request: Request) -> GenerationRecord:
-        """What was made of the request, whole or as far as it came; nothing more is taken in afterwards."""
+        """The generation, complete or partial; nothing more is accepted afterwards."""
         if not self._parsed:
             self._finish_parsing()
         request = self._request or request
@@ -266,7 +266,7 @@ class Generation:
         )
 
     def run(self, request: Request, cancelled: Callable[[], bool]) -> Iterator[AgentEvent]:
-        """Generate, and yield what there is to show. Ends early, but in order, once `cancelled` says so."""
+        """Generate, and yield the events. Ends early, but in order, once `cancelled` returns true."""
         self._prompt = len(request.tokens)
         asked = request
         try:
@@ -286,7 +286,7 @@ class Generation:
             self._engine.cancel()
 
     def _after_loop(self, asked: Request, no_repeat: tuple[tuple[int, ...], ...]) -> Request:
-        """How the turn goes on where a loop was taken back."""
+        """How the turn goes on after a loop was removed."""
         self._loop = None
         self._begun = len(self.generated)
         self.drafted.clear()
@@ -300,7 +300,7 @@ class Generation:
         )
 
     def _take_back(self, loop: Loop) -> None:
-        """Hear the turn again, up to the end of the loop's first round. What was shown of the rest stays shown."""
+        """Parse the turn again, up to the end of the loop's first round. What was shown of the rest stays shown."""
         del self.generated[loop.ends :]
         self._parser, self._trail = self._open_parser(), Attribution()
         self._heard = [event for token in self.generated for event in self._parser.feed(token, self._piece(token))]

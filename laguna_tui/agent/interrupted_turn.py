@@ -1,4 +1,4 @@
-"""The end of a turn that the app was killed in: what the model had said becomes the answer of a stopped turn."""
+"""Ends a turn in which the app was killed: what was generated becomes the answer of a stopped turn."""
 
 from collections.abc import Sequence
 
@@ -19,10 +19,10 @@ ENDED_WITHIN = "error: laguna-tui ended while the tool ran; look at what it did 
 
 
 def end_interrupted(conversation: Conversation, tokens: Sequence[int], running: int) -> None:
-    """Make a conversation whole whose last turn did not end.
+    """Complete a conversation whose last turn did not end.
 
     Args:
-        conversation: as it was written down last.
+        conversation: as it was last recorded.
         tokens: what the model had generated of what is not in the conversation yet.
         running: how many of the calls that are not answered had begun.
     """
@@ -35,7 +35,7 @@ def end_interrupted(conversation: Conversation, tokens: Sequence[int], running: 
 
 
 def _record(conversation: Conversation, tokens: Sequence[int]) -> None:
-    """Add what was generated, as a generation that is stopped there adds it."""
+    """Add what was generated, as a generation stopped there would."""
     prompt = conversation.tokens
     parser = conversation.open_turn()()
     heard: list[ParserEvent] = []
@@ -49,7 +49,7 @@ def _record(conversation: Conversation, tokens: Sequence[int]) -> None:
 
 
 def _unanswered(said: Sequence[ChatMessage | GeneratedMessage]) -> int:
-    """How many calls at the end have no answer."""
+    """How many calls at the end have no result."""
     for back, each in enumerate(reversed(said)):
         if is_answer(each):
             return len(_calls(each)) - back

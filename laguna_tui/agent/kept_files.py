@@ -1,4 +1,4 @@
-"""Private files in the user's cache folder for as long as a session is open: long results and old bytes."""
+"""Private files in the user's cache folder while a session is open: long results and old bytes."""
 
 import contextlib
 import os
@@ -36,7 +36,7 @@ class KeptFiles:
         return None
 
     def _sweep(self) -> None:
-        """Remove what sessions that were killed left behind, once a session."""
+        """Remove what killed sessions left behind, once per session."""
         if self._paths:
             return
         for path in self._folder.glob("*.txt"):
@@ -45,6 +45,6 @@ class KeptFiles:
                     path.unlink()
 
     def close(self) -> None:
-        """Remove what was kept."""
+        """Remove the files."""
         while self._paths:
             self._paths.pop().unlink(missing_ok=True)

@@ -40,7 +40,7 @@ class Agent:
 
     Attributes:
         conversation: what was said.
-        history: its turns, and what can undo them.
+        history: its turns, and how to undo them.
     """
 
     def __init__(
@@ -86,26 +86,26 @@ class Agent:
         )
 
     def new_chat(self) -> None:
-        """Forget the conversation; the system prompt stays, and so does its place in the engine's cache."""
+        """Forget the conversation; the system prompt stays, and stays cached."""
         self.conversation = self.conversation.emptied()
         self.history.new_chat()
         self._toolbox.todo.replace("")
         self._told.clear()
 
     def tell(self, attachment: Attachment) -> bool:
-        """Bring something along with the next message. Returns False for a model that does not read such pieces."""
+        """Attach something to the next message. Returns False for a model that does not read attachments."""
         if self._toolbox.profile.attaches:
             self._told.append(attachment)
         return self._toolbox.profile.attaches
 
     @property
     def told(self) -> Sequence[Attachment]:
-        """What goes along with the next message."""
+        """What is attached to the next message."""
         return self._told
 
     @property
     def generated(self) -> Sequence[int] | None:
-        """The tokens of the generation that runs now; None for none."""
+        """The tokens of the running generation; None if none runs."""
         return None if self._turn_now is None else self._turn_now.generated
 
     def go_on(
@@ -116,11 +116,11 @@ class Agent:
         *,
         same_model: bool = True,
     ) -> None:
-        """Go on with a chat of an earlier process; not while a turn runs.
+        """Resume a chat of an earlier process; not while a turn runs.
 
         Args:
             state: what was said.
-            told: what goes along with the next message.
+            told: what is attached to the next message.
             waiting: what the user said while the last turn ran and did not go in.
             same_model: whether the chat was with this model; else it is retold to it.
         """
@@ -133,16 +133,16 @@ class Agent:
         self._told, self._steering, self._crowded = list(told), Steering(waiting), None
 
     def prompt_preview(self) -> PromptPreview:
-        """What a message would bring along and cost, and the prompt's blocks. Any thread.
+        """What a message would attach and cost, and the prompt's blocks. Any thread.
 
-        What it is asked raises EngineError when the engine is gone.
+        Its methods raise EngineError if the engine is gone.
         """
         told = tuple(self._told) if self._toolbox.profile.attaches else ()
         return PromptPreview(self._engine, self.conversation, self._attacher, told)
 
     @property
     def options(self) -> AgentOptions:
-        """How answers are made. What is set holds from now on; generations that run go on as they began."""
+        """How answers are generated. A change applies from the next generation on."""
         return self._options
 
     @options.setter
@@ -150,7 +150,7 @@ class Agent:
         self._options = options
 
     def use_engine(self, engine: Backend, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
-        """Go on with a fresh engine of the same model; the conversation stays, its cache is made again."""
+        """Use a fresh engine of the same model; the conversation stays and is cached again."""
         self._engine, self._attacher = engine, attacher
         self.conversation.use_vocabulary(vocabulary)
 
@@ -162,10 +162,10 @@ class Agent:
         toolbox: Toolbox,
         attacher: Attacher | None = None,
     ) -> None:
-        """Go on with another model and its tools, which reads the conversation in its own format; all or nothing.
+        """Use another model and its tools; it reads the conversation in its own format. All or nothing.
 
         Raises:
-            EngineError: the model cannot chat; everything is as it was.
+            EngineError: the model cannot chat; nothing was changed.
         """
         self.conversation = self.conversation.retold_for(toolbox.profile, vocabulary, thinking=options.thinking)
         options = replace(options, constraints=self._options.constraints)
@@ -178,9 +178,9 @@ class Agent:
         self._engine.cancel()
 
     def steer(self, message: str) -> bool:
-        """Say something while a turn runs: it goes in once the calls of a step are answered, or the model ends.
+        """Send a message into the running turn: it goes in once the calls of a step are answered, or the model ends.
 
-        Nothing is cut off for it. Any thread.
+        Nothing is interrupted for it. Any thread.
 
         Returns:
             Whether it is accepted: a turn runs, of a model that may be steered. What the turn ends without is `left`.
@@ -202,7 +202,7 @@ class Agent:
         return self._turn(message)
 
     def ahead(self, message: str) -> None:
-        """Compute what is certain of a message that is being typed; `cancel` ends it early, and nothing is lost.
+        """Prefill what is certain of a message being typed; `cancel` ends it early, and nothing is lost.
 
         Raises:
             EngineError: the engine fails.
@@ -263,11 +263,11 @@ class Agent:
         self.note_computed()
 
     def apply_undo(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
-        """Put files and conversation back, or forth, together; not while a turn runs.
+        """Undo or redo files and conversation together; not while a turn runs.
 
         Args:
             plan: of the history's present state.
-            overwrite: paths of conflicts that the user agreed to lose.
+            overwrite: conflicting paths that the user agreed to overwrite.
 
         Raises:
             UndoError, CheckpointError: nothing was changed.
@@ -278,7 +278,7 @@ class Agent:
         return result
 
     def _steer(self, last: bool) -> Generator[AgentEvent, None, bool]:
-        """Add what the user said meanwhile; whether there was anything that fits."""
+        """Add the messages that arrived meanwhile; returns whether there was one that fits."""
         steered = False
         while not self._cancelled and (message := self._steering.next(last=last and not steered)):
             yield from self._make_room(message)
@@ -297,14 +297,14 @@ class Agent:
         return steered
 
     def commit_message(self, material: str, limit: int) -> str:
-        """A commit's message, which the model writes beside the conversation; not while a turn runs.
+        """A commit message, written by the model outside the conversation; not while a turn runs.
 
         Args:
-            material: what is committed, and how; its beginning where not all of it has room.
-            limit: tokens of the message.
+            material: what is committed, and how; truncated if it does not fit.
+            limit: token limit of the message.
 
         Returns:
-            The message; empty where there is no room for one. `cancel` ends it early.
+            The message; empty if there is no room for one. `cancel` ends it early.
 
         Raises:
             EngineError: the engine fails.
@@ -321,7 +321,7 @@ class Agent:
         """Make room in the conversation now; not while a turn runs.
 
         Args:
-            guidance: what is to be kept in mind above all; empty shortens what is old first.
+            guidance: what the summary must keep; if empty, old results are shortened first.
 
         Raises:
             EngineError: while iterating, when the engine fails. The conversation stays whole.
@@ -331,7 +331,7 @@ class Agent:
         self.note_computed()
 
     def _make_room(self, message: str = "") -> Iterator[AgentEvent]:
-        """Compact the conversation if too little of the context is free beside a message."""
+        """Compact the conversation if a message would leave too little of the context free."""
         if self.conversation.profile.turns is not None or not self.conversation.started:
             return
         used, size = len(self.conversation.tokens), self._engine.n_ctx
@@ -350,7 +350,7 @@ class Agent:
         return Compaction(self._engine, self.conversation, self._options, sources, lambda: self._cancelled)
 
     def _present_file(self, path: str) -> Attachment | None:
-        """A file of the folder as it is now; None where it cannot be read as text."""
+        """A file of the folder as it is now; None if it cannot be read as text."""
         from laguna_tui.context.shortening import Shortening
         from laguna_tui.context.source_files import SourceFiles
 
@@ -362,26 +362,26 @@ class Agent:
         return Shortening("", self.conversation.count).whole(source) if source.complete else None
 
     def _forgets_for(self, message: str, gathered: Gathered) -> bool:
-        """Whether the chat is one that may be forgotten for a message, and the message fits then."""
+        """Whether the chat may be forgotten for a message, and the message fits then."""
         conversation = self.conversation
         if conversation.profile.turns is None or not conversation.started:
             return False
         return self._engine.preview(conversation.begun_alone(message, gathered)).fits
 
     def _refused(self, message: str, gathered: Gathered) -> TurnFinished:
-        """A message that does not fit: whether a new chat would help."""
+        """The end of a turn whose message does not fit; says whether a new chat would help."""
         alone, size = len(self.conversation.begun_alone(message, gathered)), self._engine.n_ctx
         if alone < size:
             return TurnFinished(TurnEnd.CONTEXT_FULL)
         return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
 
     def note_computed(self) -> None:
-        """Take note of how much of the conversation is in the KV cache now; EngineError when the engine is gone."""
+        """Note how much of the conversation is in the KV cache; EngineError if the engine is gone."""
         self.conversation.computed = self._engine.preview(self.conversation.tokens).cached
 
 
 def opening_of(toolbox: Toolbox) -> str:
-    """What comes before a chat's first question: where the model works, in as many words as its profile wants."""
+    """Text before a chat's first question: where the model works, in the detail that its profile wants."""
     workspace, runner = toolbox.workspace, toolbox.commands
     if not toolbox.profile.tells_environment:
         return facts_now(workspace.root)

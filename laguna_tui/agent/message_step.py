@@ -1,4 +1,4 @@
-"""One generation of a model behind messages: what `generation.py` is for a model in this process.
+"""One generation by a remote model; `generation.py` is its counterpart for a model in this process.
 
 It sees no tokens: what is drafted, cached and drawn is known to the endpoint alone, so none of it is reported.
 """
@@ -63,8 +63,8 @@ class MessageStep:
         """Prepare; nothing is sent yet.
 
         Args:
-            last: what is asked behind the conversation without being added to it; the model neither thinks nor calls.
-            limit: tokens of the answer; None for none of its own.
+            last: an instruction after the conversation that is not added to it; the model neither thinks nor calls.
+            limit: token limit of the answer; None for no limit of its own.
         """
         self.generated: list[int] = []
         self.calls: list[ToolCall | Malformed] = []
@@ -93,7 +93,7 @@ class MessageStep:
             self._backend.cancel()
 
     def record(self, request: Request) -> GenerationRecord:
-        """What was said, as far as it came. There are no tokens of it."""
+        """What was said, complete or partial. It has no tokens."""
         calls = tuple(calls_of(self._heard))
         return GenerationRecord(request.tokens, (), request.sampling, assistant_message(self._heard), calls)
 
@@ -121,7 +121,7 @@ class MessageStep:
                 yield self._finished(event, prompt)
 
     def _counted(self, text: str, prompt: int) -> Iterator[AgentEvent]:
-        """Count about as many tokens as this text has, and stop a model that repeats itself without end."""
+        """Count the estimated tokens of this text, and stop a model that is in a loop."""
         for piece in self._backend.vocab.tokenize(text, special=False):
             self._pieces.append(piece)
             self.looping = self.looping or find_loop(self._pieces) is not None
@@ -130,7 +130,7 @@ class MessageStep:
                 yield Rate(self._meter.tokens, rate, prompt + self._meter.tokens)
 
     def _noticed(self, text: str) -> Iterator[AgentEvent]:
-        """Say once that a tag of the model's format comes as text."""
+        """Report once that a tag of the model's format came as text."""
         before, self._text = self._text, (self._text + text)[-2 * max(map(len, _AS_TEXT)) :]
         tag = next((tag for tag in _AS_TEXT if tag in before + text and tag not in before), "")
         if tag and not self.calls and self._last is None:
@@ -146,7 +146,7 @@ class MessageStep:
 
 
 def chat_request(conversation: Conversation, last: Message | None = None, limit: int | None = None) -> ChatRequest:
-    """The request for what comes next in a conversation. last, limit: as for `MessageStep`."""
+    """The request for the next part of a conversation. last, limit: as for `MessageStep`."""
     messages = list(_messages(conversation))
     profile = conversation.profile
     if last is not None:

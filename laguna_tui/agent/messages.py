@@ -68,7 +68,7 @@ class ChatMessage:
 
     @classmethod
     def asked(cls, text: str) -> "ChatMessage":
-        """The user's words, with nothing beside them."""
+        """The user's words alone."""
         return cls(Role.USER, MESSAGE, text)
 
     @property
@@ -80,7 +80,7 @@ class ChatMessage:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """A user's message, piece by piece: in one when nothing is attached, else opening, attachments and words."""
+        """A user's message in parts: one part if nothing is attached, else opening, attachments and words."""
         if not self.attachments:
             return (self.opening + self.text,)
         return (self.opening, *(each.text for each in self.attached), self.text)
@@ -180,7 +180,7 @@ class ConversationBlock(NamedTuple):
 
 
 def retold(each: ChatMessage | GeneratedMessage) -> ChatMessage:
-    """What was said, without the tokens of the model that said it."""
+    """The same without the tokens of the model that said it."""
     return each if isinstance(each, ChatMessage) else ChatMessage(Role.ASSISTANT, each.label, answer=each.answer)
 
 
@@ -200,7 +200,7 @@ def is_question(each: ChatMessage | GeneratedMessage) -> bool:
 
 
 def told_of_plan(heard: Sequence[ChatMessage | GeneratedMessage]) -> str:
-    """What these say of plan mode last, `PLAN_ON` or `PLAN_OFF`; empty for nothing."""
+    """The newest statement about plan mode in these, `PLAN_ON` or `PLAN_OFF`; empty for none."""
     users = (each for each in reversed(heard) if isinstance(each, ChatMessage) and each.role is Role.USER)
     said = (text for each in users for text in (each.reminder, each.text) if text in (PLAN_ON, PLAN_OFF))
     return next(said, "")
@@ -217,14 +217,14 @@ def with_opening(
 
 @dataclass(frozen=True, slots=True)
 class GenerationRecord:
-    """One generation that was made.
+    """A finished generation.
 
     Attributes:
-        prompt: what the engine was given.
-        tokens: what it said.
-        sampling: with which sampling, seed included.
+        prompt: the tokens given to the engine.
+        tokens: those generated.
+        sampling: how they were sampled, seed included.
         answer, calls: what was said, taken apart, as in `GeneratedMessage`.
-        rounds: how many tokens each round drafted and accepted; none if it was decoded plainly.
+        rounds: tokens drafted and accepted per round; empty if it was decoded plainly.
         begun: what the model said before, with which the prompt ends: it was stopped in a loop, and went on from there.
         thinking_budget, no_repeat, constraints: the request's.
     """
@@ -256,7 +256,7 @@ def user_texts(said: ChatMessage, profile: "ModelProfile") -> tuple[str, ...]:
 
 
 class MessageWriter:
-    """Writes what was said as one model reads it: in its template, as its tokens.
+    """Renders messages as one model reads them: in its template, as its tokens.
 
     Attributes:
         stop_tokens: what ends the model's turn.
@@ -322,7 +322,7 @@ MAX_FILE_TOKENS = 16_384
 
 
 class FilesRead:
-    """Tokens of what was read, that a copying drafter may propose. Bounded, latest last.
+    """Tokens of text that was read, for a copying drafter. Bounded, latest last.
 
     A stretch that is read again moves to the end and is still the same object.
     """
@@ -355,7 +355,7 @@ class FilesRead:
 
 
 def assistant_message(events: Iterable[ParserEvent]) -> AssistantMessage:
-    """What the events of a whole turn say."""
+    """The message that the events of a whole turn amount to."""
     text, reasoning, calls = "", "", list[ToolCall]()
     for event in events:
         match event:
@@ -380,7 +380,7 @@ def calls_of(events: Iterable[ParserEvent]) -> Iterator[ToolCall | Malformed]:
 
 
 def call_title(call: ToolCall) -> str:
-    """A call in a few words: its name and what it was mostly about."""
+    """A call in a few words: its name and main argument."""
     pattern = call.arguments.get("pattern")
     texts = [value for value in call.arguments.values() if isinstance(value, str)]
     # Of a search for `pattern` in a `list`, both; of an edit only the path.
@@ -389,6 +389,6 @@ def call_title(call: ToolCall) -> str:
 
 
 def short_title(text: str) -> str:
-    """As much of a text, on one line, as tells it from others in a list."""
+    """The beginning of a text on one line, enough to tell it from others in a list."""
     title = " ".join(text.split())
     return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"

@@ -118,7 +118,7 @@ class MemoryLog:
         return ConversationMark(tuple(lists[0]), tuple(lists[1]))
 
     def began(self, number: int, message: str) -> None:
-        """A turn has begun, which nobody has to know of later."""
+        """A turn has begun; nothing to remember in memory."""
 
     def moved(self, position: int) -> None:
         """Likewise."""
@@ -138,7 +138,7 @@ class TurnHistory:
         """Begin without turns.
 
         Args:
-            open_journal: opens the session's own undo journal; raises StoreError where there cannot be one.
+            open_journal: opens the session's undo journal; raises StoreError if there cannot be one.
             log: remembers what was said; None: in memory.
         """
         self._open_journal = open_journal
@@ -153,15 +153,15 @@ class TurnHistory:
 
     @property
     def next_number(self) -> int:
-        """The number of the next turn, from 1; none is given twice."""
+        """The number of the next turn, from 1; never given twice."""
         return self._last + 1
 
     def new_chat(self) -> None:
-        """What is said from now on belongs to another chat: an undo of earlier turns leaves it alone."""
+        """A new chat begins; undoing earlier turns leaves it alone."""
         self._chat += 1
 
     def use_model(self) -> None:
-        """What was said so far has to be retold for another model."""
+        """Another model answers from now on; earlier turns have to be retold for it."""
         self._model += 1
 
     def begin(self, message: str, conversation: "Conversation") -> None:
@@ -175,11 +175,11 @@ class TurnHistory:
             self._log.began(self._last, message)
 
     def asked(self, conversation: "Conversation") -> None:
-        """The message of the turn that began last stands in the conversation."""
+        """The message of the newest turn is in the conversation now."""
         self._turns[-1].after = self._log.note(conversation.state)
 
     def end(self, conversation: "Conversation") -> None:
-        """The turn that began last has ended."""
+        """The newest turn has ended."""
         with self._lock:
             if self._position:
                 self._turns[self._position - 1].after = self._log.note(conversation.state)
@@ -195,7 +195,7 @@ class TurnHistory:
     # -- changes
 
     def prepare(self, should_stop: Callable[[], bool]) -> None:
-        """Store what is in the folder ahead of the first command, so that it need not wait. Nothing is raised.
+        """Store the folder's contents before the first command, so that it need not wait. Raises nothing.
 
         The first change ends it, which would wait for it.
         """
@@ -214,7 +214,7 @@ class TurnHistory:
         self._synced().before_change(paths, should_stop)
 
     def after_change(self) -> bool:
-        """Take the state after a change; whether files were changed.
+        """Record the state after a change; returns whether files were changed.
 
         Raises:
             CheckpointError: it cannot be stored; undo will ask about each file.
@@ -224,7 +224,7 @@ class TurnHistory:
     # -- the way back
 
     def points(self) -> "tuple[UndoPoint, ...]":
-        """The turns, newest last; CheckpointError where there is no journal."""
+        """The turns, newest last; CheckpointError if there is no journal."""
         points = self._synced().points()
         with self._lock:
             began = {turn.number: turn.began for turn in self._turns}
@@ -235,7 +235,7 @@ class TurnHistory:
         return self._synced().plan_undo()
 
     def plan_redo(self) -> "UndoPlan":
-        """What redoing the turn that was undone last would do."""
+        """What redoing the last undone turn would do."""
         return self._synced().plan_redo()
 
     def plan_rewind(self, number: int) -> "UndoPlan":
@@ -257,11 +257,11 @@ class TurnHistory:
         return journal.diff(number)
 
     def apply(self, plan: "UndoPlan", overwrite: Collection[str], conversation: "Conversation") -> "UndoResult":
-        """Put the files and the conversation where a plan wants them; not while a turn runs.
+        """Apply a plan to files and conversation; not while a turn runs.
 
         Args:
             plan: of the present state.
-            overwrite: paths of conflicts that the user agreed to lose.
+            overwrite: conflicting paths that the user agreed to overwrite.
             conversation: the present one.
 
         Raises:
@@ -273,7 +273,7 @@ class TurnHistory:
         return result
 
     def said_at(self, position: int) -> ConversationMark | None:
-        """What is said where so many turns are done; None where the conversation stays as it is.
+        """The conversation after so many turns; None if it does not change.
 
         Raises:
             UserError: it is lost.
@@ -288,7 +288,7 @@ class TurnHistory:
         return mark if turn.model == self._model else mark.retold()
 
     def _move(self, position: int, said: ConversationMark | None, conversation: "Conversation") -> None:
-        """Put the conversation where so many turns are done."""
+        """Move the conversation to where so many turns are done."""
         with self._lock:
             self._position = position
         if said is not None:
@@ -297,7 +297,7 @@ class TurnHistory:
         self._log.note(conversation.state)
 
     def go_on(self, turns: Sequence[TurnRecord], position: int, last: int, model: int) -> None:
-        """Go on with the turns of an earlier process.
+        """Resume with the turns of an earlier process.
 
         Args:
             turns: oldest first.
@@ -310,9 +310,9 @@ class TurnHistory:
             self._last, self._model, self._told, self._chat = last, model, 0, 0
 
     def catch_up(self, conversation: "Conversation") -> None:
-        """Follow an undo that an earlier process was killed in: the files are, or will be, where it wanted them.
+        """Complete an undo in which an earlier process was killed: its files are, or will be, in place.
 
-        Nothing is raised: what cannot be opened here fails again when it matters, with a sentence.
+        Raises nothing: what cannot be opened here fails again, with a sentence, when it is needed.
         """
         from laguna_tui.journal.undo import CheckpointError
 
@@ -322,7 +322,7 @@ class TurnHistory:
                 self._move(position, self.said_at(position), conversation)
 
     def unfinished(self) -> "UndoPlan | None":
-        """The rest of an undo that an earlier process was killed in; None for none. CheckpointError as elsewhere."""
+        """The rest of an undo in which an earlier process was killed; None for none. CheckpointError as elsewhere."""
         return self._synced().plan_unfinished()
 
     def close(self) -> None:
@@ -335,7 +335,7 @@ class TurnHistory:
             journal.close()
 
     def _synced(self) -> "UndoHistory":
-        """The journal, which knows of all turns by now.
+        """The journal, with all turns so far.
 
         Raises:
             CheckpointError: it cannot be opened, or nothing can be stored in it.

@@ -39,12 +39,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "ask",
         help="answer one question and exit",
-        description="Answer one question about the folder and exit. What is piped in goes along with the question; "
-        "without a question it is the question.",
+        description="Answer one question about the folder and exit. Piped input is sent along with the question, "
+        "or is the question if there is none.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("question", nargs="*", help="the question; read from stdin without one, or with -")
+    parser.add_argument("question", nargs="*", help="the question; read from stdin if omitted or -")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON object at the end")
     shape.add_argument(
@@ -55,7 +55,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="one JSON object per event",
     )
     parser.add_argument("--stats", action="store_true", help="print the measured rates to stderr")
-    parser.add_argument("--verbose", action="store_true", help="print the output of commands to stderr as it comes")
+    parser.add_argument("--verbose", action="store_true", help="print command output to stderr as it comes")
     parser.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="stop the answer after this long (default: no limit)"
     )
@@ -65,7 +65,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="FILE",
         help="answer with JSON that this JSON schema accepts, on stdout as the model writes it",
     )
-    for flag, does in (("--allow", "do without asking"), ("--deny", "never do")):
+    for flag, does in (("--allow", "allow without asking"), ("--deny", "never allow")):
         what = f"what to {does}, such as edit(src/**) or shell(pytest); may be given several times"
         parser.add_argument(flag, action="append", default=[], metavar="RULE", help=what)
     add_session_options(parser, nested=True)

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 _KINDS = {
     "ab": ("plain decoding against each drafter", "Decode the same prompts plainly and with each drafter, in turns."),
     "sweep": ("one drafter at every draft length", "Draft a fixed number of tokens every round, for every length."),
-    "kv": ("types of the KV cache, each plain and drafted", "Open the model again with each type of the KV cache."),
+    "kv": ("KV cache types, each plain and drafted", "Open the model again with each KV cache type."),
     "profile": ("where the time of a round goes", "Time the phases of every round: draft, verify, sample, the rest."),
     "model": (
         "the predicted speed-up beside the measured one",
@@ -39,8 +39,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add `bench` and its benchmarks to the command line."""
     bench = commands.add_parser(
         "bench",
-        help="measure what speculative decoding brings here",
-        description="Measure what speculative decoding brings on this machine. Prints a Markdown table.",
+        help="measure what speculative decoding gains here",
+        description="Measure what speculative decoding gains on this machine. Prints a Markdown table.",
     )
     kinds = add_commands(bench, "what to measure", "kind")
     for name, (summary, description) in _KINDS.items():
@@ -60,18 +60,18 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
     def add(flag: str, kind: Callable[[str], object], meta: str, text: str) -> None:
         parser.add_argument(flag, type=kind, metavar=meta, help=text, default=argparse.SUPPRESS)
 
-    add("--model", str, "NAME|FILE", "a model of the catalogue, or a GGUF file (default: nano)")
-    add("--drafter", str, "NAME|FILE", "a drafter of the catalogue, a GGUF, or none (default: the recommended one)")
+    add("--model", str, "NAME|FILE", "a model from the catalogue, or a GGUF file (default: nano)")
+    add("--drafter", str, "NAME|FILE", "a drafter from the catalogue, a GGUF, or none (default: the recommended one)")
     add("--threads", int, "N", "CPU threads, 0 for one per core (default: as planned for the app)")
-    add("--kv", str, "TYPE", "type of the KV cache: f16, q8_0 or q4_0")
+    add("--kv", str, "TYPE", "KV cache type: f16, q8_0 or q4_0")
     add("--context", int, "N", "context size in tokens (default: 8192)")
     add("--gpu-layers", int, "N", "layers on the GPU, -1 for all")
     add("--temperature", float, "T", "sampling temperature (default: 0, greedy)")
     add("--seed", int, "N", "seed for sampling at temperatures above 0 (default: 1)")
-    add("--speculation", str, "MODE", "fast (default), or strict: byte for byte the plain answer, on the CPU")
+    add("--speculation", str, "MODE", "fast (default), or strict: exactly the plain answer, on the CPU")
     parser.add_argument("--prompts", type=Path, metavar="FILE", help="messages to answer, separated by blank lines")
     parser.add_argument(
-        "--tokens", type=int, metavar="N", default=128, help="most tokens of each answer (default: 128)"
+        "--tokens", type=int, metavar="N", default=128, help="token limit of each answer (default: 128)"
     )
     parser.add_argument("--repeats", type=int, metavar="N", default=3, help="answers per prompt (default: 3)")
     if drafter_choice:

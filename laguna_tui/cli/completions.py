@@ -25,8 +25,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     """Add `completions` to the command line."""
     parser = commands.add_parser(
         "completions",
-        help="print the completions of a shell",
-        description="Print what a shell needs to complete commands, options and files.",
+        help="print shell completions",
+        description="Print a script that lets a shell complete commands, options and files.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -41,7 +41,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument(
         "--scorer",
         metavar="NAME|FILE",
-        help="a model that ranks too, or none (default: the one on this machine)",
+        help="a model that helps to rank, or none (default: the one on this machine)",
         default=argparse.SUPPRESS,
     )
     parser.add_argument("--model", metavar="NAME|FILE", help="the model to count tokens for", default=argparse.SUPPRESS)

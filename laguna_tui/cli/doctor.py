@@ -24,7 +24,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     parser.add_argument("--json", action="store_true", help="one JSON object with every finding")
     parser.add_argument(
-        "--fix", action="store_true", help="first put right what is safe: permissions of own files, a setup cut off"
+        "--fix", action="store_true", help="first repair what is safe: permissions of the app's files, a setup cut off"
     )
     parser.set_defaults(run=run)
 

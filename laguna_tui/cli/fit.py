@@ -39,14 +39,14 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "fit",
         help="show whether a model runs on this machine, and how",
         description="Show whether a model fits on this machine, with every context and KV cache type, and how it would "
-        "be opened. Without a model: one line for each model of the catalogue.",
+        "be opened. Without a model: one line for each model in the catalogue.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("wanted", nargs="?", metavar="MODEL", help="a model of the catalogue, or a GGUF file")
+    parser.add_argument("wanted", nargs="?", metavar="MODEL", help="a model from the catalogue, or a GGUF file")
     # A sub-command's default would overwrite an option before the command's name.
     parser.add_argument(
-        "--context", type=int, metavar="N", help="required tokens of context", default=argparse.SUPPRESS
+        "--context", type=int, metavar="N", help="required context, in tokens", default=argparse.SUPPRESS
     )
     kv = f"required type of the KV cache, {declarations(Settings)['kv'].allowed}"
     parser.add_argument("--kv", metavar="TYPE", help=kv, default=argparse.SUPPRESS)

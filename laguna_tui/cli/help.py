@@ -14,7 +14,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser = commands.add_parser(
         "help", help="print a page of the documentation", description="Print a page of the documentation."
     )
-    parser.add_argument("page", nargs="?", help="its name; without one, which there are")
+    parser.add_argument("page", nargs="?", help="name of the page; without one, list the pages")
     parser.set_defaults(run=run)
 
 

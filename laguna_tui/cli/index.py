@@ -45,11 +45,11 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     search.add_argument("words", nargs="*", help="what to search for: words, or a name")
     search.add_argument("--issue", type=Path, metavar="FILE", help="find what an issue's text is about (- for stdin)")
     search.add_argument("--symbol", action="store_true", help="find definitions by name, or by some of its letters")
-    search.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"most results (default: {_LIMIT})")
+    search.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"limit of results (default: {_LIMIT})")
     search.add_argument("--why", action="store_true", help="show the factors of each result's score")
     tree = _command(commands, "map", _map, "show the most important definitions", "Within a budget of tokens.")
     tree.add_argument("--tokens", type=int, default=_TOKENS, metavar="N", help=f"the budget (default: {_TOKENS})")
-    tree.add_argument("--focus", nargs="+", default=[], metavar="PATH", help="files or folders to rank the others for")
+    tree.add_argument("--focus", nargs="+", default=[], metavar="PATH", help="files or folders that the ranking is for")
 
 
 def _command(

@@ -20,23 +20,23 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "serve",
         help="let other programs use the model, over HTTP",
         description="Open the model and answer other programs in the shape of OpenAI's and Anthropic's APIs, until "
-        "Ctrl-C. Only this machine can ask, and only with the token that is printed.",
+        "Ctrl-C. Only programs on this machine that send the printed token are answered.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8093, help="0 for a free one (default: %(default)s)")
-    parser.add_argument("--expose", action="store_true", help="let other machines ask; needs --host and --token-file")
-    token = "file with the token that clients show (default: another one every time)"
+    parser.add_argument("--expose", action="store_true", help="serve other machines too; needs --host and --token-file")
+    token = "file with the token that clients send (default: a new token each time)"
     parser.add_argument("--token-file", type=Path, metavar="FILE", help=token)
     name = "another name of this server, as clients write it; may be given several times"
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help=name)
-    page = "a web page that may ask, such as http://localhost:3000; may be given several times"
+    page = "a web page that may send requests, such as http://localhost:3000; may be given several times"
     parser.add_argument("--allow-origin", action="append", default=[], metavar="ORIGIN", help=page)
     held = "memory for conversations that take turns, in GB (default: %(default)s)"
     parser.add_argument("--held", type=_gigabytes, default=4.0, metavar="GB", help=held)
     parser.add_argument(
-        "--waiting", type=_count, default=128, metavar="N", help="most requests that wait (default: %(default)s)"
+        "--waiting", type=_count, default=128, metavar="N", help="limit of waiting requests (default: %(default)s)"
     )
     add_session_options(parser, nested=True)
     parser.set_defaults(run=run)

@@ -32,7 +32,7 @@ def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False
         metavar="SESSION",
         nargs=None if nested else "?",
         const=None if nested else "",
-        help="go on with a kept session: its ID, the beginning of one, or its title"
+        help="resume a session by its ID, the beginning of its ID, or its title"
         + ("" if nested else "; without one, choose from a list"),
         default=default,
     )
@@ -41,13 +41,13 @@ def add_session_options(parser: argparse.ArgumentParser, *, nested: bool = False
         "--continue",
         dest="go_on",
         action="store_true",
-        help="go on with the last session about this folder",
+        help="resume the last session about this folder",
         default=argparse.SUPPRESS if nested else False,
     )
     group.add_argument(
         "--fork",
         action="store_true",
-        help="with --resume or -c: go on with a copy of the session, also of one that is open elsewhere",
+        help="with --resume or -c: resume a copy of the session, also of one that is open elsewhere",
         default=argparse.SUPPRESS if nested else False,
     )
     add_setting_options(parser, nested=nested, group=group)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from laguna_tui.journal.session_store import SessionStore, StoredSession
 
 _EPILOG = """\
-SESSION is an ID, the beginning of one, a title or a part of one. To go on with a session: laguna-tui --resume SESSION
+SESSION is an ID, the beginning of one, a title or a part of one. To resume a session: laguna-tui --resume SESSION
 """
 _FORMS = ("markdown", "html", "json")
 _NONE = "no session is kept yet; one begins with the first message"
@@ -47,7 +47,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     for each in (listing, searching):
         each.add_argument("--all", action="store_true", help="those about all folders")
     renaming = _add(actions, "rename", "give a session another title", _rename, session=True)
-    renaming.add_argument("title", help="the new title; an empty one: the beginning of its first message")
+    renaming.add_argument("title", help="the new title; if empty, the beginning of the first message")
     forking = _add(actions, "fork", "copy a session, also one that is open elsewhere", _fork, session=True)
     forking.add_argument("--title", default="", help='the copy\'s title (default: the same with "(copy)" behind it)')
     deleting = _add(actions, "delete", "delete sessions for good", _delete)
@@ -85,7 +85,7 @@ def _add_export(actions: Any) -> None:
 
 
 def _add_prune(actions: Any) -> None:
-    summary = "delete the sessions that are older or take more room than the settings say"
+    summary = "delete the sessions beyond the age or disk space that the settings allow"
     parser = _add(actions, "prune", summary, _prune)
     parser.add_argument("--dry-run", action="store_true", help="only list them")
     flags = {"--keep-sessions": (int, "DAYS", "as the setting"), "--sessions-limit": (float, "GB", "as the setting")}

@@ -36,7 +36,7 @@ exit codes: 0 done, or nothing to do; 1 failed or declined, nothing changed; 2 n
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `setup gpu` to the command line."""
-    setup = commands.add_parser("setup", help="make use of this machine's graphics card")
+    setup = commands.add_parser("setup", help="use this machine's graphics card")
     what = add_commands(setup, "what to set up", "what")
     parser = what.add_parser(
         "gpu",

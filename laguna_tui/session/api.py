@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Chat(Protocol):
-    """Asking, and what is done to the conversation. One thread, but for `cancel` and `steer`."""
+    """Sends messages and changes the conversation. One thread, except `cancel` and `steer`."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         """Send a message; iterate to make it go on. Ends after `TurnFinished`.
@@ -31,18 +31,18 @@ class Chat(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Stop what runs now, soon. Harmless when nothing runs."""
+        """Stop what is running, soon. Harmless if nothing runs."""
         ...
 
     def steer(self, message: str) -> bool:
-        """Say something while the model works: it goes in at the next tool boundary, or where the turn would end.
+        """Send a message while the model works: it goes in at the next tool boundary, or where the turn would end.
 
         Any thread. Returns whether it is accepted; otherwise send it with `ask`.
         """
         ...
 
     def left(self) -> Sequence[str]:
-        """What was steered with and did not go in, because the turn was stopped; each is given once."""
+        """Steering messages that did not go in because the turn was stopped; each is returned once."""
         ...
 
     def new_chat(self) -> None:
@@ -53,7 +53,7 @@ class Chat(Protocol):
         """Make room in the context now; iterate to make it go on. Not while a turn runs; `cancel` ends it early.
 
         Args:
-            guidance: what is to be kept in mind above all; empty shortens what is old first.
+            guidance: what the summary must keep; if empty, old results are shortened first.
 
         Raises:
             EngineError, UserError: while iterating; a sentence for the user.
@@ -61,7 +61,7 @@ class Chat(Protocol):
         ...
 
     def prefetch(self, message: str) -> None:
-        """Compute what is certain of a message that is being typed. Returns then, or soon after `cancel`."""
+        """Prefill what is certain of a message being typed. Returns then, or soon after `cancel`."""
         ...
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
@@ -77,7 +77,7 @@ class Chat(Protocol):
 
 
 class PromptView(Protocol):
-    """What the prompt consists of, and what a message would add. Any thread, but for `change`."""
+    """What the prompt consists of, and what a message would add. Any thread, except `change`."""
 
     def cost(self, message: str) -> Cost | None:
         """What sending this message would cost now; None while no model is open. May take 100 ms."""
@@ -96,11 +96,11 @@ class PromptView(Protocol):
         ...
 
     def change_cost(self, places: Mapping[int, Place]) -> Cost | None:
-        """What the next message would cost more with these blocks in these places; nothing is changed."""
+        """The extra cost of the next message with these blocks in these places; changes nothing."""
         ...
 
     def change(self, places: Mapping[int, Place]) -> None:
-        """Put these blocks into these places from the next message on. The session's thread only.
+        """Move these blocks to these places from the next message on. The session's thread only.
 
         Raises:
             UserError: no model is open.
@@ -112,7 +112,7 @@ class Models(Protocol):
     """Which model answers, and how it decodes."""
 
     def choices(self) -> Sequence[ModelChoice]:
-        """What could answer. Any thread, also while a turn runs; may take half a second."""
+        """The models to choose from. Any thread, also while a turn runs; may take half a second."""
         ...
 
     def others(self) -> Sequence[ModelChoice]:
@@ -123,25 +123,25 @@ class Models(Protocol):
         """Answer with another model from now on: a name, or the path of a file. The conversation stays.
 
         Raises:
-            EngineError, UserError: it cannot be had; the model before answers on, if there was one.
+            EngineError, UserError: it cannot be opened; the previous model, if there was one, goes on answering.
         """
         ...
 
     def speculate(self, mode: Speculation, progress: Callable[[LoadProgress], None]) -> SessionInfo:
-        """Decode in this mode from now on. The conversation stays; the model may have to be loaded again.
+        """Use this mode of decoding from now on. The conversation stays; the model may have to be loaded again.
 
         Raises:
-            EngineError, UserError: the mode cannot be had; everything is as it was.
+            EngineError, UserError: the mode is not available; nothing was changed.
         """
         ...
 
 
 class PermissionSettings(Protocol):
-    """What the model may do in the folder without being asked about it."""
+    """What the model may do in the folder without approval."""
 
     @property
     def mode(self) -> Mode:
-        """What is done unasked. Any thread; setting it raises UserError while a file of rules is broken."""
+        """What needs no approval. Any thread; setting it raises UserError while a rule file is broken."""
         ...
 
     @mode.setter
@@ -153,13 +153,13 @@ class PermissionSettings(Protocol):
 
 
 class History(Protocol):
-    """The turns, what they changed, and the way back. Any thread, but for `apply`; each call may take seconds.
+    """The turns, what they changed, and undo. Any thread, except `apply`; each call may take seconds.
 
-    Everything raises UserError where there is nothing to do, or nothing can be stored. All texts are raw.
+    Every method raises UserError if there is nothing to do, or nothing can be stored. All texts are raw.
     """
 
     def points(self) -> "Sequence[UndoPoint]":
-        """The turns, also those that changed nothing or are undone; newest last."""
+        """The turns, including those that changed nothing or are undone; newest last."""
         ...
 
     def plan_undo(self) -> "UndoPlan":
@@ -167,7 +167,7 @@ class History(Protocol):
         ...
 
     def plan_redo(self) -> "UndoPlan":
-        """What redoing the turn that was undone last would do."""
+        """What redoing the last undone turn would do."""
         ...
 
     def plan_rewind(self, number: int) -> "UndoPlan":
@@ -175,7 +175,7 @@ class History(Protocol):
         ...
 
     def unfinished(self) -> "UndoPlan | None":
-        """The rest of an undo that an earlier session about this folder was killed in; None if there is none."""
+        """The rest of an undo in which an earlier session about this folder was killed; None if there is none."""
         ...
 
     def preview(self, plan: "UndoPlan") -> "Sequence[FileDiff]":
@@ -183,20 +183,20 @@ class History(Protocol):
         ...
 
     def cost(self, plan: "UndoPlan") -> RewindCost | None:
-        """What the conversation costs where a plan would put it; None where that is not known."""
+        """What the conversation would cost after a plan; None if that is not known."""
         ...
 
     def apply(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
-        """Put files and conversation where a plan wants them. The session's thread only, while no turn runs.
+        """Apply a plan to files and conversation. The session's thread only, while no turn runs.
 
         Args:
             plan: of the present state; another one is refused.
-            overwrite: paths of its conflicts that the user agreed to lose; the others stay as they are.
+            overwrite: conflicting paths that the user agreed to overwrite; the others stay as they are.
         """
         ...
 
     def diff(self, *, turn: bool = False) -> "Sequence[FileDiff]":
-        """What the turns of this session changed, but for those that are undone.
+        """What the turns of this session changed, without those that are undone.
 
         turn: only the last one.
         """
@@ -204,27 +204,27 @@ class History(Protocol):
 
 
 class Commits(Protocol):
-    """Commits of the folder. The session's thread, while no turn runs; UserError where it cannot be done."""
+    """Git commits in the folder. The session's thread, while no turn runs; UserError if it cannot be done."""
 
     def draft(self) -> "CommitDraft":
-        """What would be committed, with a message that the model writes beside the conversation.
+        """What would be committed, with a message that the model writes outside the conversation.
 
         `Chat.cancel` ends the writing early.
         """
         ...
 
     def commit(self, message: str, draft: "CommitDraft") -> str:
-        """Commit, with the repository's hooks in the sandbox; a sentence about it."""
+        """Commit, with the repository's hooks in the sandbox; returns a sentence about it."""
         ...
 
 
 class Commands(Protocol):
-    """The user's own commands, and those that the model has in the background. Any thread."""
+    """The user's commands, and the model's background commands. Any thread."""
 
     def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:
-        """Run a command of the user's; iterate to make it go on. Yields its output, raw, then `CommandFinished`.
+        """Run a command of the user's; iterate to advance it. Yields its output, raw, then `CommandFinished`.
 
-        It runs in the folder as in the user's shell: without the sandbox, with their environment, and unasked. It has
+        It runs in the folder as in the user's shell: without sandbox or approval, in their environment. It has
         no terminal and reads nothing. What it leaves running in the background goes on.
 
         Args:
@@ -237,24 +237,24 @@ class Commands(Protocol):
         ...
 
     def cancel(self) -> None:
-        """Stop the user's command that runs now, with all it has started. Harmless when none runs."""
+        """Stop the user's running command and all processes it started. Harmless if none runs."""
         ...
 
     def background(self) -> "Sequence[BackgroundCommand]":
-        """What the model has run in the background, the oldest first."""
+        """The model's background commands, oldest first."""
         ...
 
     def recent(self, number: int) -> str:
-        """The last of what a background command has written, raw; the model reads it all the same."""
+        """The end of a background command's output, raw; the model still gets to read it."""
         ...
 
     def stop(self, number: int) -> str:
-        """Stop a background command; a sentence about what became of it."""
+        """Stop a background command; returns a sentence about its end."""
         ...
 
 
 class Folder(Protocol):
-    """The folder that is asked about. Any thread; UserError where something cannot be done."""
+    """The folder that the chat is about. Any thread; UserError if something cannot be done."""
 
     @property
     def path(self) -> Path:
@@ -262,11 +262,11 @@ class Folder(Protocol):
         ...
 
     def trust(self) -> str:
-        """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it."""
+        """Let the folder's AGENTS.md instruct the model; returns what is trusted now, and what changed in it."""
         ...
 
     def use_check(self, command: str) -> str:
-        """Have a command check the project, `none` for no check, empty to show which does; a sentence about it."""
+        """Set the command that checks the project (`none`: no check; empty: show it); returns a sentence."""
         ...
 
     def mcp(self) -> str:
@@ -274,35 +274,35 @@ class Folder(Protocol):
         ...
 
     def index(self) -> str:
-        """Read the folder's code, also where it waited to be asked for; a sentence about it."""
+        """Index the folder's code, also if that needs to be requested; returns a sentence about it."""
         ...
 
 
 class Sessions(Protocol):
-    """The sessions that are kept on disk. Any thread, but for `resume`; UserError where something cannot be done.
+    """The sessions kept on disk. Any thread, except `resume`; UserError if something cannot be done.
 
-    Where a session is wanted, its `id` is given, a beginning of that, or its title."""
+    A session is named by its `id`, the beginning of its `id`, or its title."""
 
     @property
     def current(self) -> SessionSummary | None:
-        """The one that is open; None before its first message is kept."""
+        """The open session; None before its first message is kept."""
         ...
 
     @property
     def open_id(self) -> str:
-        """ID of the one that is open; empty for none. Takes no time, where `current` reads the disk."""
+        """ID of the open session; empty for none. Immediate, while `current` reads the disk."""
 
     @property
     def failing(self) -> NotKept:
-        """What is not being kept now, and why. Takes no time."""
+        """What cannot be saved at present, and why. Immediate."""
         ...
 
     def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
-        """Those about this folder, or all, the newest first. Takes at most 200 ms, as `search` does."""
+        """Sessions about this folder, or all, newest first. Takes at most 200 ms, like `search`."""
         ...
 
     def search(self, words: str, *, everywhere: bool = False) -> Sequence[SessionSummary]:
-        """Those with these words in their titles or contents, the best first."""
+        """Sessions with these words in their titles or contents, best first."""
         ...
 
     def rename(self, session: str, title: str) -> None:
@@ -310,7 +310,7 @@ class Sessions(Protocol):
         ...
 
     def delete(self, sessions: Collection[str]) -> int:
-        """Delete sessions for good, but for the open one; how many bytes are free now."""
+        """Delete sessions for good, except the open one; returns how many bytes were freed."""
         ...
 
     def export(self, session: str, form: str) -> str:
@@ -318,24 +318,24 @@ class Sessions(Protocol):
         ...
 
     def fork(self, session: str = "", title: str = "") -> SessionSummary:
-        """Copy a session, empty for the open one, to go on with the copy."""
+        """Copy a session (empty: the open one) in order to resume the copy."""
         ...
 
     def resume(self, session: str, progress: Callable[[LoadProgress], None]) -> SessionInfo:
-        """Go on with a session in the place of the open one, which is kept. The session's thread, while no turn runs.
+        """Resume a session in place of the open one, which is kept. The session's thread, while no turn runs.
 
         Returns:
-            What is open now, with `resumed`.
+            The session that is open now, with `resumed` set.
 
         Raises:
-            OtherFolderError: it is about another folder, where the app has to be started.
-            EngineError, UserError: it cannot be resumed; everything is as it was.
+            OtherFolderError: it is about another folder; the app has to be started there.
+            EngineError, UserError: it cannot be resumed; nothing was changed.
         """
         ...
 
 
 class ChatSession(Protocol):
-    """One conversation with one model about one folder: each controller of a front end is given its part of it."""
+    """One conversation with one model about one folder; each controller of a front end gets its part of it."""
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""The user's own commands (`!` and `!!`), and the one runner of all commands of a session."""
+"""The user's commands (`!` and `!!`), and the runner of all commands of a session."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -48,8 +48,8 @@ class LocalCommands:
 
         Args:
             folder: where commands run.
-            tell: brings a piece along with the next message; returns why not, empty where it does.
-            shows: whether the model's commands may read a file of the folder that holds secrets, by its path.
+            tell: attaches a piece to the next message; returns why it cannot, empty if it did.
+            shows: whether the model's commands may read a file with secrets in the folder, by its path.
             kept: globs of what the model's commands must not read in the folder, and of what they must not change.
         """
         self._folder = folder
@@ -61,7 +61,7 @@ class LocalCommands:
         self._running = threading.Lock()
 
     def runner(self) -> "CommandRunner":
-        """What runs the commands of the session, the model's too."""
+        """Runs the commands of the session, including the model's."""
         with self._lock:
             if self._runner is None:
                 from laguna_tui.sandbox.runner import CommandRunner
@@ -70,7 +70,7 @@ class LocalCommands:
             return self._runner
 
     def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:
-        """Run a command of the user's; UserError if there is none, or if it cannot be run."""
+        """Run a command of the user's; UserError if it is empty or cannot be run."""
         if not command.strip():
             raise UserError(NO_COMMAND)
         # Not in the generator: a cancel between this call and the first event counts.
@@ -78,21 +78,21 @@ class LocalCommands:
         return self._events(command, tell)
 
     def cancel(self) -> None:
-        """Stop the user's command that runs now."""
+        """Stop the user's running command."""
         self._cancelled.set()
 
     def background(self) -> "Sequence[BackgroundCommand]":
-        """What the model has run in the background."""
+        """The model's background commands."""
         runner = self._runner
         return () if runner is None else runner.background()
 
     def recent(self, number: int) -> str:
-        """The last of what a background command has written, raw."""
+        """The end of a background command's output, raw."""
         runner = self._runner
         return "" if runner is None else runner.recent(number)
 
     def stop(self, number: int) -> str:
-        """Stop a background command; a sentence about what became of it."""
+        """Stop a background command; returns a sentence about its end."""
         if number not in [each.number for each in self.background()]:
             return NO_JOB.format(number=number)
         return (STOPPED if self.runner().stop(number) else ENDED_BEFORE).format(number=number)
@@ -160,14 +160,14 @@ def _ended(result: "CommandResult") -> str:
 
 
 def _attachment(command: str, result: "CommandResult") -> Attachment:
-    """The command and its output as the model reads them beside the next message."""
+    """The command and its output, as attached to the next message."""
     output = result.stdout if result.is_text else f"({result.size:,} bytes that are not text)"
     head = _RAN.format(code=result.exit_code)
     return _piece(f"$ {one_line(command)}", output, lambda text: headed(head, f"$ {command}\n{text}"), _WHY)
 
 
 def piped_attachment(text: str) -> Attachment:
-    """A text that came with the question through a pipe, as the model reads it beside the question."""
+    """Text piped into `ask`, as attached to the question."""
     return _piece("the piped text", text, lambda part: headed(_PIPED, part), _PIPED_WHY)
 
 

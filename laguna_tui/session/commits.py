@@ -28,10 +28,10 @@ class CommitDraft:
     """What would be committed. Texts are raw.
 
     Attributes:
-        message: what the model suggests; empty where it has no room for one or writes none.
-        files: paths that are committed.
+        message: the model's suggestion; empty if it has no room for one or writes none.
+        files: paths to be committed.
         stages_all: whether everything is committed, because nothing is staged.
-        sandbox: what holds the repository's hooks.
+        sandbox: the sandbox that the repository's hooks run in.
     """
 
     message: str
@@ -48,7 +48,7 @@ class LocalCommits:
         self._folder, self._agent, self._runner = folder, agent, runner
 
     def draft(self) -> CommitDraft:
-        """What would be committed, and the message that the model suggests."""
+        """What would be committed, and the model's suggested message."""
         from laguna_tui.repo.git_commit import pending_changes, recent_subjects
 
         pending = pending_changes(self._folder)
@@ -62,7 +62,7 @@ class LocalCommits:
         return CommitDraft(message, tuple(_files(pending)), not pending.staged, sandbox)
 
     def commit(self, message: str, draft: CommitDraft) -> str:
-        """Commit what the draft names; a sentence about it."""
+        """Commit what the draft names; returns a sentence about it."""
         from laguna_tui.repo.git_commit import commit_command
         from laguna_tui.sandbox.running_command import CommandNotRun
 
@@ -78,7 +78,7 @@ class LocalCommits:
 
 
 def _files(pending: "PendingChanges") -> Iterator[str]:
-    """Paths that are committed: what is staged, or everything where nothing is."""
+    """Paths to be committed: what is staged, or everything if nothing is."""
     yield from dict.fromkeys(_HEADER.findall(pending.staged or pending.unstaged))
     if not pending.staged:
         yield from pending.untracked

@@ -24,7 +24,7 @@ Progress = Callable[[LoadProgress], None]
 
 
 class EngineSource(Protocol):
-    """Where engines come from and go to, where several slots share one."""
+    """Opens and closes engines that several slots share."""
 
     def open(
         self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress

@@ -1,4 +1,4 @@
-"""The session's turns and the way back, with a store on disk that is opened when it is first needed."""
+"""The session's turns and undo, with a store on disk that is opened when first needed."""
 
 import shutil
 import tempfile
@@ -52,7 +52,7 @@ class LocalHistory:
         self._preparing: threading.Thread | None = None
 
     def prepare(self) -> None:
-        """Store what is in the folder, in the background, so that the first command need not wait; once a session."""
+        """Store the folder's contents in the background, so that the first command need not wait; once per session."""
         if self._preparing is not None:
             return
         self._closed.clear()
@@ -70,7 +70,7 @@ class LocalHistory:
         return self.turns.plan_undo()
 
     def plan_redo(self) -> "UndoPlan":
-        """What redoing the turn that was undone last would do."""
+        """What redoing the last undone turn would do."""
         return self.turns.plan_redo()
 
     def plan_rewind(self, number: int) -> "UndoPlan":
@@ -78,7 +78,7 @@ class LocalHistory:
         return self.turns.plan_rewind(number)
 
     def unfinished(self) -> "UndoPlan | None":
-        """The rest of an undo that an earlier session about this folder was killed in."""
+        """The rest of an undo in which an earlier session about this folder was killed."""
         from laguna_tui.journal.object_store import StoreError
         from laguna_tui.journal.undo import UndoHistory
         from laguna_tui.journal.undo_log import unfinished_stores
@@ -106,11 +106,11 @@ class LocalHistory:
         return self.turns.preview(plan)
 
     def cost(self, plan: "UndoPlan") -> RewindCost | None:
-        """What the conversation costs where a plan would put it; None where that is not known."""
+        """What the conversation would cost after a plan; None if that is not known."""
         return self._cache.cost(self.turns.said_at(plan.position))
 
     def apply(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
-        """Put files and conversation where a plan wants them; not while a turn runs."""
+        """Apply a plan to files and conversation; not while a turn runs."""
         if plan.resumes and self._killed is not None:
             try:
                 return self._killed.apply(plan, overwrite)
@@ -125,7 +125,7 @@ class LocalHistory:
         return self.turns.diff(0 if turn else None)
 
     def begin_again(self) -> None:
-        """Forget the turns: those that come are another session's. What is in its folder stays."""
+        """Forget the turns: another session begins. The old one's files stay on disk."""
         self._closed.set()
         preparing, self._preparing = self._preparing, None
         if preparing is not None:
@@ -136,7 +136,7 @@ class LocalHistory:
             shutil.rmtree(store, ignore_errors=True)
 
     def close(self) -> None:
-        """Close the store, and remove one that nobody can go back to any longer. Idempotent."""
+        """Close the store, and remove one that can no longer be resumed. Idempotent."""
         self.begin_again()
         self._close_killed()
 

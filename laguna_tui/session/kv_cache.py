@@ -34,11 +34,11 @@ class KvCache:
 
     @property
     def failing(self) -> str:
-        """Why no snapshots are written now, a sentence; empty while all is well."""
+        """Why snapshots cannot be written at present, a sentence; empty if they can."""
         return self._snapshots.failing
 
     def use(self, session: str) -> None:
-        """Save and restore for this session from now on; empty for none."""
+        """Save and restore for this session from now on; empty stops that."""
         self._snapshots.use(session)
 
     def save(self) -> None:
@@ -47,7 +47,7 @@ class KvCache:
             self._snapshots.save(engine, self._conversation())
 
     def save_now(self) -> None:
-        """Save what is new before it is cut off, and wait."""
+        """Save what is new before it is cut off, and wait until it is saved."""
         if (engine := self._slot.engine) is not None:
             self._snapshots.save_now(engine, self._conversation())
 

@@ -114,10 +114,10 @@ class LocalSession:
             rules: the user's file of rules about what the model may do; None for none.
             allow: rules for this session only, as given on the command line.
             deny: likewise.
-            undoable: whether the session is kept in the state folder, and checkpoints are taken: somebody can go back.
+            undoable: whether the session is kept in the state folder, with checkpoints for undo.
             cache: the user's cache folder, for the KV caches of kept sessions; None keeps none.
-            resume: the session to go on with, once it is opened; empty begins another one.
-            given: which settings the user chose for this time, so that they come before those of the session.
+            resume: the session to resume once it is opened; empty begins a new one.
+            given: the settings given for this start, which take precedence over those of the session.
             source: where engines come from, for sessions that share one; None for one of its own.
 
         Raises:
@@ -190,7 +190,7 @@ class LocalSession:
     def close(self, reason: str = "") -> None:
         """Free everything. Idempotent.
 
-        reason: why it ends otherwise than by the user's wish; empty if it does not.
+        reason: what ended it, such as a signal; empty if the user did.
         """
         parts, self.parts = self.parts, None
         if parts is not None:
@@ -204,7 +204,7 @@ class LocalSession:
         self.sessions.close(reason)
 
     def tell(self, piece: "Attachment") -> str:
-        """Bring a piece along with the next message; why not, empty where it is."""
+        """Attach a piece to the next message; returns why it cannot be, empty if it is."""
         if self.parts is None:
             return NOT_TOLD
         if not self.parts.agent.tell(piece):
@@ -213,7 +213,7 @@ class LocalSession:
         return ""
 
     def prepare_undo(self, parts: SessionParts) -> None:
-        """Have the folder's contents stored before the first command is run, if there can be one."""
+        """Have the folder's contents stored before the first command, if commands can be run."""
         if self._undoable and parts.toolbox.runs_commands and not self.folder.withheld:
             self.history.prepare()
 
@@ -236,13 +236,13 @@ class LocalSession:
 
 
 class LocalChat:
-    """A `Chat`. An engine that llama.cpp aborted is replaced with the next message, which reads the chat again."""
+    """A `Chat`. An engine that llama.cpp aborted is replaced with the next message, which prefills the chat again."""
 
     def __init__(self, session: LocalSession) -> None:
         self._session = session
 
     def ask(self, message: str) -> Generator[AgentEvent, None, None]:
-        """Send a message; iterate to make it go on. EngineError when the engine fails."""
+        """Send a message; iterate to advance it. EngineError if the engine fails."""
         session = self._session
         if not session.folder.path.is_dir():
             raise UserError(GONE.format(folder=session.folder.path))
@@ -254,17 +254,17 @@ class LocalChat:
             yield from session.sessions.recorder.turn(message, parts.agent.run(message))
 
     def constrain(self, *constraints: "ConstraintSpec") -> None:
-        """What every answer is held to from now on."""
+        """Constrain every answer from now on."""
         agent = self._session.opened().agent
         agent.options = replace(agent.options, constraints=constraints)
 
     def cancel(self) -> None:
-        """Stop what runs now, soon. Any thread, at any time."""
+        """Stop what is running, soon. Any thread, at any time."""
         if self._session.parts is not None:
             self._session.parts.agent.cancel()
 
     def steer(self, message: str) -> bool:
-        """Say something while the model works; whether it is accepted. Any thread."""
+        """Send a message while the model works; returns whether it is accepted. Any thread."""
         parts = self._session.parts
         accepted = parts is not None and parts.agent.steer(message)
         if accepted:
@@ -272,7 +272,7 @@ class LocalChat:
         return accepted
 
     def left(self) -> Sequence[str]:
-        """What was steered with and did not go in; each is given once."""
+        """Steering messages that did not go in; each is returned once."""
         parts = self._session.parts
         left = () if parts is None else parts.agent.left()
         if left:
@@ -280,19 +280,19 @@ class LocalChat:
         return left
 
     def new_chat(self) -> None:
-        """Begin another chat; one that is kept is another session."""
+        """Begin another chat; if sessions are kept, it is another session."""
         self._session.sessions.begin_another()
         self._session.opened().agent.new_chat()
 
     def compact(self, guidance: str = "") -> Generator[AgentEvent, None, None]:
-        """Make room in the context now; iterate to make it go on. EngineError when the engine fails."""
+        """Make room in the context now; iterate to advance it. EngineError if the engine fails."""
         session = self._session
         session.slot.healthy()
         with session.slot.watched():
             yield from session.sessions.recorder.kept(session.opened().agent.compact(guidance))
 
     def prefetch(self, message: str) -> None:
-        """Compute what is certain of a message that is being typed; returns when it is done or was cancelled."""
+        """Prefill what is certain of a message being typed; returns when done or cancelled."""
         session = self._session
         if session.parts is None or session.slot.engine is None:
             return
@@ -314,7 +314,7 @@ class LocalChat:
 
 
 class LocalPromptView:
-    """A `PromptView`. Asked from any thread, it knows nothing while one engine is closed for another."""
+    """A `PromptView`. Any thread; it knows nothing while engines are being exchanged."""
 
     def __init__(self, session: LocalSession) -> None:
         self._session = session
@@ -346,7 +346,7 @@ class LocalPromptView:
         return self._look(lambda preview: preview.change_cost(places), None)
 
     def change(self, places: "Mapping[int, Place]") -> None:
-        """Put these blocks into these places, from the next message on."""
+        """Move these blocks to these places, from the next message on."""
         self._session.opened().agent.conversation.change(places)
         self._session.sessions.recorder.look()
 
@@ -361,7 +361,7 @@ class LocalPromptView:
 
 
 class LocalFolder:
-    """A `Folder`. withheld: why it is not read, as a sentence; empty where it is."""
+    """A `Folder`. withheld: why it is not indexed, as a sentence; empty if it is."""
 
     def __init__(self, session: LocalSession, path: Path, holds_more: str) -> None:
         self._session = session
@@ -369,14 +369,14 @@ class LocalFolder:
         self.withheld = WITHHELD.format(folder=path, what=holds_more) if holds_more else ""
 
     def trust(self) -> str:
-        """Let the folder's AGENTS.md instruct the model; what is trusted now, and what is new about it."""
+        """Let the folder's AGENTS.md instruct the model; returns what is trusted now, and what changed in it."""
         from laguna_tui.context.instructions import trust_folder
         from laguna_tui.context.trust import Trust
 
         return trust_folder(self.path, Trust(self._session.state))
 
     def use_check(self, command: str) -> str:
-        """Have a command check the project, `none` for no check; empty shows which it is. A sentence about it."""
+        """Set the command that checks the project (`none`: no check; empty: show it); returns a sentence."""
         from laguna_tui.agent.project_check import choose_check
         from laguna_tui.repo.workspace import Workspace
 
@@ -387,7 +387,7 @@ class LocalFolder:
         return self._session.opened().servers.text()
 
     def index(self) -> str:
-        """Read the folder's code, also where it is more than a project; a sentence about it."""
+        """Index the folder's code, even if it is more than a project; returns a sentence about it."""
         self.withheld = ""
         if self._session.parts is not None:
             self._session.parts.context.codebase.withheld = ""

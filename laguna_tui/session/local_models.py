@@ -1,4 +1,4 @@
-"""Which models can answer on this machine, and the change to another one or to another mode of decoding."""
+"""The models available on this machine, and switching between them and between modes of decoding."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,13 +25,13 @@ class LocalModels:
         info: Callable[[], "SessionInfo"],
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """Change what is in the slot, and tell the parts.
+        """Switch the engine of a slot and update the session's parts.
 
         Args:
             parts: what is around the engine; None while the session is not open.
             begin: opens the session with what the slot's selection says.
             info: what a front end shows of the open session.
-            changed: called when another model answers, or the same one otherwise.
+            changed: called when the model or its mode of decoding has changed.
         """
         self._slot, self._parts, self._begin, self._info, self._changed = slot, parts, begin, info, changed
 
@@ -49,10 +49,10 @@ class LocalModels:
         return list_others()
 
     def switch(self, wanted: str, progress: Progress) -> "SessionInfo":
-        """Answer with another model from now on, which reads the conversation again.
+        """Answer with another model from now on; it reads the conversation again.
 
         Raises:
-            EngineError, UserError: it cannot be had; the model before answers on, if there was one.
+            EngineError, UserError: it cannot be opened; the previous model, if there was one, goes on answering.
         """
         slot, parts = self._slot, self._parts()
         selection = select_other(slot.selection.settings, wanted)
@@ -65,10 +65,10 @@ class LocalModels:
         return self._info()
 
     def speculate(self, mode: Speculation, progress: Progress) -> "SessionInfo":
-        """Decode in this mode from now on. Plain decoding needs no other engine, strict and fast each their own.
+        """Use this mode of decoding from now on. Strict and fast need an engine of their own, plain decoding does not.
 
         Raises:
-            EngineError, UserError: the mode cannot be had; everything is as it was.
+            EngineError, UserError: the mode is not available; nothing was changed.
         """
         from laguna_engine.native.cpu_determinism import use_fixed_kernels
         from laguna_tui.session.remote_opening import in_process

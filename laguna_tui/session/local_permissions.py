@@ -17,7 +17,7 @@ class LocalPermissions:
 
     Attributes:
         gate: what lets calls through; None before the session is opened.
-        changed: is told each mode that is set. Any thread.
+        changed: called with each mode that is set. Any thread.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class LocalPermissions:
 
     @property
     def mode(self) -> Mode:
-        """What is done unasked. May be set from any thread; UserError while a file of rules is broken."""
+        """What needs no approval. May be set from any thread; UserError while a rule file is broken."""
         return self._mode
 
     @mode.setter
@@ -48,11 +48,11 @@ class LocalPermissions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about the files of rules, as sentences."""
+        """What the user should know about the rule files, as sentences."""
         return () if self.gate is None else self.gate.permissions.notes
 
     def shows(self, path: str) -> bool:
-        """Whether a rule of the user's lets the model see a file of the folder that holds secrets."""
+        """Whether a rule of the user's lets the model read a file with secrets."""
         return not self.opened().permissions.readable(path)
 
     def kept_from_commands(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -66,10 +66,10 @@ class LocalPermissions:
             self.gate.approver = approver
 
     def opened(self) -> "PermissionGate":
-        """What lets calls through; the files of rules are read the first time.
+        """The permission gate; the rule files are read the first time.
 
         Raises:
-            UserError: a rule is none, or a file of rules is broken.
+            UserError: a rule is invalid, or a rule file is broken.
         """
         if self.gate is None:
             from laguna_tui.agent.permission_gate import PermissionGate

@@ -148,7 +148,7 @@ class Permissions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about the files of rules, as sentences."""
+        """What the user should know about the rule files, as sentences."""
         with self._lock:
             self._refresh()
             return (*self._user.notes, *self._repository.notes)

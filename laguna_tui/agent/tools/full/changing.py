@@ -28,7 +28,7 @@ def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: Chang
         tool: the name of the call's tool.
 
     Raises:
-        ToolError, WorkspaceError: it is not made, and why; the files are as they were.
+        ToolError, WorkspaceError: the change was not made; says why. The files are unchanged.
     """
     seen, diagnostics = services.changes.seen, services.diagnostics
     if proposal.kind is not ChangeKind.CREATE and seen.is_stale(proposal.path, proposal.old):
