@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -79,14 +80,47 @@ def restoring(name: str, options: EngineOptions, make: Tokens, folder: Path) -> 
         )
 
 
+@dataclass
+class Cost:
+    """Seconds of the processor that snapshots took: of the engine's thread, and of the one that writes."""
+
+    copying: float = 0.0
+    writing: float = 0.0
+
+    @contextmanager
+    def counted(self, engine: Engine) -> Iterator[None]:
+        """Count what snapshots have the engine's thread do."""
+        saver = engine._snapshots._saver
+        call = saver._call
+
+        def timed(function: Callable[[], object]) -> object:
+            began = time.thread_time()
+            try:
+                return function()
+            finally:
+                self.copying += time.thread_time() - began
+
+        saver._call = lambda function: call(partial(timed, function))  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            saver._call = call
+
+    def save(self, engine: Engine, folder: Path, saves: list[Saved]) -> None:
+        """Write a snapshot on this thread."""
+        began = time.thread_time()
+        saves.append(engine.snapshot(folder))
+        self.writing += time.thread_time() - began
+
+
 @contextmanager
-def saving(engine: Engine, folder: Path | None) -> Iterator[list[Saved]]:
+def saving(engine: Engine, folder: Path | None, cost: Cost) -> Iterator[list[Saved]]:
     """Begin a snapshot in the background, as after a turn; wait for it at the end."""
     done: list[Saved] = []
     if folder is None:
         yield done
         return
-    thread = threading.Thread(target=lambda: done.append(engine.snapshot(folder)))
+    thread = threading.Thread(target=cost.save, args=(engine, folder, done))
     thread.start()
     yield done
     thread.join()
@@ -100,12 +134,14 @@ class Session:
         elapsed: seconds of its turns.
         processor: seconds of the processor that all threads took for them.
         computing: those of the engine's thread, which computes and copies, but writes nothing.
+        cost: what of it was the snapshots'.
         tokens: tokens read and answered.
     """
 
     elapsed: float
     processor: float
     computing: float
+    cost: Cost
     tokens: int
     saves: list[Saved]
 
@@ -113,13 +149,13 @@ class Session:
 def session(engine: Engine, make: Tokens, folder: Path | None, seed: int) -> Session:
     """A session whose user answers at once, so that every snapshot is written during a turn."""
     engine.clear()
-    chat, elapsed, processor, saves, count = make(1000, seed), 0.0, 0.0, [], 0
+    chat, elapsed, processor, saves, count, cost = make(1000, seed), 0.0, 0.0, [], 0, Cost()
     said(engine, chat, 1)
     computing = -engine._thread.call(time.thread_time)
     for turn in range(TURNS):
         chat += make(MESSAGE, seed + turn)
         began = time.process_time()
-        with saving(engine, folder if turn else None) as done:
+        with cost.counted(engine), saving(engine, folder if turn else None, cost) as done:
             answer, seconds = said(engine, chat, ANSWER)
         elapsed, processor = elapsed + seconds, processor + time.process_time() - began
         saves += done
@@ -128,7 +164,7 @@ def session(engine: Engine, make: Tokens, folder: Path | None, seed: int) -> Ses
     computing += engine._thread.call(time.thread_time)
     if folder is not None:
         saves.append(engine.snapshot(folder, last=True))
-    return Session(elapsed, processor, computing, count, saves)
+    return Session(elapsed, processor, computing, cost, count, saves)
 
 
 def writing(name: str, options: EngineOptions, make: Tokens, folder: Path, pairs: int) -> None:
@@ -148,10 +184,13 @@ def writing(name: str, options: EngineOptions, make: Tokens, folder: Path, pairs
         f"{min(getattr(a, of) for a in plain) / min(getattr(b, of) for b in saved):.3f}"
         for of in ("elapsed", "processor", "computing")
     )
+    copying = median(each.cost.copying / each.computing for each in saved)
+    writing = median(each.cost.writing / each.computing for each in saved)
     last = saved[-1].saves
     written = sum(save.nbytes for save in last)
+    rate = median(each.tokens / each.elapsed for each in plain)
     print(
-        f"| {name} | {median(each.tokens / each.elapsed for each in plain):.0f} | {ratios} "
+        f"| {name} | {rate:.0f} | {ratios} | {copying:.2%}, {writing:.2%} "
         f"| {sum(save.nbytes > 0 for save in last)} of {TURNS} | {written / MB:.1f} | {state / MB:.1f} "
         f"| {written / state:.2f} | {max(save.blocked_s for save in last) * 1000:.1f} ms |",
         flush=True,
@@ -203,9 +242,12 @@ def main() -> None:
             for title, options, make in made:
                 restoring(title, options, make, folder)
         if given.only in (None, "writing"):
-            print("\nThe speed with snapshots / without: the median of the pairs, and that of the best of each.\n")
-            print("| model | tok/s | elapsed | processor | computing | snapshots | MB written | state | ratio | wait |")
-            print("|---|---|---|---|---|---|---|---|---|---|")
+            print(
+                "\nThe speed with snapshots / without: the median of the pairs, and that of the best of each. Share: of"
+            )
+            print("the engine's thread, what copying takes; beside it, what the thread that writes takes.\n")
+            print("| model | tok/s | elapsed | processor | computing | share | saves | MB written | state | x | wait |")
+            print("|---|---|---|---|---|---|---|---|---|---|---|")
             for title, options, make in made:
                 writing(title, options, make, folder, given.pairs)
         if given.only in (None, "laguna"):
