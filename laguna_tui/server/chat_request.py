@@ -162,4 +162,5 @@ def tool_spec(fields: Fields, schema: str) -> ToolSpec:
     name = fields.text("name")
     if not name or any(letter in name for letter in "\n<>"):
         fields.wrong("name", "a word")
-    return ToolSpec(name, fields.text("description", ""), parameters or {"type": "object", "properties": {}})
+    parameters = parameters or {"type": "object", "properties": {}}
+    return ToolSpec(name, fields.text("description", ""), parameters, fields.flag("strict"))

@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from laguna_engine.chat.answer_constraint import SchemaAnswer
+from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.config import Request
-from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.constrain.base import ConstraintSpec, Continued
 from laguna_engine.errors import RequestError
 from laguna_engine.events import Stats
 from laguna_engine.snapshot.state_pool import PoolFigures
 from laguna_tui.server.api_error import ApiError, context_exceeded, model_changed, server_stopping
 from laguna_tui.server.chat_answer import ChatAnswer
 from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts
-from laguna_tui.server.chat_request import ChatRequest, Wanted
+from laguna_tui.server.chat_request import CallChoice, ChatRequest, Wanted
 from laguna_tui.server.fair_queue import FairQueue
 from laguna_tui.server.generation_run import EngineTurns, GenerationRun
 from laguna_tui.server.server_metrics import ServerMetrics
@@ -144,9 +145,15 @@ class ModelService:
 
 def _constraints(request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:
     """What the answer has to be. A call that the prompt has begun is none of the schema's."""
-    if request.schema is None or prompt.before:
-        return ()
     try:
-        return (SchemaAnswer.checked(request.schema, calls=bool(request.offered)),)
+        calls = ToolCalls.strict(request.offered)
+    except RequestError as error:
+        raise ApiError(400, str(error), param="tools") from error
+    begun = len(prompt.before) if request.choice is CallChoice.REQUIRED else 0
+    held: tuple[ConstraintSpec, ...] = () if calls is None else (Continued(calls, begun) if begun else calls,)
+    if request.schema is None or prompt.before:
+        return held
+    try:
+        return (SchemaAnswer.checked(request.schema, calls=bool(request.offered)), *held)
     except RequestError as error:
         raise ApiError(400, str(error), param="response_format") from error

@@ -16,6 +16,7 @@ from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.constrain.automaton import Blanks, Enclosed, End, Literal, Parts
 from laguna_engine.constrain.base import FREE, Constraint, RowMask, Vocabulary
 from laguna_engine.constrain.grammar import GrammarState, marker, markers_of
+from laguna_engine.constrain.json_schema import JsonSchema
 from laguna_engine.constrain.sorted_texts import Prefix, Strings, Suffixes
 from laguna_engine.constrain.texts import AnyText, Occurring, OneOf, Text
 from laguna_engine.gguf.laguna import END_TOOL_CALL, TOOL_CALL
@@ -26,6 +27,9 @@ nearest text it would edit another place, where a miss is answered with what it 
 
 _BLANKS = 4
 """Most blanks between two tags."""
+
+_MOST_REFERENCES = 8
+"""Schemas that refer to one another, at most, before one that says what it is."""
 
 _TAGS = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", END_TOOL_CALL
 
@@ -90,16 +94,33 @@ def written(text: str) -> bytes:
 class ToolCalls:
     """Every tool call of the answer is one that can run, as far as that is known while it is written.
 
+    The values of a strict tool are JSON that their schema accepts, but for texts.
+
     Attributes:
         tools: those that may be called.
         rules: what is known of values.
+        only_strict: leave the arguments of tools free that are not strict.
     """
 
     tools: tuple[ToolSpec, ...]
     rules: ValueRules = field(default_factory=NoRules)
+    only_strict: bool = False
     _begun: "WeakKeyDictionary[Vocabulary, tuple[_Grammar, GrammarState]]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
     )
+
+    @classmethod
+    def strict(cls, tools: Iterable[ToolSpec]) -> "ToolCalls | None":
+        """Calls of some tools, held to the schemas of those that are strict; None if none is.
+
+        RequestError for a schema that cannot be used.
+        """
+        offered = tuple(tools)
+        for tool in offered:
+            for schema in (_json_schema(tool, key) for key in _properties(tool) if tool.strict):
+                if schema is not None:
+                    JsonSchema.checked(schema)
+        return cls(offered, only_strict=True) if any(tool.strict for tool in offered) else None
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "CallConstraint":
         """See `ConstraintSpec`. Without effect on a vocabulary that has no token for `<tool_call>`."""
@@ -110,7 +131,7 @@ class ToolCalls:
 
     def _prepared(self, vocabulary: Vocabulary) -> "tuple[_Grammar, GrammarState]":
         """The grammar and its first state, which is kept, as what it allows is always the same."""
-        grammar = _Grammar(self.tools, self.rules, [marker(vocabulary, tag) for tag in _TAGS])
+        grammar = _Grammar(self, vocabulary)
         self._begun[vocabulary] = grammar, GrammarState(grammar.call(), vocabulary, markers_of(vocabulary, *_TAGS))
         return self._begun[vocabulary]
 
@@ -160,11 +181,14 @@ class CallConstraint(Constraint):
 class _Grammar:
     """The parts of a call."""
 
-    def __init__(self, tools: Iterable[ToolSpec], rules: ValueRules, tags: Sequence[bytes]) -> None:
+    def __init__(self, calls: ToolCalls, vocabulary: Vocabulary) -> None:
+        tags = [marker(vocabulary, tag) for tag in _TAGS]
         self._key, self._end_key, self._value_tag, self._end_value, self._end_call = tags
-        self._tools = {tool.name: tool for tool in tools}
+        self._tools = {tool.name: tool for tool in calls.tools}
         self._names = Strings(name.encode() for name in self._tools)
-        self._rules = rules
+        self._rules = calls.rules
+        self._only_strict = calls.only_strict
+        self._vocabulary = vocabulary
         self._known: dict[tuple[str, str, tuple[tuple[str, str], ...]], Text] = {}
 
     def forget(self) -> None:
@@ -176,10 +200,14 @@ class _Grammar:
         if not self._tools:
             return ()
         closings: list[tuple[bytes, Callable[[bytes], Parts]]] = [
-            (b"\n", lambda name: self._arguments(self._tools[name.decode()], {})),
-            (self._key, lambda name: self._keys(self._tools[name.decode()], {})),
+            (b"\n", lambda name: self._named(name, self._arguments)),
+            (self._key, lambda name: self._named(name, self._keys)),
         ]
         return (Enclosed(OneOf(Prefix.of(self._names)), closings),)
+
+    def _named(self, name: bytes, then: Callable[[ToolSpec, Mapping[str, str]], Parts]) -> Parts:
+        tool = self._tools[name.decode()]
+        return (End(),) if self._only_strict and not tool.strict else then(tool, {})
 
     def _arguments(self, tool: ToolSpec, given: Mapping[str, str]) -> Parts:
         """The next argument, or the end of the call."""
@@ -216,7 +244,11 @@ class _Grammar:
         asked = tool.name, key, tuple(given.items())
         if asked not in self._known:
             rule = self._rules.rule(tool.name, key, given)
-            self._known[asked] = AnyText() if rule is None else rule.text()
+            schema = _json_schema(tool, key) if tool.strict else None
+            if schema is not None:
+                self._known[asked] = JsonSchema.checked(schema).value(self._vocabulary)
+            else:
+                self._known[asked] = AnyText() if rule is None else rule.text()
         return self._known[asked]
 
 
@@ -228,6 +260,25 @@ def _properties(tool: ToolSpec) -> Mapping[str, object]:
 def _missing(tool: ToolSpec, given: Mapping[str, str]) -> bool:
     required = tool.parameters.get("required")
     return isinstance(required, list | tuple) and any(name not in given for name in required)
+
+
+def _json_schema(tool: ToolSpec, key: str) -> Mapping[str, object] | None:
+    """The schema of an argument that is written as JSON, on its own; None for one that is, or may be, plain text."""
+    schema: object = _properties(tool)[key]
+    shared = {name: tool.parameters[name] for name in ("$defs", "definitions") if name in tool.parameters}
+    resolved = schema
+    for _ in range(_MOST_REFERENCES):
+        reference = resolved.get("$ref") if isinstance(resolved, Mapping) else None
+        if not isinstance(reference, str):
+            break
+        resolved = tool.parameters
+        for name in reference.removeprefix("#/").split("/"):
+            resolved = resolved.get(name) if isinstance(resolved, Mapping) else None
+    kinds = resolved.get("type") if isinstance(resolved, Mapping) else None
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    if not isinstance(schema, Mapping) or not isinstance(kinds, list | tuple) or not kinds or "string" in kinds:
+        return None
+    return {**schema, **shared}
 
 
 def _choices(schema: object) -> list[str]:

@@ -10,11 +10,13 @@ class ToolSpec:
 
     Attributes:
         parameters: a JSON schema of type object; its key order is preserved.
+        strict: whether calls have to keep to it while they are written. The model is not told.
     """
 
     name: str
     description: str
     parameters: Mapping[str, object]
+    strict: bool = False
 
     def as_openai(self) -> dict[str, object]:
         """The OpenAI tool schema Laguna was trained on, keys in the order the templates print them."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.constrain.automaton import Enclosed, Parts, after, freed, likely
 from laguna_engine.constrain.base import FREE, RowMask, Vocabulary
+from laguna_engine.constrain.json_schema import JsonText
 from laguna_engine.constrain.text_lookup import TextLookup
 from laguna_engine.constrain.texts import NO_TEXT
 from laguna_engine.constrain.vocabulary_trie import FEW_VISITS, VocabularyTrie
@@ -137,6 +138,10 @@ class _GrammarTokens:
     def _every(self) -> NDArray[np.int32]:
         if self._known is not None:
             return np.append(TextLookup.of(self._vocabulary).every(self._known), self._marking)
+        part = self._parts[0]
+        if len(self._parts) == 1 and isinstance(part, Enclosed) and isinstance(part.text, JsonText):
+            closing = TextLookup.of(self._vocabulary).closing(part)
+            return np.append(np.union1d(part.text.tokens, closing), self._marking)
         tokens = VocabularyTrie.of(self._vocabulary).allowed(self._parts)
         assert tokens is not None, "the walk has no limit"
         return np.append(tokens, self._marking)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.constrain.base import Constraint, RowMask, Vocabulary
+from laguna_engine.constrain.texts import Text
 from laguna_engine.errors import RequestError
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ _BLANKS_BETWEEN = r"[ \n\t]{0,24}"
 _GRAMMAR = """start: BEFORE json AFTER
 BEFORE: /[ \\n]{{0,2}}/
 AFTER: /\\n?/
+json: %json {schema}
+"""
+
+_VALUE = """start: json
 json: %json {schema}
 """
 
@@ -59,25 +64,32 @@ class JsonSchema:
 
     def begin(self, vocabulary: Vocabulary, _prompt: Sequence[int]) -> "SchemaConstraint":
         """See `ConstraintSpec`; the answer begins with the value."""
+        return SchemaConstraint(self._matcher(vocabulary, _GRAMMAR), vocabulary)
+
+    def value(self, vocabulary: Vocabulary) -> "JsonText":
+        """The value alone, as a text within another grammar; RequestError for a schema that cannot be used."""
+        return JsonText(self._matcher(vocabulary, _VALUE), vocabulary)
+
+    def _matcher(self, vocabulary: Vocabulary, grammar: str) -> "LLMatcher":
         from llguidance import LLMatcher
 
-        matcher = LLMatcher(_tokenizer(vocabulary), self._grammar(), log_level=0)
+        matcher = LLMatcher(_tokenizer(vocabulary), self._grammar(grammar), log_level=0)
         if matcher.is_error():
             raise RequestError(f"the JSON schema cannot be used: {_reason(matcher.get_error())}; correct it")
-        return SchemaConstraint(matcher, vocabulary)
+        return matcher
 
-    def _grammar(self) -> str:
+    def _grammar(self, grammar: str) -> str:
         from llguidance import LLMatcher
 
         schema = json.loads(self.schema)
         if isinstance(schema, dict):
             schema = {**schema, "x-guidance": {"whitespace_pattern": _BLANKS_BETWEEN}}
-        return LLMatcher.grammar_from_lark(_GRAMMAR.format(schema=json.dumps(schema)))
+        return LLMatcher.grammar_from_lark(grammar.format(schema=json.dumps(schema)))
 
     def _problem(self) -> str:
         from llguidance import LLMatcher
 
-        is_error, messages = LLMatcher.validate_grammar_with_warnings(self._grammar())
+        is_error, messages = LLMatcher.validate_grammar_with_warnings(self._grammar(_GRAMMAR))
         return _reason(messages[0]) if is_error and messages else ""
 
 
@@ -144,6 +156,68 @@ class SchemaConstraint(Constraint):
         """See `Constraint`: the bytes that must come next, as whole characters."""
         forced = self._matcher.compute_ff_bytes().decode("utf-8", "ignore")
         return self._vocabulary.tokenize(forced, special=False)[:most] if forced else []
+
+
+class JsonText:
+    """The rest of a JSON value: a `Text` (see `texts`). It is read byte by byte, by the tokens of single bytes."""
+
+    free = False
+    least = 0.0
+    is_wide = True
+    prefix = None
+    once = False
+
+    def __init__(self, matcher: "LLMatcher", vocabulary: Vocabulary) -> None:
+        self._matcher = matcher
+        self._vocabulary = vocabulary
+        self._byte_tokens = _byte_tokens(vocabulary)
+
+    def after(self, piece: bytes) -> "JsonText | None":
+        """See `Text`."""
+        if not self.allows(piece):
+            return None
+        ahead = self._matcher.deep_copy()
+        ahead.consume_tokens([self._byte_tokens[byte] for byte in piece])
+        return JsonText(ahead, self._vocabulary)
+
+    def allows(self, piece: bytes) -> bool:
+        """See `Text`."""
+        if any(byte not in self._byte_tokens for byte in piece):
+            return False
+        return self._matcher.validate_tokens([self._byte_tokens[byte] for byte in piece]) == len(piece)
+
+    def children(self) -> list[tuple[bytes, Text]]:
+        """See `Text`."""
+        following = ((bytes((byte,)), self.after(bytes((byte,)))) for byte in self._byte_tokens)
+        return [(byte, text) for byte, text in following if text is not None]
+
+    def common(self, most: int) -> bytes:
+        """See `Text`."""
+        return self._matcher.compute_ff_bytes()[:most]
+
+    @property
+    def may_end(self) -> bool:
+        """See `Text`."""
+        return self._matcher.is_accepting()
+
+    @property
+    def tokens(self) -> NDArray[np.int32]:
+        """The tokens of text that it goes on with."""
+        tokens = _MatcherTokens(self._matcher, self._vocabulary.size).every()
+        pieces = self._vocabulary.pieces
+        return np.array([token for token in tokens.tolist() if pieces[token]], np.int32)
+
+
+_BYTE_TOKENS: "WeakKeyDictionary[Vocabulary, dict[int, int]]" = WeakKeyDictionary()
+
+
+def _byte_tokens(vocabulary: Vocabulary) -> dict[int, int]:
+    """The tokens of single bytes, looked up once a model."""
+    known = _BYTE_TOKENS.get(vocabulary)
+    if known is None:
+        known = {piece[0]: token for token, piece in enumerate(vocabulary.pieces) if len(piece) == 1}
+        _BYTE_TOKENS[vocabulary] = known
+    return known
 
 
 class _MatcherTokens:

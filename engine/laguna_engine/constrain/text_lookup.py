@@ -118,6 +118,11 @@ class TextLookup:
         closing = [token for token in closers.tokens[fit].tolist() if part.allows(self._pieces[token])]
         return np.union1d(found, np.array(closing, np.int32)) if closing else found
 
+    def closing(self, part: Enclosed) -> NDArray[np.int32]:
+        """The tokens of text that end `part`, at once or after more of its text."""
+        tokens = np.unique(self._closing(part).tokens)
+        return tokens[[part.allows(self._pieces[token]) for token in tokens.tolist()]]
+
     def _beginnings(self, part: Enclosed, heads: NDArray[np.uint64]) -> NDArray[np.int32]:
         """The tokens that texts with these heads begin with: of each level of a trie the nodes that both share."""
         tokens, sizes, known = self._sorted
