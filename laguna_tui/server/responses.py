@@ -11,6 +11,11 @@ from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
 
+
+class _Unread(Exception):
+    """The client reads nothing."""
+
+
 KEEP_ALIVE = b": keep-alive\n\n"
 """A comment: clients ignore it, and their time limit for reading begins anew."""
 
@@ -66,70 +71,56 @@ class EventStreamResponse(Response):
         super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._events, self._keep_alive_s, self._send_s, self._failed = events, keep_alive_s, send_s, failed
+        self._sent = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        self._sent = asyncio.get_running_loop().time()
         sending = asyncio.ensure_future(self._send_all(send))
-        gone = asyncio.ensure_future(_gone(receive))
+        tasks = {sending, asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._keep_alive(send))}
         try:
-            await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if sending.done():
-                with suppress(TimeoutError):
+                with suppress(_Unread):
                     # Who reads nothing is left; the connection is closed because the answer is not complete.
                     sending.result()
         finally:
-            for task in (sending, gone):
+            for task in tasks:
                 task.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await sending
+            for task in tasks:
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
 
     async def _send_all(self, send: Send) -> None:
         events = self._events
-        following: asyncio.Future[bytes] | None = None
         try:
-            while True:
-                following = following or asyncio.ensure_future(_next(events))
-                done, _ = await asyncio.wait({following}, timeout=self._keep_alive_s)
-                if not done:
-                    await self._put(send, KEEP_ALIVE)
-                    continue
-                body = self._taken(following)
-                following = None
-                if body is None:
-                    break
-                await self._put(send, body)
+            try:
+                async for body in events:
+                    await self._put(send, body)
+            except _Unread:
+                raise
+            except Exception as error:
+                await self._put(send, self._failed(error))
             await self._put(send, b"", more=False)
         finally:
-            if following is not None:
-                following.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await following
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
 
-    def _taken(self, following: "asyncio.Future[bytes]") -> bytes | None:
-        """The next event; None after the last."""
-        try:
-            return following.result()
-        except _End:
-            return None
-        except Exception as error:
-            return self._failed(error)
+    async def _keep_alive(self, send: Send) -> None:
+        """Send a comment whenever nothing else was sent for long. A task of its own, so that events cost no task."""
+        now = asyncio.get_running_loop().time
+        while True:
+            await asyncio.sleep(self._sent + self._keep_alive_s - now())
+            if now() >= self._sent + self._keep_alive_s:
+                await self._put(send, KEEP_ALIVE)
 
     async def _put(self, send: Send, body: bytes, *, more: bool = True) -> None:
         # A client that reads nothing keeps its connection full.
-        async with asyncio.timeout(self._send_s):
-            await send({"type": "http.response.body", "body": body, "more_body": more})
-
-
-class _End(Exception):
-    """There are no more events; a task cannot raise StopAsyncIteration."""
-
-
-async def _next(events: AsyncIterator[bytes]) -> bytes:
-    try:
-        return await anext(events)
-    except StopAsyncIteration:
-        raise _End from None
+        try:
+            async with asyncio.timeout(self._send_s):
+                await send({"type": "http.response.body", "body": body, "more_body": more})
+        except TimeoutError:
+            raise _Unread from None
+        self._sent = asyncio.get_running_loop().time()

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -127,10 +128,10 @@ def measure(path: Path, threads: int) -> None:
     report(pairs)
 
 
-def unending_prompt(engine: Engine) -> list[int]:
-    """A prompt after which the model goes on for long enough."""
+def unending_prompt(engine: Engine, beginning: Sequence[int] = ()) -> list[int]:
+    """A prompt with this beginning, after which the model goes on for long enough."""
     for first in range(40, 90):
-        prompt = [40 + (first * index) % 300 for index in range(PROMPT_TOKENS)]
+        prompt = [*beginning, *(40 + (first * index) % 300 for index in range(PROMPT_TOKENS))]
         *_, last = engine.generate(Request(prompt, max_tokens=NEW_TOKENS))
         if isinstance(last, Finished) and last.stats.generated_tokens == NEW_TOKENS:
             return prompt
