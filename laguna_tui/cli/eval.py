@@ -55,6 +55,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--samples", type=_number, metavar="K", default=1, help="samples of each task (default: 1)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="keep every sample in this file, and go on with it")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report to this file too")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write it to this file as a page with plots")
     parser.add_argument(
         "--timeout",
         type=_number,
@@ -121,6 +122,7 @@ def _run(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "list
 
 
 def _report(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "list[Sample]") -> None:
+    from laguna_tui.evals.html_report import html_report
     from laguna_tui.evals.score_report import markdown_report
 
     if not samples:
@@ -133,6 +135,8 @@ def _report(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "l
     say(text.splitlines())
     if arguments.markdown is not None:
         _write(arguments.markdown, text, "--markdown")
+    if arguments.html is not None:
+        _write(arguments.html, html_report(evaluation.facts, samples, text), "--html")
 
 
 def _write(path: Path, text: str, flag: str) -> None:

@@ -61,7 +61,7 @@ LANGUAGES: Mapping[str, Language] = {
     "javascript": Language(("node --version",), "node check.js"),
     "c": Language(("cc --version",), f"cc {_C} *.c && /tmp/checks"),
     "c++": Language(("c++ --version",), "c++ -std=c++17 -o /tmp/checks *.cpp && /tmp/checks"),
-    "rust": Language(("rustc --version",), "rustc --edition 2021 --test -o /tmp/checks lib.rs && /tmp/checks -q"),
+    "rust": Language(("rustc --version",), "rustc --edition 2021 --test -o /tmp/checks check.rs && /tmp/checks -q"),
     "java": Language(("javac -version", "java -version"), "javac -d /tmp/out *.java && java -cp /tmp/out Check"),
     "go": Language(("go version",), "go test ./..."),
     "shell": Language(("bash --version",), "bash check.sh"),

@@ -50,8 +50,12 @@ def arguments(out: Path, *more: str) -> list[str]:
 
 def test_a_known_score_is_found_and_every_sample_has_its_tokens(home: Path, capsys: pytest.CaptureFixture[str]):
     out = home / "samples.jsonl"
-    assert run(knows("run_lengths"), arguments(out, "--context", "4096"), home) == 0
+    page = home / "report.html"
+    assert run(knows("run_lengths"), arguments(out, "--context", "4096", "--html", str(page)), home) == 0
     assert "50.0 [" in capsys.readouterr().out
+    written = page.read_text()
+    assert "<svg" in written and "functions pass@1</text>" in written
+    assert "<td>run_lengths</td><td>1 of 1</td>" in written
     facts, *samples = lines_of(out)
     assert {sample["task"]: sample["reward"] for sample in samples} == {"caesar_shift": 0.0, "run_lengths": 1.0}
     assert facts["settings"]["context"] == 4096
