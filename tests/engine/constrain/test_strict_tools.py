@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from tests.engine.chat.test_calls_in_answers import PROMPT, SAMPLINGS
 
 from laguna_engine.chat.call_constraint import CallConstraint, ToolCalls
 from laguna_engine.chat.messages import ToolSpec
@@ -13,6 +12,7 @@ from laguna_engine.constrain.base import FREE, Continued
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.errors import RequestError
 from laguna_engine.llama.model import Model
+from tests.engine.constrain.test_calls_in_answers import PROMPT, SAMPLINGS
 from tests.engine.runs import gather
 from tests.engine.tiny import END_TOOL_CALL, TOOL_CALL
 
