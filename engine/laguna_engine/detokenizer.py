@@ -1,7 +1,7 @@
 """Streaming detokenization and stop texts.
 
 A byte-level vocabulary splits characters across tokens. Incomplete bytes wait for the next token; invalid ones become
-U+FFFD; a character still incomplete at the end of a generation is dropped.
+U+FFFD; a character still incomplete at the end of a generation is dropped, until another one goes on from there.
 
 Stop texts are found across token boundaries. A token is held back while its text may begin a stop text. It is then
 released unchanged, or, if the stop text is complete, without that part of its text: the token itself is kept because it
@@ -9,12 +9,14 @@ is in the KV cache and belongs to the transcript.
 """
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from laguna_engine.events import Token
 
 _UTF8 = codecs.getincrementaldecoder("utf-8")
+# A token is a byte or more, so that no more tokens share a character.
+_CHARACTER_BYTES = 4
 
 
 class Detokenizer:
@@ -24,12 +26,15 @@ class Detokenizer:
         piece: returns a token's bytes (`Vocab.piece`).
         silent: tokens without text (those that end a generation). Other special tokens have their literal text, so that
             a reader of plain text sees tool-call markup too.
+        before: the transcript's tokens, whose last character may be incomplete.
     """
 
-    def __init__(self, piece: Callable[[int], bytes], silent: frozenset[int]) -> None:
+    def __init__(self, piece: Callable[[int], bytes], silent: frozenset[int], before: Sequence[int] = ()) -> None:
         self._piece = piece
         self._silent = silent
         self._decode = _UTF8("replace").decode
+        for token in before[-_CHARACTER_BYTES:]:
+            self.feed(token)
 
     def feed(self, token: int) -> str:
         """The characters that `token` completes; "" while one is incomplete."""

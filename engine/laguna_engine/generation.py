@@ -275,7 +275,7 @@ class Emitter:
         self._put = put
         self._limit = request.max_tokens
         self._stops = vocab.eog | request.stop_tokens
-        self._text = Detokenizer(vocab.piece, self._stops)
+        self._text = Detokenizer(vocab.piece, self._stops, request.tokens)
         self._filter = StopTextFilter(request.stop_texts) if request.stop_texts else None
 
     def commit(

@@ -32,6 +32,15 @@ def test_silent_tokens_have_no_text_and_others_are_shown_as_they_are():
     assert [feed(0), feed(1)] == ["", "<tool_call>"]
 
 
+@given(st.lists(st.binary(min_size=1, max_size=3)), st.data())
+def test_a_text_of_any_bytes_goes_on_where_another_detokenizer_ended(pieces, data):
+    cut = data.draw(st.integers(0, len(pieces)))
+    said = "".join(texts(pieces[:cut]))
+    resumed = Detokenizer(pieces.__getitem__, frozenset(), range(cut))
+    said += "".join(resumed.feed(index) for index in range(cut, len(pieces)))
+    assert said == "".join(texts(pieces))
+
+
 @given(st.text(), st.data())
 def test_any_cut_gives_the_text_back(text, data):
     raw = text.encode()
