@@ -41,8 +41,8 @@ T = TypeVar("T")
 GONE = "{folder} was deleted, so there is nothing to ask about. Make it again, or start in another folder."
 WITHHELD = "{folder} {what}, not one project, so its files are not read. To read all of it: /index"
 INDEXED = "{folder} is read in the background from now on."
-NOT_TOLD = "No model is open yet, so it was not told."
-NO_READER = "This model does not read the output of commands, so it was not told."
+NOT_TOLD = "No model is open yet, so the output was not attached."
+NO_READER = "This model does not read the output of commands, so it was not attached."
 INDEX_WAIT_S = 2.0
 
 

@@ -303,7 +303,7 @@ class LagunaApp(AppActions):
         if newest:
             self.prompt.put(newest)
             self._draft.keep_now(newest)
-            notify(self, "What you had typed and not sent is back in the input.")
+            notify(self, "Your unsent text is back in the input.")
 
     def when_failed(self) -> Sequence[Callable[[], None]]:
         return (self._note_failure, self._keep_draft, self.writer.settle, self._stop_work)

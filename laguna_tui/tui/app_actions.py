@@ -56,7 +56,7 @@ class AppActions(BaseApp):
         if message:
             self.chat_controller.send(message, later=True)
         else:
-            notify(self, "Write the message behind it: /queue TEXT", "warning")
+            notify(self, "Add the message: /queue TEXT", "warning")
 
     def action_shell(self, command: str = "") -> None:
         """Leave the screen to a shell, or to a command that needs a terminal."""

@@ -38,7 +38,7 @@ from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
 ALWAYS = ("quit", "interrupt")
 SHELL_KEYS = (
     ("!COMMAND", "Run a command in your shell; Esc stops it"),
-    ("!!COMMAND", "Run it, and tell the model with the next message"),
+    ("!!COMMAND", "Run it and attach it to the next message"),
 )
 MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
 # Minimum width for a column beside prose of full width.
@@ -64,14 +64,14 @@ class BaseApp(CrashSafeApp):
         Binding("ctrl+t", "toggle_thinking", "Open or close the thinking", priority=True),
         Binding("ctrl+o", "toggle_tools", "Open or close the tool calls and changes", priority=True),
         Binding("f2", "speed", "How fast it is, and why", priority=True),
-        Binding("f3", "tint", "Tint the answer by who proposed it", priority=True),
+        Binding("f3", "tint", "Tint the answer by drafter", priority=True),
         Binding("f4", "drafts", "What was drafted, and what was rejected", priority=True),
         Binding("f5", "prove", "Check that speculation changed nothing", priority=True),
         Binding("f6", "speculation", "Speculation off or on", priority=True),
         Binding("f7", "model", "Choose the model that answers", priority=True),
         Binding("f8", "setup", "Set up: a model for this machine", priority=True),
         Binding("f9", "context", "The context: its blocks and their costs", priority=True),
-        Binding("ctrl+s", "sessions", "Earlier sessions: go on, search, copy, delete", priority=True),
+        Binding("ctrl+s", "sessions", "Earlier sessions: resume, search, copy, delete", priority=True),
         Binding("ctrl+r", "search_history", "Search the input history"),
         Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
         Binding("ctrl+down", "block(1)", "To the block below", priority=True),

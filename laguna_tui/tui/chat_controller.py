@@ -176,7 +176,7 @@ class ChatController:
         elif self._controller.busy:
             notify(self._app, "The session is busy. Stop it with Esc, then /retry.", "warning")
         elif not self._broken:
-            notify(self._app, "There is nothing to retry: no answer broke off.")
+            notify(self._app, "There is nothing to retry: no answer was cut off.")
         else:
             self.send(GO_ON, later=True)
 
@@ -326,7 +326,7 @@ class ChatController:
                 self._idle()
             case ContextChanged(used):
                 self._status_bar.status = replace(self._status_bar.status, used=used)
-                notify(self._app, "The context is changed, from the next message on.")
+                notify(self._app, "The context changes with the next message.")
             case ChatCleared():
                 self._status_bar.status = replace(self._status_bar.status, used=0, rate=None, prefill=None)
 

@@ -29,7 +29,7 @@ REFRESH_S = 0.5
 MAX_ROWS = 200
 # From this width on, all keys are named.
 WIDE = 60
-NONE = "Nothing runs in the background. The model starts what does not end, such as a server, there."
+NONE = "Nothing runs in the background. The model starts servers and other long-running commands there."
 _SILENT = "It has written nothing yet."
 _GONE = "It is over."
 
@@ -62,7 +62,7 @@ class JobsScreen(Modal[None]):
     DEFAULT_CSS = Path(__file__).with_name("jobs_screen.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,Q", "dismiss", "Close"),
-        Binding("s", "stop", "Stop the command, with all it started"),
+        Binding("s", "stop", "Stop the command and all it started"),
         Binding("pageup", "page(-1)", "Scroll its output up"),
         Binding("pagedown", "page(1)", "Scroll its output down"),
     ]

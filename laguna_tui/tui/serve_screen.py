@@ -112,7 +112,7 @@ class ServeScreen(Modal[None]):
 
         def stop() -> None:
             self._controller.stop()
-            app.call_later(notify, app, "Other programs cannot use the model any more.")
+            app.call_later(notify, app, "Other programs can no longer use the model.")
 
         threading.Thread(target=stop, name="laguna-stop-server", daemon=True).start()
 

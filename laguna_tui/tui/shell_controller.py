@@ -22,7 +22,7 @@ from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
 # A command that ends sooner has only printed something, which would be gone with its screen.
 GLANCE_S = 1.0
-ONE_AT_A_TIME = "A command of yours runs already. Esc stops it."
+ONE_AT_A_TIME = "Your last command is still running. Esc stops it."
 TOLD = " The model reads it with your next message."
 
 

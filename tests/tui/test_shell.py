@@ -23,7 +23,7 @@ async def test_escape_stops_a_command_and_the_next_one_waits_for_nothing(tmp_pat
         await ask(app, pilot, "!echo begun; sleep 60")
         await until(pilot, lambda: "│ begun" in transcript(app))
         await ask(app, pilot, "!echo two")
-        await until(pilot, lambda: "A command of yours runs already" in screen(app))
+        await until(pilot, lambda: "Your last command is still running" in screen(app))
         assert app.prompt.text == "!echo two"
         await pilot.press("escape")
         await until(pilot, lambda: "Stopped after" in transcript(app))

@@ -86,7 +86,7 @@ ALWAYS_SENTENCE = "From now on {rule} is allowed in this folder."
 _DECISIONS = {"y": Decision.YES, "a": Decision.ALWAYS, "n": Decision.NO, "w": Decision.YES_WITH_NETWORK}
 _UNUSABLE = "This cannot be applied: {why}."
 _UNCHANGED = "The file would stay as it is. Press Esc twice, then n, to decline the change."
-_NO_COMMAND = "There is no command left. Press Esc twice, then n, to decline it."
+_NO_COMMAND = "The command is empty. Press Esc twice, then n, to decline it."
 
 
 class ApprovalController:

@@ -20,7 +20,7 @@ from laguna_tui.tui.transcript.selection import final_answer
 
 MODE_SENTENCES = {
     Mode.ASK: "You are asked before a file is changed or a command is run.",
-    Mode.ACCEPT_EDITS: "Files are changed without asking, but for those that other programs run. /mode ask asks again.",
+    Mode.ACCEPT_EDITS: "Files are changed without asking, except those that other programs run. /mode ask asks again.",
     Mode.PLAN: "Nothing is changed and nothing is run: the answer ends in a plan. /mode ask ends it.",
     Mode.AUTO: "Files are changed, and commands are run in the sandbox, without asking. /mode ask asks again.",
 }

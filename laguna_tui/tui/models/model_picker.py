@@ -19,7 +19,7 @@ from laguna_tui.tui.modal import Modal, RowList
 from laguna_tui.tui.session_messages import error_sentence
 from laguna_tui.tui.text_lines import BAD, GOOD, MIN_WIDTH, MUTED, StyledText, break_words
 
-LOOKING = "looking at what is here and what fits …"
+LOOKING = "checking what is downloaded and what fits …"
 _MARKS = {
     Here.READY: ("● ", GOOD),
     Here.PARTIAL: ("◐ ", "$primary"),

@@ -28,7 +28,7 @@ class PromptInput(TextArea):
 
     DEFAULT_CSS = Path(__file__).with_name("prompt_input.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send; while it works, for its next step"),
+        Binding("enter", "send", "Send; while the model works, into its next step"),
         Binding("ctrl+enter", "send_later", "Send when the answer is done; also /queue"),
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
         Binding("up", "up", "Line above, or the previous message"),
