@@ -45,7 +45,7 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What the tints of a text mean, with everybody's share of the tokens; `mono` where there are no colours."""
+    """What the tints of a text mean, with the share of the tokens of those that have one; `mono`: without colours."""
 
     shares: tuple[tuple[Source, float], ...]
     mono: bool
@@ -54,7 +54,10 @@ class Legend:
         """In one row. The shares go first where there is no room."""
         ordered = sorted(self.shares, key=lambda pair: pair[0] == Source.TARGET)
         names = [[(f" {source.label} ", text_style(source, mono=self.mono))] for source, _ in ordered]
-        full = [[*name, (f" {percent(share)}", MUTED)] for name, (_, share) in zip(names, ordered, strict=True)]
+        full = [
+            [*name, (f" {percent(share)}", MUTED)] if share else name
+            for name, (_, share) in zip(names, ordered, strict=True)
+        ]
         room = any(share for _, share in ordered) and (
             sum(width_of(each) + cells(GAP[0]) for each in full) - cells(GAP[0]) <= width
         )

@@ -1,8 +1,7 @@
-"""Languages of bytes as parts of one grammar, each with what comes after it. Knows nothing of tokens.
+"""Grammars over bytes, advanced by derivatives. Knows nothing of tokens.
 
-A grammar is a set of `Part`s, all of which may go on: one for each way to read what was written so far. A part is asked
-what it becomes after a few bytes (the derivative of a language: Brzozowski, "Derivatives of regular expressions",
-1964), so tokens need not end where a part does.
+A grammar is a set of `Part`s, one for each way to parse what was written so far. Advancing a part by some bytes gives
+the parts that remain (Brzozowski, "Derivatives of regular expressions", 1964), so a token may span several parts.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,20 +11,20 @@ from typing import Protocol
 from laguna_engine.constrain.texts import AnyText, Text
 
 DRAFTED_BYTES = 64
-"""Bytes of a probable continuation: about the longest draft."""
+"""Most bytes of a likely continuation: about the longest draft."""
 
 
 class Part(Protocol):
-    """One way to read what was written."""
+    """One way to parse what was written."""
 
     @property
     def settles(self) -> bool:
-        """Whether, once this is reached, no other way to read it is possible."""
+        """Whether reaching this part rules out every other way to parse."""
         ...
 
     @property
     def least(self) -> float:
-        """Share of the probability that what it allows must hold; 0 always holds."""
+        """Least share of the probability that its tokens must hold; 0 for no limit."""
         ...
 
     @property
@@ -34,28 +33,28 @@ class Part(Protocol):
         ...
 
     def after(self, piece: bytes) -> "Parts":
-        """What it becomes after `piece`, at least one byte; nothing if it cannot go on so."""
+        """The parts after `piece`, at least one byte; empty if `piece` is not allowed."""
         ...
 
     def allows(self, piece: bytes) -> bool:
-        """Whether it can go on with `piece`, at least one byte."""
+        """Whether `piece`, at least one byte, is allowed next."""
         ...
 
     def children(self) -> "Children":
-        """The bytes that it may go on with, each with what it becomes; may repeat one."""
+        """Every byte that is allowed next, with the parts after it; a byte may occur twice."""
         ...
 
     @property
     def is_wide(self) -> bool:
-        """Whether so much is allowed that listing it costs more than testing a few."""
+        """Whether listing what is allowed costs more than testing a few tokens."""
         ...
 
     def likely(self, most: int) -> bytes:
-        """What comes next, as far as there is little choice; at most `most` bytes."""
+        """The likely continuation, up to where there is a choice; at most `most` bytes."""
         ...
 
     def freed(self) -> "Part":
-        """The same with any text where this one wants what the model does not mean."""
+        """The same part with its value replaced by free text, once the model means something else."""
         ...
 
 
@@ -64,18 +63,18 @@ Children = list[tuple[bytes, Parts]]
 
 
 def after(parts: Parts, piece: bytes) -> Parts:
-    """What a grammar becomes after `piece`."""
+    """The grammar after `piece`."""
     return settled(tuple(following for part in parts for following in part.after(piece))) if piece else parts
 
 
 def settled(parts: Parts) -> Parts:
-    """Those ways to read what was written that are left once one of them settles it."""
+    """Only the parts that settle the parse, if there are any; otherwise all."""
     return tuple(part for part in parts if part.settles) or parts if len(parts) > 1 else parts
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The grammar is over: what follows is free, and not part of it."""
+    """The end of the grammar: what follows is free and not part of it."""
 
     settles: bool = True
     least: float = 0.0
@@ -277,10 +276,10 @@ def _likely(parts: Parts, most: int) -> bytes:
 
 
 def likely(parts: Parts) -> bytes:
-    """What probably comes next: nothing where there are several ways to read what was written."""
+    """The likely continuation; empty while there are several ways to parse."""
     return _likely(parts, DRAFTED_BYTES)
 
 
 def freed(parts: Parts) -> Parts:
-    """A grammar with any text where it wanted what the model does not mean."""
+    """The grammar with its values replaced by free text."""
     return tuple(part.freed() for part in parts)

@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 
 
 class AllowedTokens(Protocol):
-    """The tokens that a row allows, asked for in the cheapest way that answers. Valid until the constraint advances."""
+    """The tokens allowed in a row, queried in the cheapest way that suffices. Valid until the constraint advances."""
 
     def passing(self, candidates: "NDArray[np.int32]") -> "NDArray[np.bool_]":
         """Whether each of `candidates` is allowed, bool of the same shape [n]."""
@@ -111,18 +111,18 @@ class Constraint(Protocol):
         ...
 
     def let_go(self) -> None:
-        """What the last mask allowed holds less than its `least`, or nothing: allow more from now on."""
+        """Allow more from now on: what the last mask allowed holds too little of the probability, or nothing."""
         return
 
     def free_rows(self) -> int | None:
-        """Tokens until one is forced, if none of them opens or closes anything; None for no such token.
+        """Tokens until one is forced, unless one of them opens or closes something; None if none will be.
 
         No draft is made longer, because what follows a forced token would be drafted after another one.
         """
         return None
 
     def draft(self, most: int) -> list[int]:
-        """Up to `most` tokens that probably come next, where few can; empty where that is not known."""
+        """Up to `most` likely next tokens where there is little choice; otherwise empty."""
         return []
 
 
@@ -130,13 +130,13 @@ class ConstraintSpec(Protocol):
     """A constraint of a request, before the request runs: an immutable value, shared between threads."""
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> Constraint:
-        """The constraint after `prompt`, for one generation; RequestError for what cannot be had."""
+        """The constraint after `prompt`, for one generation; RequestError if it cannot be made."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """A constraint of an answer that a prompt already holds the beginning of.
+    """A constraint of an answer whose beginning is already in the prompt.
 
     Attributes:
         spec: the constraint.

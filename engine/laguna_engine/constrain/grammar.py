@@ -18,10 +18,10 @@ _MANY = 8
 
 
 class GrammarState:
-    """Where a grammar stands, in tokens of a vocabulary. Immutable; `after` returns the next one.
+    """A state of a grammar, in tokens of a vocabulary. Immutable; `after` returns the next one.
 
     Attributes:
-        parts: the ways to read what was written; none once it left the grammar.
+        parts: the ways to parse what was written; empty once it has left the grammar.
     """
 
     __slots__ = ("_markers", "_mask", "_vocabulary", "parts")
@@ -40,7 +40,7 @@ class GrammarState:
         self._mask: RowMask | None = None
 
     def mask(self) -> RowMask:
-        """What the next token may be; free where any text may follow, or nothing can."""
+        """The mask of the next token; free where any text may follow, and once the grammar was left."""
         if self._mask is None:
             self._mask = self._made_mask()
         return self._mask
@@ -59,7 +59,7 @@ class GrammarState:
         return GrammarState(after(self.parts, piece) if piece else (), self._vocabulary, self._markers)
 
     def freed(self) -> "GrammarState":
-        """The state with any text where the grammar wanted what the model does not mean; ended if that is nowhere."""
+        """The state with its values replaced by free text; without parts if no value is written."""
         parts = freed(self.parts) if any(part.least for part in self.parts) else ()
         return GrammarState(parts, self._vocabulary, self._markers)
 
@@ -72,9 +72,9 @@ class GrammarState:
 
 
 def marker(vocabulary: Vocabulary, text: str) -> bytes:
-    """How a grammar writes a tag: as itself, or so that only the vocabulary's special token for it can write it.
+    """The bytes of a tag in a grammar: its text, or bytes that only the vocabulary's special token for it can match.
 
-    Who reads the answer takes the special token for the tag, and its spelled out text for text.
+    The parser of the answer reads the special token as the tag, and the tag spelled out as text.
     """
     return text.encode() if vocabulary.id_of(text) is None else NO_TEXT + text.encode()
 
@@ -85,7 +85,7 @@ def markers_of(vocabulary: Vocabulary, *texts: str) -> dict[int, bytes]:
 
 
 def _piece(token: int, vocabulary: Vocabulary, markers: Mapping[int, bytes]) -> bytes:
-    """The bytes of a token in the grammar; empty for one that has no place in it."""
+    """The bytes of a token in the grammar; empty for a token that cannot occur in it."""
     if (written := markers.get(token)) is not None:
         return written
     piece = b"" if vocabulary.is_control(token) else vocabulary.piece(token)

@@ -6,59 +6,59 @@ from typing import Protocol
 from laguna_engine.constrain.sorted_texts import Prefix, Suffixes
 
 _WIDE = 16
-"""Texts that are too many to list what they may go on with."""
+"""More texts than this are too many to walk for their continuations."""
 
 NO_TEXT = b"\xff"
-"""A byte that is in no UTF-8 text, nor any part of one."""
+"""A byte that never occurs in UTF-8."""
 
 
 class Text(Protocol):
-    """What may stand between two tags."""
+    """The content of a value: what may stand between two tags."""
 
     @property
     def free(self) -> bool:
-        """Whether any bytes may."""
+        """Whether any bytes are allowed."""
         ...
 
     @property
     def least(self) -> float:
-        """Share of the probability that it must hold, else any bytes may."""
+        """Least share of the probability that its tokens must hold; below it the value becomes free."""
         ...
 
     def after(self, piece: bytes) -> "Text | None":
-        """The text after `piece`; None if it cannot go on so."""
+        """The text after `piece`; None if `piece` is not allowed."""
         ...
 
     def allows(self, piece: bytes) -> bool:
-        """Whether it can go on with `piece`."""
+        """Whether `piece` is allowed next."""
         ...
 
     def children(self) -> "list[tuple[bytes, Text]]":
-        """The bytes that it may go on with, each with the text after it."""
+        """Every byte that is allowed next, with the text after it."""
         ...
 
     @property
     def is_wide(self) -> bool:
-        """Whether listing what it allows costs more than testing a few."""
+        """Whether listing what is allowed costs more than testing a few tokens."""
         ...
 
     def common(self, most: int) -> bytes:
-        """What it must go on with, at most `most` bytes."""
+        """The only possible continuation, at most `most` bytes."""
         ...
 
     @property
     def may_end(self) -> bool:
-        """Whether it may be over."""
+        """Whether the text may end here."""
         ...
 
     @property
     def prefix(self) -> Prefix | None:
-        """The texts of which it is one, or begins one; None where they are not known."""
+        """The known texts that begin with what was written; None if the texts are not known."""
         ...
 
     @property
     def once(self) -> bool:
-        """Whether it ends only where a single one of those texts is left."""
+        """Whether it may end only where a single known text is left."""
         ...
 
 

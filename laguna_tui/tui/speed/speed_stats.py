@@ -8,7 +8,7 @@ from statistics import fmean
 from laguna_engine.config import Speculation
 from laguna_engine.events import Prefill, Source
 from laguna_engine.speculate.metrics import SpeculationMetrics, Summary
-from laguna_tui.base.events import DraftRound, Rate, StepFinished, TurnStarted
+from laguna_tui.base.events import DraftRound, Rate, ReasoningDelta, StepFinished, TextDelta, TurnStarted
 
 MODE_NAMES = {Speculation.FAST: "fast", Speculation.STRICT: "strict", Speculation.OFF: "spec off"}
 
@@ -84,7 +84,7 @@ class SpeedTracker:
 
     @property
     def legend(self) -> tuple[tuple[Source, float], ...]:
-        """The same shares, and none for who drafted in earlier answers only, whose words are still on the screen."""
+        """The same shares, and none for others whose words are shown: of earlier answers, or of a constraint."""
         return tuple((dict.fromkeys((*self._seen, Source.TARGET), 0.0) | self.shares).items())
 
     def speed(self) -> Speed:
@@ -120,6 +120,9 @@ class SpeedTracker:
                 if event.round.drafter is not None:
                     self._seen[event.round.drafter] = None
                 self._tally.add(event.round)
+            case TextDelta(source=source) | ReasoningDelta(source=source) if source != Source.TARGET:
+                # What a constraint leaves the target is tinted too, also where nothing is drafted.
+                self._seen[source] = None
             case StepFinished(stats):
                 self._decode = stats.decode_rate or self._decode
                 self._prefill = stats.prefill_rate or self._prefill

@@ -9,7 +9,7 @@ from laguna_engine.config import Speculation
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.errors import EngineError
-from laguna_engine.events import Cause, DrafterFailed, Round, Source
+from laguna_engine.events import CONSTRAINED, Cause, DrafterFailed, Round, Source
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import Difference, DraftRound, Rate, ReplayCheck, TextDelta, TurnStarted
 from laguna_tui.tui.session_messages import SessionState
@@ -132,6 +132,18 @@ async def test_the_answer_is_tinted_and_a_legend_says_what_the_tints_mean() -> N
         await pilot.press("f3")
         await until(pilot, lambda: not tones(app))
         await until(pilot, lambda: " dflash " not in screen(app))
+
+
+async def test_what_a_constraint_left_is_tinted_and_named_although_nothing_was_drafted() -> None:
+    gate = threading.Event()
+    held = [TextDelta("The list has "), TextDelta("total cart.py:1", CONSTRAINED), gate]
+    async with running(drafting(held)) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press("f3", *"go", "enter")
+        await until(pilot, lambda: tones(app) == {"by-rose"})
+        await until(pilot, lambda: " constraint " in screen(app))
+        assert " constraint  0 %" not in screen(app)
+        gate.set()
 
 
 async def test_tints_come_while_the_answer_does() -> None:
