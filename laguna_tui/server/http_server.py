@@ -17,6 +17,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.server.access_control import LOOPBACK, AccessRules, own_hosts
 from laguna_tui.server.http_app import DEFAULT_TIMING, Timing, http_app
 from laguna_tui.server.model_service import ModelService, Shared
+from laguna_tui.server.responses import ABORT
 from laguna_tui.session.values import ClientUse
 
 HEADER_BYTES = 32 << 10
@@ -197,6 +198,13 @@ def _protocol(header_s: float) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            answered = self.app
+
+            async def app(scope: Any, receive: Any, send: Any) -> None:
+                scope[ABORT] = transport.abort
+                await answered(scope, receive, send)
+
+            self.app = app
             self._impatient = self.loop.call_later(header_s, self._give_up)
 
         def connection_lost(self, exc: Exception | None) -> None:

@@ -12,6 +12,14 @@ from starlette.types import Receive, Scope, Send
 T = TypeVar("T")
 
 
+ABORT = "laguna_tui.abort"
+"""Key of what breaks the connection off, in an ASGI scope."""
+
+
+def _nothing() -> None:
+    pass
+
+
 class _Unread(Exception):
     """The client reads nothing."""
 
@@ -77,14 +85,15 @@ class EventStreamResponse(Response):
         """See ASGI."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         self._sent = asyncio.get_running_loop().time()
-        sending = asyncio.ensure_future(self._send_all(send))
-        tasks = {sending, asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._keep_alive(send))}
+        work = self._send_all(send), _gone(receive), self._keep_alive(send)
+        tasks = {asyncio.ensure_future(each) for each in work}
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if sending.done():
-                with suppress(_Unread):
-                    # Who reads nothing is left; the connection is closed because the answer is not complete.
-                    sending.result()
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        except _Unread:
+            # Closing would wait until all that was sent is read.
+            scope.get(ABORT, _nothing)()
         finally:
             for task in tasks:
                 task.cancel()

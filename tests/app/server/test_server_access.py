@@ -1,5 +1,6 @@
 """Who may use the server, and what clients that mean harm or do nothing cost it."""
 
+import json
 import socket
 import threading
 from functools import partial
@@ -7,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import openai
+import psutil
 import pytest
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.server.http_app import Timing
 from laguna_tui.server.http_server import HEADER_BYTES, ServerOptions, access_rules
 from tests.app.server.serving import WAIT_S, Served
+from tests.scripted_model import say
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 2}
 PATHS = ["/v1/models", "/props", "/metrics", "/v1/chat/completions", "/v1/messages", "/tokenize", "/nothing"]
@@ -138,6 +142,54 @@ def test_a_body_that_never_comes_is_given_up(serve: Any):
     server = serve(["ok"], ServerOptions(port=0, body_s=0.2))
     head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\nContent-Length: 100\r\n\r\n"
     assert raw(server, f"POST /tokenize HTTP/1.1\r\n{head}{{".encode()).startswith(b"HTTP/1.1 408")
+
+
+def test_clients_that_mean_harm_leave_nothing_behind(serve: Any):
+    """Half-open connections, bodies that are too large or never come, heads that are too large: all are closed."""
+    server = serve(["ok"], ServerOptions(port=0, header_s=0.2, body_s=0.2, body_bytes=100_000))
+    head = f"POST /tokenize HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\n".encode()
+    sent = [
+        b"GET /health HTTP/1.1\r\nHost: 127",
+        b"GET /health HTTP/1.1\r\nX-A: " + b"a" * (4 * HEADER_BYTES),
+        head + b"Content-Length: 1073741824\r\n\r\n",
+        head + b"Content-Length: 100\r\n\r\n{",
+        head + b"Transfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + b"x" * 0x10000 + b"\r\n") * 4,
+        head + b"Origin: http://evil.example\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+    ]
+    assert server.get("/health").status == 200
+    before = psutil.Process().num_fds()
+    for _ in range(3):
+        for data in sent:
+            raw(server, data)
+    wait_for_files(before)
+    assert server.chat("hi").status == 200
+
+
+def wait_for_files(most: int) -> None:
+    """Wait until this process, in which the server is, has so many open files at most."""
+    process, pause = psutil.Process(), threading.Event()
+    for _ in range(int(WAIT_S / 0.05)):
+        if process.num_fds() <= most:
+            return
+        pause.wait(0.05)
+    raise AssertionError(f"{process.num_fds()} files are open, not {most}")
+
+
+def test_a_client_that_reads_nothing_is_given_up(serve: Any):
+    words = " ".join(f"w{number}" for number in range(1500))
+    server = serve(lambda seen: say(words), ServerOptions(port=0, timing=Timing(send_s=0.2)), context=16_384)
+    wanted = {"messages": CHAT["messages"], "stream": True, "logprobs": True, "top_logprobs": 20}
+    body = json.dumps(wanted).encode()
+    before = psutil.Process().num_fds()
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", server.port))
+        head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {server.token}\r\nContent-Length: {len(body)}\r\n\r\n"
+        slow.sendall(f"POST /v1/chat/completions HTTP/1.1\r\n{head}".encode() + body)
+        slow.recv(1)
+        # Its own end is one; the server's was another.
+        wait_for_files(before + 1)
+    assert server.chat("hi", max_tokens=3).status == 200
 
 
 def test_a_client_that_reads_nothing_holds_up_nobody(tiny: Served):
