@@ -183,13 +183,14 @@ def timed(work: Callable[[], object]) -> float:
     return median(spent)
 
 
-def sessions() -> None:
-    """Print the tokens a second of a session of tool calls with constraints and without."""
+def sessions(count: int) -> None:
+    """Print the tokens a second of a session of tool calls with constraints and without, `count` times in turns."""
     rates: dict[str, list[float]] = {"off": [], "on": []}
     drafts: Counter[str] = Counter()
-    for _ in range(SESSIONS):
+    for _ in range(count):
         for side in rates:
             rates[side].append(session(side, drafts))
+            print(f"a session with constraints {side}: {rates[side][-1]:.1f} tok/s", file=sys.stderr)
     on, off = (median(rates[side]) for side in ("on", "off"))
     print(f"\nA session of tool calls, on / off: {on / off:.3f} ({on:.0f} and {off:.0f} tok/s of processor time)")
     print("Drafts, drafted and accepted: " + json.dumps(drafts))
@@ -222,9 +223,12 @@ def session(side: str, drafts: Counter[str]) -> float:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=SESSIONS, help="on each side; 0 for the rows alone")
+    options = parser.parse_args()
     rows(Words())
-    sessions()
+    if options.sessions:
+        sessions(options.sessions)
 
 
 if __name__ == "__main__":
