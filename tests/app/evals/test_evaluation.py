@@ -8,6 +8,7 @@ import pytest
 from laguna_tui.cli import main as cli
 from laguna_tui.evals.task import SOLUTION, TaskSet, load_tasks
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+from tests.scripted_endpoint import answer, endpoint, status
 from tests.scripted_model import Script, Seen, call
 from tests.scripted_model.ask import run
 
@@ -125,3 +126,25 @@ def test_the_agent_works_on_a_task_about_files_and_is_judged_by_hidden_tests(hom
     first, *others = sample["tokens"]
     # What was generated stays in the prompt of the next generation.
     assert others[0]["kept"] >= len(first["prompt"]) + len(first["generated"]) - 1
+
+
+def test_a_model_behind_an_endpoint_is_judged_the_same_and_an_end_of_it_loses_no_sample(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = home / "samples.jsonl"
+    right, wrong = (
+        f"```python\n{code}```" for code in (solution("caesar_shift"), "def run_lengths(text):\n    pass\n")
+    )
+    with endpoint([answer(right), status(500)]) as served:
+        words = arguments(out, "--model", served.url, "--samples", "1")
+        assert cli.main(words) == 4
+        assert "the same command goes on with what is missing" in capsys.readouterr().err
+        assert [sample["reward"] for sample in lines_of(out)[1:]] == [1.0]
+        served.script.append(answer(wrong))
+        assert cli.main(words) == 0
+    assert [sample["reward"] for sample in lines_of(out)[1:]] == [1.0, 0.0]
+    assert all(sample["tokens"] == [] for sample in lines_of(out)[1:])
+
+
+def solution(name: str) -> str:
+    return load_tasks()[name].reference[SOLUTION]
