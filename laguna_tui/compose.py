@@ -134,7 +134,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
         say: told where it listens, and what the user should know.
 
     Raises:
-        UserError: the settings name no model, or the address cannot be had.
+        UserError: the settings name no model, or the address is not available.
     """
     from laguna_engine.config import Speculation
     from laguna_tui.models.entry import ModelKind

@@ -149,7 +149,7 @@ def _remove_mount_points() -> None:
 
 
 class _Supervisor:
-    """Waits for the child, and stops and goes on with it.
+    """Waits for the child, and stops and continues with it.
 
     Attributes:
         asked: the signal that asked the child to end; 0 for none.
@@ -282,11 +282,11 @@ _POLL_S = 0.05
 _COMMANDS_S = 1.0
 """What a killed app ran ends within milliseconds. Commands of other windows may run on, and are not waited for."""
 _RESUMING, _LEAVING = (b"\r", b"\n", b"r", b"R"), (b"q", b"Q", b"\x1b", b"\x04")
-_QUESTION = "Enter goes on with {title}, q leaves.\n"
-_KEPT = "What was said so far is kept.\n"
+_QUESTION = "Enter resumes {title}, q quits.\n"
+_KEPT = "The session so far is saved.\n"
 _LEAST_TITLE = 12
 _TWICE = "laguna-tui: it ended twice without a complete answer in between, so it is not started again.\n"
-_LATER = "To go on later: laguna-tui --resume {session}\n"
+_LATER = "To resume later: laguna-tui --resume {session}\n"
 
 
 def _ask_to_resume(told: Told, watched: Set[int]) -> int | None:

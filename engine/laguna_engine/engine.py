@@ -166,8 +166,8 @@ class Engine:
     def agenerate_guest(self, request: Request) -> AsyncEventStream | None:
         """As `agenerate`, for another program: None while a generation is running, and cancelled when one begins.
 
-        A request with what was generated so far behind its prompt, and with the seed of its `Stats`, goes on with it as
-        if nothing had happened. `when_free` says when to try again.
+        A request with what was generated so far behind its prompt, and with the seed of its `Stats`, continues as if
+        nothing had happened. `when_free` says when to try again.
         """
         started = self._try_start(request, guest=True)
         return None if started is None else AsyncEventStream(*started)
@@ -179,7 +179,7 @@ class Engine:
     def hold_conversations(self, nbytes: int) -> None:
         """Hold the states of conversations that others take turns with in so much memory; 0, as at first, holds none.
 
-        What a prompt cuts off is then copied first, and copied back when a prompt goes on from it.
+        What a prompt cuts off is then copied first, and copied back when a prompt continues from it.
         """
         self._pool.budget = nbytes
         if not nbytes:

@@ -90,7 +90,7 @@ class SnapshotProblem(StrEnum):
 
 
 class SnapshotError(EngineError):
-    """A snapshot cannot be used or written; the conversation goes on without it.
+    """A snapshot cannot be used or written; the conversation continues without it.
 
     Attributes:
         problem: why.

@@ -187,7 +187,7 @@ class ConstraintFailed:
     @property
     def sentence(self) -> str:
         """The message for the user."""
-        return f"A constraint failed ({self.problem}); the answer goes on without it, so check what it says."
+        return f"A constraint failed ({self.problem}); the answer continues without it, so check what it says."
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Loader:
         speculator = assembly.speculator(sequence)
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
-            warnings.append("the model names no token that ends an answer; every answer goes on until it is stopped")
+            warnings.append("the model names no token that ends an answer; every answer continues until it is stopped")
         self._tell("context", 1.0)
         info = _info(model, self._options, sequence.capacity, assembly.described, warnings + assembly.warnings)
         return LoadedModel(sequence, speculator, info, self.undo)

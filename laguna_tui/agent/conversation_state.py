@@ -23,7 +23,7 @@ class ConversationState(NamedTuple):
     """The state of a conversation, independent of its model.
 
     Attributes:
-        said, forgotten: what is in the prompt, and what was before it. Of a conversation that goes on these are its
+        said, forgotten: what is in the prompt, and what was before it. Of a conversation that continues these are its
             own lists, which grow.
         calls: how many calls of tools there were.
         opening: text before the user's first words; None until it is settled.

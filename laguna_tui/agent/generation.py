@@ -192,7 +192,7 @@ class Attribution:
 
 # A model that loops after so many bans, each on another stretch, has nothing left to say.
 MAX_LOOPS_BROKEN = 2
-_LOOP_BROKEN = "The model began to repeat itself. What it repeated was taken back, and it goes on without it."
+_LOOP_BROKEN = "The model began to repeat itself. The repetition was removed, and it continues."
 
 
 class Generation:
@@ -223,7 +223,7 @@ class Generation:
             engine: what continues the tokens.
             open_parser: makes a parser for the turn.
             piece: the bytes of a token.
-            loops_broken: how often it goes on after a loop; 0 stops at the first.
+            loops_broken: how often it continues after a loop; 0 stops at the first.
         """
         self.generated: list[int] = []
         self.calls: list[ToolCall | Malformed] = []
@@ -286,7 +286,7 @@ class Generation:
             self._engine.cancel()
 
     def _after_loop(self, asked: Request, no_repeat: tuple[tuple[int, ...], ...]) -> Request:
-        """How the turn goes on after a loop was removed."""
+        """How the turn continues after a loop was removed."""
         self._loop = None
         self._begun = len(self.generated)
         self.drafted.clear()

@@ -38,7 +38,7 @@ SUMMARY = "summary"
 REJECTED = "rejected call"
 """The label of the answer to a call that cannot be run."""
 _TITLE_CHARS = 60
-_FORGETS = "this model keeps in mind {kept} of a chat, so the earlier ones are left out of its prompt from here on"
+_FORGETS = "this model keeps {kept} of a chat in its prompt, so earlier ones are left out from here on"
 # As other coding agents write it, which models have read a lot of.
 _TAGGED = "<system-reminder>\n{}\n</system-reminder>"
 

@@ -51,8 +51,8 @@ NO_CHECK = "none"
 """What the user types for a project without a check."""
 _CHOSEN = "{command} checks this project from now on. After its changes the model is reminded to run it."
 _SHOWN = "{command} checks this project, because {why}. /check COMMAND changes it."
-_NONE = "Nothing checks this project, and the model is reminded of no check. /check COMMAND changes it."
-_UNKNOWN = "No command is known that checks this project. Name one with /check COMMAND, such as /check make test."
+_NONE = "No command checks this project, so the model is not reminded of one. To set one: /check COMMAND"
+_UNKNOWN = "No command is known that checks this project. Set one with /check COMMAND, such as /check make test."
 
 
 @dataclass(frozen=True, slots=True)

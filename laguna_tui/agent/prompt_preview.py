@@ -1,4 +1,4 @@
-"""What a message would bring along and cost before it is sent, and what of it can be computed already.
+"""What a message would attach and cost, before it is sent, and which of its tokens can be prefilled already.
 
 Reads the conversation and never changes it, so that it may be asked from any thread while the user types.
 
@@ -63,7 +63,7 @@ class PromptPreview:
         return self._cost(self.conversation.begun(message, gathered), gathered.notes)
 
     def ahead(self, message: str) -> list[int]:
-        """The tokens that are certain to be read first when the message is sent, however it goes on; fewer than fit."""
+        """The tokens that the prompt will begin with however the message continues, while they fit."""
         attachments = tuple(takewhile(lambda each: each.certain, self._previewed(message).attachments))
         tokens = list(self.conversation.tokens)
         if attachments:

@@ -1,4 +1,4 @@
-"""What the user says while the model works, until it goes in at a tool boundary."""
+"""Messages that the user sends while the model works, held until the next tool boundary."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from threading import Lock
 
 
 class Steering:
-    """What the user says while a turn runs, until it is in the conversation. Any thread."""
+    """Messages sent while a turn runs, until they are in the conversation. Any thread."""
 
     def __init__(self, waiting: Iterable[str] = ()) -> None:
         """waiting: what an earlier turn was steered with and did not go in."""
@@ -21,7 +21,7 @@ class Steering:
             self._open = True
 
     def put(self, message: str) -> bool:
-        """Have a message go in at the next opportunity; whether there will be one."""
+        """Queue a message for the next tool boundary; False if the turn has no further one."""
         with self._lock:
             if self._open:
                 self._waiting.append(message)
@@ -34,7 +34,7 @@ class Steering:
             return self._waiting[0] if self._waiting else ""
 
     def took(self) -> None:
-        """The oldest message is in the conversation."""
+        """Remove the oldest message: it is in the conversation."""
         with self._lock:
             self._waiting.popleft()
 
@@ -44,7 +44,7 @@ class Steering:
             self._open = False
 
     def left(self) -> tuple[str, ...]:
-        """What did not go in; each is given once."""
+        """The messages that did not go in; each is returned once."""
         with self._lock:
             left = tuple(self._waiting)
             self._waiting.clear()

@@ -124,7 +124,7 @@ class ToolCalls:
             pool.shutdown()
 
     def _answered(self, question: _Question) -> Generator[ToolEvent, None, None]:
-        """Have the user answer; the call goes on with the answer."""
+        """Have the user answer; the call continues with the answer."""
         approver = self._toolbox.permissions.approver
         begun = time.perf_counter()
         yield PermissionAsked(question.run.call_id, question.request)

@@ -1,4 +1,4 @@
-"""The turns of a session and the way back: files by the undo journal, the conversation by what was said at each turn.
+"""The turns of a session, and undo: files by the undo journal, the conversation by what was said at each turn.
 
 The undo journal is opened when a file is first changed, or when it is asked about: most questions change nothing.
 Messages are never changed, only replaced, so two moments of a conversation differ by what was added behind what both

@@ -17,7 +17,7 @@ class CommandProposal:
         command: a line for `sh -c`, as the model wrote it.
         folder: its working directory.
         timeout_s: after so many seconds it is killed.
-        background: whether it goes on while the model does.
+        background: whether it continues while the model does.
     """
 
     command: str

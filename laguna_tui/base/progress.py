@@ -65,7 +65,7 @@ class ProgressLine:
             self._write("")
 
     def _write(self, text: str) -> None:
-        # The terminal may be gone; the work goes on without it.
+        # The terminal may be gone; the work continues without it.
         with suppress(OSError):
             sys.stderr.write(f"\x1b[K{text}\r" if text else "\x1b[K")
             sys.stderr.flush()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SETS = ("functions", "edits", "repositories")
 _EPILOG = """\
-Without --out nothing is kept. With it, Ctrl-C and any other end lose no sample: the same command goes on.
+Without --out nothing is kept. With it, Ctrl-C and any other end lose no sample: the same command resumes.
 --compare pairs two runs by task: McNemar's exact test, and an interval of the difference.
 exit codes: 0 run to the end, or equal, 1 not shown to be equal, 2 wrong usage or a model that cannot be opened,
 4 the model failed, 130 interrupted
@@ -26,7 +26,7 @@ _MOST = 1_000_000
 _MOST_POINTS = 100
 _POINTS = 3.0
 """Two runs of all tasks that never differ are equal within so much; most changes of a model are larger."""
-_GO_ON = "the samples so far are in {file}; the same command goes on with what is missing"
+_GO_ON = "the samples so far are in {file}; the same command resumes with what is missing"
 _SKIPPED = "Skipped: {number} in {language}, because {program} is not here."
 
 

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C; returns the exit code.
 
     Raises:
-        UserError: the settings name no model, the address cannot be had, or it would be open to others unasked.
+        UserError: the settings name no model, the address is not available, or it would be open to others unasked.
     """
     from laguna_tui.base.settings import load_settings
     from laguna_tui.compose import NO_SERVER, run_serve

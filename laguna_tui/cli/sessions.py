@@ -22,34 +22,34 @@ _EPILOG = """\
 SESSION is an ID, the beginning of one, a title or a part of one. To resume a session: laguna-tui --resume SESSION
 """
 _FORMS = ("markdown", "html", "json")
-_NONE = "no session is kept yet; one begins with the first message"
-_NONE_HERE = "no session about this folder; there are {count} about others: laguna-tui sessions list --all"
-_NOT_FOUND = "nothing found; to search the sessions about all folders: laguna-tui sessions search --all WORDS"
-_YES = "without a terminal nobody can be asked; to delete them unasked: --yes"
+_NONE = "no saved sessions yet; your first message starts one"
+_NONE_HERE = "no sessions of this folder; {count} of other folders: laguna-tui sessions list --all"
+_NOT_FOUND = "nothing found; to search all folders: laguna-tui sessions search --all WORDS"
+_YES = "no terminal to confirm in; to delete without confirmation: --yes"
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `sessions` and what can be done with them to the command line."""
     parser = commands.add_parser(
         "sessions",
-        help="list, search, rename, copy, delete and export kept sessions",
-        description="The sessions that are kept on this machine, about the current folder, or about --folder.",
+        help="list, search, rename, copy, delete and export saved sessions",
+        description="Sessions saved on this machine, for the current folder or --folder.",
     )
     actions = add_commands(parser, "what to do", "sessions_command")
-    listing = _add(actions, "list", "list the sessions about this folder, newest first", _list)
-    searching = _add(actions, "search", "search titles and what was said", _search)
+    listing = _add(actions, "list", "list the sessions of this folder, newest first", _list)
+    searching = _add(actions, "search", "search titles and messages", _search)
     searching.add_argument(
         "words",
         nargs="+",
         metavar="WORDS",
-        help="all have to occur, also as parts of words; where none does, misspelt words",
+        help="all must occur, also within words; if nothing matches, misspelt words",
     )
     for each in (listing, searching):
-        each.add_argument("--all", action="store_true", help="those about all folders")
-    renaming = _add(actions, "rename", "give a session another title", _rename, session=True)
+        each.add_argument("--all", action="store_true", help="of all folders")
+    renaming = _add(actions, "rename", "rename a session", _rename, session=True)
     renaming.add_argument("title", help="the new title; if empty, the beginning of the first message")
     forking = _add(actions, "fork", "copy a session, also one that is open elsewhere", _fork, session=True)
-    forking.add_argument("--title", default="", help='the copy\'s title (default: the same with "(copy)" behind it)')
+    forking.add_argument("--title", default="", help='the copy\'s title (default: the same with "(copy)" appended)')
     deleting = _add(actions, "delete", "delete sessions for good", _delete)
     deleting.add_argument("sessions", nargs="+", metavar="SESSION", help="an ID, or a title")
     deleting.add_argument("--yes", action="store_true", help="do not ask")

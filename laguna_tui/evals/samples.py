@@ -1,6 +1,6 @@
 """Samples and the file that keeps them: JSON lines, the first about the run, each other one a sample.
 
-A line is written once its sample is judged, so a run that ended in any way goes on with what is missing; a torn last
+A line is written once its sample is judged, so a run that ended in any way continues with what is missing; a torn last
 line is cut. The tokens are the model's own, for training on them: each turn says how much of the turn before stays in
 the prompt, what was added to it, and what was generated behind that.
 """
@@ -80,7 +80,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """How all samples of a file were made; the first line. A run goes on only where all of it is the same.
+    """How all samples of a file were made; the first line. A run continues only where all of it is the same.
 
     Attributes:
         model: its title.

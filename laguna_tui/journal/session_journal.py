@@ -266,7 +266,7 @@ class SessionJournal:
 
     def _stop(self, why: str) -> None:
         self._stopped = True
-        self._failing = f"This session is no longer kept: {why}"
+        self._failing = f"This session is no longer saved: {why}"
 
     def _write_waiting(self) -> None:
         try:
@@ -309,13 +309,13 @@ class SessionJournal:
             self._folder_is_new = False
         self._sync_wanted = False
         if not os.fstat(self._file).st_nlink:
-            self._stop("its file was deleted. Start a new session to have it kept.")
+            self._stop("its file was deleted. Start a new session to save it.")
 
     def _fail(self, error: OSError | StoreError) -> None:
         if not self._stopped:
             why = reason(error) if isinstance(error, OSError) else str(error)
             self._failing = (
-                f"This session is not being kept at the moment: {why}. Make room on the disk of {self.folder.parent}, "
+                f"This session is not being saved at the moment: {why}. Make room on the disk of {self.folder.parent}, "
                 "or make it writable; what waits is written then."
             )
         if self._timer is None and not self._closed:
@@ -355,8 +355,8 @@ class SessionJournal:
         self._file = fresh
         fcntl.flock(fresh, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(fresh).st_size != self._size:
-            self._stop("another laguna-tui went on with it. Open a copy of it, or start a new session.")
-            raise OSError(errno.ESTALE, "another laguna-tui went on with it")
+            self._stop("another laguna-tui resumed it. Open a copy of it, or start a new session.")
+            raise OSError(errno.ESTALE, "another laguna-tui resumed it")
         self._cut()
 
     def _cut(self) -> None:

@@ -128,7 +128,7 @@ class SessionStore:
                     return self._stored(found[0], self._snapshots.sizes())
                 if found:
                     raise SessionNotFoundError(f"several sessions are called '{name}': {_listing(found)}; give an ID")
-        there_are = f"there are {_listing(rows)}" if rows else "no session is kept yet"
+        there_are = f"there are {_listing(rows)}" if rows else "no saved sessions yet"
         raise SessionNotFoundError(f"no session is called '{name}'; {there_are}")
 
     def rename(self, session: str, title: str) -> None:

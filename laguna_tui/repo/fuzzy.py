@@ -125,7 +125,7 @@ def _beginnings(small: str, starts: list[int], letters: str) -> bool:
 
 
 # Names compared per kind of match: this many take a hundredth of a second, and nobody reads them all. With so few
-# letters that more match, the user goes on typing.
+# letters that more match, the user continues typing.
 COMPARED = 4_000
 # Longer input was pasted rather than typed.
 LETTERS = 128

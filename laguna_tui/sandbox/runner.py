@@ -1,7 +1,7 @@
 """The one place that runs shell commands: a model's in the sandbox, and the user's own as in their shell.
 
 A command has no terminal and reads nothing. It ends with everything that it has started: at its time limit, when it is
-stopped, when the session is closed, and when this process dies. A background command goes on while the model does.
+stopped, when the session is closed, and when this process dies. A background command continues while the model does.
 """
 
 import contextlib

@@ -40,7 +40,7 @@ _TEXTS = {
     "prose": "A context manager is an object that prepares something when a block of code begins and cleans up when it "
     "ends, whatever happens in between. A common example is",
 }
-"""By name: code, a text that goes on by copying, prose."""
+"""By name: code, a text that continues by copying, prose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Messages as the tokens of the model's template, so that a conversation goes on from what is in the KV cache.
+"""Messages as the tokens of the model's template, so that a conversation continues from what is in the KV cache.
 
 A client sends the whole conversation with every request, and the model's own words come back as text: other tokens than
 those that were generated, and often without their reasoning. So what was generated is remembered by its prompt, and

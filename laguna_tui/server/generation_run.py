@@ -1,4 +1,4 @@
-"""One generation for a client: it waits for its turn, gives way to the user and to others, and goes on exactly there.
+"""One generation for a client: it waits for its turn, gives way to the user and to others, and continues exactly there.
 
 What is sampled depends on the seed, the position and the tokens before alone, so a generation that was interrupted is
 continued by a request with its tokens behind the prompt. Events are put into a queue without a limit: a client that

@@ -113,7 +113,7 @@ class HttpServer:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Listen from now on. UserError if the address cannot be had."""
+        """Listen from now on. UserError if the address is not available."""
         bound = self._bound()
         config = Config(
             http_app(self._running, self._rules, self._options.timing),

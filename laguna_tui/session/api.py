@@ -123,7 +123,7 @@ class Models(Protocol):
         """Answer with another model from now on: a name, or the path of a file. The conversation stays.
 
         Raises:
-            EngineError, UserError: it cannot be opened; the previous model, if there was one, goes on answering.
+            EngineError, UserError: it cannot be opened; the previous model, if there was one, continues answering.
         """
         ...
 
@@ -225,7 +225,7 @@ class Commands(Protocol):
         """Run a command of the user's; iterate to advance it. Yields its output, raw, then `CommandFinished`.
 
         It runs in the folder as in the user's shell: without sandbox or approval, in their environment. It has
-        no terminal and reads nothing. What it leaves running in the background goes on.
+        no terminal and reads nothing. What it leaves running in the background continues.
 
         Args:
             command: a line for the user's shell.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from laguna_tui.sandbox.running_command import CommandResult
 
 NO_COMMAND = "There is no command. Type one behind the !, such as !git status"
-ONE_AT_A_TIME = "A command of yours runs already. Wait for its end, or stop it."
+ONE_AT_A_TIME = "A command of yours is already running. Wait for it, or stop it."
 NOT_RUN = "The command was not run: {why}."
 LEFT = "{left} it started {verb} still running."
 KEPT = "All of its output is in {path}."

@@ -308,7 +308,7 @@ class LocalChat:
         engine = in_process(self._session.slot.healthy(), "A replay")
         last = self._session.opened().agent.conversation.last
         if last is None:
-            raise UserError("There is no answer to prove yet. Ask something first.")
+            raise UserError("There is no answer to verify yet. Ask something first.")
         with self._session.slot.watched():
             return check_replay(engine, last, progress)
 

@@ -52,7 +52,7 @@ class LocalModels:
         """Answer with another model from now on; it reads the conversation again.
 
         Raises:
-            EngineError, UserError: it cannot be opened; the previous model, if there was one, goes on answering.
+            EngineError, UserError: it cannot be opened; the previous model, if there was one, continues answering.
         """
         slot, parts = self._slot, self._parts()
         selection = select_other(slot.selection.settings, wanted)

@@ -1,4 +1,4 @@
-"""The sessions that are kept on disk, which of them is open, and going on with one of them."""
+"""The saved sessions: which one is open, and how another one is resumed."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 Progress = Callable[[LoadProgress], None]
 Event = Mapping[str, Any]
 
-NOT_KEPT = "This session keeps nothing on disk, so there are no other ones."
-NOTHING_YET = "Nothing was said in this session yet, so there is nothing to copy."
+NOT_KEPT = "This session is not saved to disk, so there are no others."
+NOTHING_YET = "This session has no messages yet, so there is nothing to copy."
 IS_OPEN = "This session is open already."
-OTHER_MODEL = "It goes on with {now}: {then} cannot be had. {why}"
+OTHER_MODEL = "Continuing with {now}: {then} is not available. {why}"
 NO_MODE = "Its mode {mode} is not possible now: {why}"
 GONE = "{folder}, which this session is about, is gone. Make it again, or read what was said: {command}"
 _EXPORT = "laguna-tui sessions export {id}"
@@ -49,15 +49,15 @@ _EXPORT = "laguna-tui sessions export {id}"
 
 @dataclass(frozen=True, slots=True)
 class SessionAccess:
-    """What of the session is changed when it goes on with another one.
+    """The parts of an open session that resuming another one replaces.
 
     Attributes:
         slot: the engine.
-        permissions: what is done unasked.
-        parts: what is around the engine; None while the session is not open.
-        history: the way back.
+        permissions: what is allowed without asking.
+        parts: the agent, its tools and its context; None while the session is not open.
+        history: undo and rewind.
         open: opens the session.
-        info: what a front end shows of it.
+        info: what front ends show.
     """
 
     slot: EngineSlot
@@ -72,19 +72,18 @@ class LocalSessions:
     """The `Sessions` of this machine.
 
     Attributes:
-        recorder: keeps the one that is open.
+        recorder: writes the open session's journal.
         cache: its KV cache.
-        given: names of the settings that the user chose for this start: they come before those of a session that is
-            gone on with at the start.
+        given: names of the settings given on the command line; they override those of a session resumed at start.
     """
 
     def __init__(self, folder: Path, state: Path | None, cache: Path | None, access: SessionAccess) -> None:
-        """Begin a session that is kept with its first message.
+        """Start a session; its first message creates its folder.
 
         Args:
-            folder: what is asked about.
-            state: the user's state folder; None keeps nothing.
-            cache: the user's cache folder; None keeps no snapshots of the KV cache.
+            folder: the workspace.
+            state: the user's state folder; None saves nothing.
+            cache: the user's cache folder; None saves no KV snapshots.
         """
         snapshots = SnapshotStore(cache) if cache is not None and state is not None else None
         self.cache = KvCache(snapshots, access.slot, access.parts)
@@ -117,18 +116,18 @@ class LocalSessions:
 
     @property
     def failing(self) -> NotKept:
-        """What is not being kept now."""
+        """What is not being saved at the moment."""
         writer = self.recorder.writer
         return NotKept("" if writer is None else writer.journal.failing, self.cache.failing)
 
     def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
-        """Those about this folder, or all."""
+        """The sessions of this folder, or all."""
         if self._state is None:
             return ()
         return tuple(map(self._summary, self._store().newest(None if everywhere else self._folder)))
 
     def search(self, words: str, *, everywhere: bool = False) -> Sequence[SessionSummary]:
-        """Those with these words."""
+        """The sessions that contain these words."""
         if self._state is None:
             return ()
         return tuple(map(self._summary, self._store().search(words, None if everywhere else self._folder)))
@@ -142,7 +141,7 @@ class LocalSessions:
             self._store().rename(found.id, title)
 
     def delete(self, sessions: Collection[str]) -> int:
-        """Delete sessions for good, but for the open one."""
+        """Delete sessions for good, except the open one."""
         writer = self.recorder.writer
         found = [self._found(session).id for session in sessions]
         return self._store().delete([each for each in found if writer is None or each != writer.journal.id])
@@ -163,7 +162,7 @@ class LocalSessions:
         return self._summary(self._store().find(self._store().fork(copied, title)))
 
     def _found(self, session: str) -> "StoredSession":
-        """The session with this id, a beginning of it, or this title; UserError if there is none."""
+        """The session with this ID, ID prefix or title; UserError if there is none."""
         return self._store().find(session, self._folder)
 
     def _store(self) -> "SessionStore":
@@ -195,7 +194,7 @@ class LocalSessions:
     # -- the open one
 
     def watch(self, agent: "Agent", changes: "Changes", todo: "TodoList") -> None:
-        """Keep what this agent says and does."""
+        """Record what this agent says and does."""
         if self.recorder.parent is None:
             return
         from laguna_tui.session.session_writer import Watched
@@ -203,14 +202,14 @@ class LocalSessions:
         self.recorder.watched = Watched(agent, changes, todo)
 
     def begin(self) -> None:
-        """Begin a session, where sessions are kept and none is open."""
+        """Start a session if sessions are saved and none is open."""
         if self.recorder.parent is not None and self.recorder.writer is None:
             # It was asked about before there was a place for it.
             self._access.history().begin_again()
             self.recorder.begin()
 
     def begin_another(self) -> None:
-        """End the session that is open, if it is kept; the next message begins another one."""
+        """End the open session; the next message starts another one."""
         if self.recorder.writer is None:
             return
         self._access.history().begin_again()
@@ -218,13 +217,13 @@ class LocalSessions:
         self._watched.changes.seen.go_on({})
 
     def note_model(self) -> None:
-        """Write which model answers now, and how."""
+        """Record the model and its settings."""
         if self.recorder.writer is not None:
             self.recorder.put(self._opened())
             self.recorder.look()
 
     def close(self, reason: str = "") -> None:
-        """Close the session that is open. Idempotent. reason: why; empty in order."""
+        """Close the open session. Idempotent. reason: why it ended early; empty for a normal end."""
         kept, self._kept = self._kept, None
         if kept is not None:
             kept.journal.release()
@@ -234,7 +233,7 @@ class LocalSessions:
     # -- going on
 
     def choose(self, session: str) -> None:
-        """Go on with a session, by its id, a beginning of that, or its title, once this one is opened.
+        """Choose the session to resume once a model is open, by its ID, a prefix of it, or its title.
 
         Raises:
             UserError: it cannot be resumed.
@@ -246,7 +245,7 @@ class LocalSessions:
             self._access.slot.selection = selection
 
     def go_on(self) -> Resumed | None:
-        """Go on with the session that was chosen, now that there is a model; None where none was."""
+        """Resume the chosen session, now that a model is open; None if none was chosen."""
         if not self._chosen:
             return None
         began = time.monotonic()
@@ -261,7 +260,7 @@ class LocalSessions:
         return replace(resumed, seconds=time.monotonic() - began)
 
     def resume(self, session: str, progress: Progress) -> SessionInfo:
-        """Go on with a session in the place of the open one."""
+        """Resume a session in place of the open one."""
         began = time.monotonic()
         parts = self._access.parts()
         if parts is None:
@@ -280,7 +279,7 @@ class LocalSessions:
         return replace(self._access.info(), resumed=replace(resumed, seconds=time.monotonic() - began))
 
     def _opened_kept(self, session: str) -> "KeptSession":
-        """Open a session about this folder."""
+        """Open a session of this folder."""
         from laguna_tui.session.resuming import KeptSession
 
         found, writer = self._found(session), self.recorder.writer
@@ -298,7 +297,7 @@ class LocalSessions:
         return self.recorder.watched
 
     def _go_on(self, kept: "KeptSession", said: ConversationState, given: Collection[str] = ()) -> Resumed:
-        """Put everything where a session had it, but for the given settings. The present one has ended."""
+        """Restore a session's state, except the given settings. The previous session has ended."""
         from laguna_tui.session.resuming import shown_turns
 
         watched, access = self._watched, self._access
@@ -313,7 +312,7 @@ class LocalSessions:
             except (UserError, ValueError) as error:
                 notices.append(NO_MODE.format(mode=kept.state.mode, why=error))
         self.note_model()
-        assert self.recorder.writer is not None, "it goes on"
+        assert self.recorder.writer is not None, "it continues"
         self.cache.use(kept.journal.id)
         restored = self.cache.restore()
         notices += restored.notices
@@ -322,7 +321,7 @@ class LocalSessions:
         return Resumed(summary, tuple(events), left_out, tuple(notices), restored.tokens)
 
     def _use_model(self, kept: "KeptSession", parts: SessionParts, progress: Progress) -> None:
-        """Have the session's model answer, if it can be had; what is open answers on otherwise."""
+        """Open the session's model; if it cannot be opened, the open one stays."""
         slot = self._access.slot
         slot.healthy()
         if kept.state.opened.get("identity") == self._identity():
@@ -336,7 +335,7 @@ class LocalSessions:
             self._notices = (self._other_model(kept, str(error)),)
 
     def _selection(self, kept: "KeptSession") -> tuple[ModelSelection, tuple[str, ...]]:
-        """The session's model; the present one and why, where it cannot be had."""
+        """The session's model; if it is not available, the open one and why."""
         slot, opened = self._access.slot, kept.state.opened
         wanted = opened.get("model")
         if not wanted or wanted == slot.selection.settings.model:
@@ -353,7 +352,7 @@ class LocalSessions:
     # -- what is written
 
     def _first(self) -> Sequence[Event]:
-        """What a new session begins with."""
+        """The first events of a new session."""
         mode = {"event": "mode", "mode": self._access.permissions.mode.value}
         return {"folder": str(self._folder), "app": __version__}, self._opened(), mode
 
@@ -372,7 +371,7 @@ class LocalSessions:
         return opened if local is None else opened | {"kv": local.info.kv_type.value, "speculation": slot.mode.value}
 
     def _identity(self) -> Sequence[Any]:
-        """What has to be the same for tokens to mean the same: the file, the template and whether the model thinks."""
+        """What token IDs depend on: the model file, the template, and whether the model thinks."""
         from laguna_tui.session.model_options import agent_options
 
         selection = self._access.slot.selection

@@ -1,4 +1,4 @@
-"""The models that a user can choose from here: what is on this machine of each, and whether it would run.
+"""The models a user can choose: which of their files are here, and whether they would run.
 
 Opens no socket and no model; looks at names, sizes, headers and free memory.
 """

@@ -1,6 +1,6 @@
 """Opening a model as the app does: without a plan when it is small or the user fixed everything, else by one.
 
-What the user fixed is kept or refused, with the numbers. Without a plan it costs no time and looks at no memory.
+A setting that the user fixed is honoured or refused, with the numbers. Opening without a plan does not look at memory.
 """
 
 import shlex
@@ -70,7 +70,7 @@ def open_selection(
 
 
 def close_engine(engine: Engine, options: EngineOptions, state: Path | None) -> None:
-    """Close an engine that was opened with these options, and keep what it learned in the state folder."""
+    """Close an engine opened with these options, and save its draft statistics in the state folder."""
     engine.cancel(guests=True)
     if state is not None:
         # An engine that fails at the very end has nothing to tell; that is no reason not to close it.
@@ -93,7 +93,7 @@ def session_info(
 
 
 def strict_refusal(settings: Settings, folder: Path) -> str:
-    """Why strict speculation cannot be had in this process, and the command that has it; empty if it can."""
+    """Why this process cannot use strict speculation, and the command that can; empty if it can."""
     if can_fix_kernels():
         return ""
     place = ["--folder", str(folder)]

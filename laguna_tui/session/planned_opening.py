@@ -1,4 +1,4 @@
-"""Opening a model the way its plan says, and the next smaller way when memory runs out all the same.
+"""Opens a model as planned, and smaller if memory runs out all the same.
 
 What the user fixed is a wish: honoured or refused, with the numbers. (Who fixes everything overrules the plan, and
 what this model or machine cannot do at all is refused before there is one: `unplanned`.) Imports much; imported only

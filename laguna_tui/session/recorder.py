@@ -1,6 +1,6 @@
-"""Keeps the open session: what is said and shown is in its journal before the screen says that it is done.
+"""Records the open session: each event is in its journal before the screen shows it as done.
 
-A session has no folder before its first message is sent. Where nothing is kept on disk, everything passes through.
+A session has no folder before its first message. If sessions are not saved, events pass through.
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -23,21 +23,21 @@ FAILED = "failed"
 
 
 class Recorder:
-    """Keeps one session at a time; the `TurnLog` of its turns. The session's thread, but for `put` and `load`.
+    """Records one session at a time; the `TurnLog` of its turns. The session's thread, but for `put` and `load`.
 
     Attributes:
-        parent: the folder of the sessions; None where nothing is kept on disk.
-        watched: what is kept; None before the session is open.
+        parent: the folder of the sessions; None if sessions are not saved.
+        watched: the state that is recorded; None before the session is open.
         writer: of the open session; None before its first message.
     """
 
     def __init__(self, parent: Path | None, first: Callable[[], Sequence[Event]], cache: "KvCache") -> None:
-        """Keep nothing yet.
+        """Record nothing yet.
 
         Args:
-            parent: the folder of the sessions; None keeps nothing on disk.
-            first: what a new session begins with: the journal's header, and events.
-            cache: is saved where a turn ends, and before a compaction cuts it off.
+            parent: the folder of the sessions; None saves nothing.
+            first: the header and first events of a new session.
+            cache: the KV cache, saved at the end of a turn and before a compaction.
         """
         self.parent = parent
         self.watched: Watched | None = None
@@ -46,13 +46,13 @@ class Recorder:
         self._memory = MemoryLog()
 
     def put(self, event: Event, *, durable: bool = False) -> None:
-        """Write an event, if a session is kept. Any thread."""
+        """Write an event if the session is recorded. Any thread."""
         writer = self.writer
         if writer is not None:
             writer.journal.append(event, durable=durable)
 
     def put_text(self, event: str, **texts: str) -> None:
-        """Write an event with texts of any length. Any thread."""
+        """Write an event with long texts. Any thread."""
         writer = self.writer
         if writer is not None:
             writer.journal.append({"event": event, **{key: writer.codec.text(text) for key, text in texts.items()}})
@@ -63,12 +63,12 @@ class Recorder:
             self.writer.look()
 
     def look_at_told(self) -> None:
-        """Write what goes along with the next message, if that has changed. Any thread."""
+        """Write what the next message brings along, if that has changed. Any thread."""
         if self.writer is not None:
             self.writer.look_at_told()
 
     def end(self, reason: str = "") -> None:
-        """End the session: what follows is another one."""
+        """End the session; what follows belongs to another one."""
         writer, self.writer = self.writer, None
         if writer is not None:
             writer.look()
@@ -79,7 +79,7 @@ class Recorder:
     # -- turns
 
     def turn(self, message: str, events: Iterator[AgentEvent]) -> Generator[AgentEvent, None, None]:
-        """The events of a turn, each written before it is given on; the last one once the whole turn is."""
+        """The events of a turn, each yielded once it is written; the last one once the whole turn is."""
         self.put_text("asked", message=message)
         end, detail = TurnEnd.CANCELLED.value, ""
         finished: TurnFinished | None = None
@@ -100,7 +100,7 @@ class Recorder:
             yield finished
 
     def kept(self, events: Iterator[AgentEvent]) -> Generator[AgentEvent, None, None]:
-        """Events, each written before it is given on, but for that of a turn's end; and what they change."""
+        """Events, each yielded once it and what it changed are written, except the end of a turn."""
         assert isinstance(events, Generator), "an agent's events can be closed"
         writer, compacting = self.writer, False
         try:
@@ -118,7 +118,7 @@ class Recorder:
                 writer.look()
 
     def begin(self) -> None:
-        """Begin a session, which is kept in a new folder."""
+        """Start recording in a new folder."""
         assert self.parent is not None, "sessions are kept"
         assert self.watched is not None, "there is an agent"
         from laguna_tui.journal.session_journal import SessionJournal

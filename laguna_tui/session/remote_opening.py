@@ -68,7 +68,7 @@ def open_remote(selected: ModelSelection, progress: Callable[[LoadProgress], Non
     """Open a model behind an endpoint.
 
     Raises:
-        UserError, EngineError: it cannot be had; says why and what to do.
+        UserError, EngineError: the endpoint cannot be used; says why and what to do.
     """
     backend = RemoteBackend.open(remote_options(selected.settings, selected.entry), progress)
     host = backend.options.host

@@ -1,4 +1,4 @@
-"""The proof that speculation changed nothing: a generation is made again plainly, and compared token by token."""
+"""Replays a generation without speculation and compares it token by token."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Goes on with a session that was kept: its conversation token by token, its turns, what the model knows of files."""
+"""Resumes a saved session: its conversation token by token, its turns, what the model knows of files."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -40,11 +40,11 @@ DAMAGED = "the session {id} is damaged ({error}); to read what is left of it: la
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """A session that was kept, and is open now.
+    """A saved session, opened and locked.
 
     Attributes:
         journal: its journal.
-        state: what that says.
+        state: its contents.
         end: where the journal ended when it was opened.
     """
 
@@ -72,7 +72,7 @@ class KeptSession:
         return cls(journal, state, journal.end)
 
     def conversation(self, watched: Watched) -> ConversationState:
-        """What was said; JournalError if a part of it is lost."""
+        """The conversation; JournalError if part of it is lost."""
         items, codec = self.state.items, self._codec(watched)
         try:
             loaded = load_items(self.journal, items, {*items.said, *items.forgotten}, codec)
@@ -84,14 +84,14 @@ class KeptSession:
     def go_on(
         self, said: ConversationState, watched: Watched, recorder: Recorder, turns: "TurnHistory", *, same_model: bool
     ) -> None:
-        """Put everything where it was, and keep what comes.
+        """Restore the session's state, and record from now on.
 
         Args:
             said: the conversation.
-            watched: what goes on.
-            recorder: keeps the session from now on.
-            turns: the turns and the way back, which have none yet.
-            same_model: whether the model that is open is the one that the session had last.
+            watched: the state to restore.
+            recorder: records the session from now on.
+            turns: the history, empty so far.
+            same_model: whether the open model is the session's last one.
         """
         state, agent = self.state, watched.agent
         codec = self._codec(watched)
@@ -109,7 +109,7 @@ class KeptSession:
         turns.catch_up(agent.conversation)
 
     def _end_turn(self, watched: Watched, writer: SessionWriter, turns: "TurnHistory", *, same_model: bool) -> None:
-        """End the turn that the app was killed in, as if it had been stopped there."""
+        """End the turn in which the app was killed, as if the user had stopped it."""
         state, conversation = self.state, watched.agent.conversation
         if state.asks[-1][1]:
             if state.words and not (same_model and state.tokens):
@@ -120,12 +120,12 @@ class KeptSession:
         self.journal.append({"event": "turn_ended", "end": TurnEnd.CANCELLED.value, "detail": ""}, durable=True)
 
     def _words(self, codec: EventCodec) -> AssistantMessage:
-        """What was shown of an answer that is not in the conversation."""
+        """The part of an answer that was shown but is not in the conversation."""
         texts = {kind: "".join(codec.whole(text) for each, text in self.state.words if each == kind) for kind in _KINDS}
         return AssistantMessage(texts["TextDelta"], texts["ReasoningDelta"])
 
     def _told(self, codec: EventCodec) -> Sequence[Attachment]:
-        """What goes along with the next message; what cannot be read is left out."""
+        """What the next message brings along; unreadable parts are left out."""
         told: list[Attachment] = []
         if self.state.told is not None:
             for piece in next(self.journal.read(self.state.told)).event["pieces"]:

@@ -1,4 +1,4 @@
-"""What is around the engine of an open session, and how it goes on with another engine or model."""
+"""An open session's agent, tools and context, and how they switch to another engine or model."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class McpServers:
-    """The MCP servers of a session, looked for with the first model that is to be told of their tools."""
+    """The MCP servers of a session, started with the first model that gets their tools."""
 
     def __init__(self, folder: Path, state: Path | None) -> None:
         self._folder, self._state = folder, state
@@ -44,7 +44,7 @@ class McpServers:
         return tuple(filter(None, found))
 
     def added_to(self, profile: "ModelProfile", entry: ModelEntry) -> "ModelProfile":
-        """A profile with their tools behind its own; as it is of a model that was trained on exactly its own."""
+        """The profile with their tools appended; unchanged for a model trained on a fixed tool set."""
         if entry.tools is not ToolSet.FULL:
             return profile
         if self._offered is None:
@@ -58,7 +58,7 @@ class McpServers:
         return overview_text(self._tools.overview() if self._tools is not None else (), self.notes)
 
     def close(self) -> None:
-        """End those that run. Idempotent."""
+        """Stop the running ones. Idempotent."""
         if self._tools is not None:
             self._tools.close()
 
@@ -78,7 +78,7 @@ class McpServers:
 class SessionParts:
     """The conversation's agent, its tools, the folder's context, and the session's permissions.
 
-    All of them outlive a switch of models, but for the toolbox: each model has its own tools.
+    All of them outlive a switch of models, except the toolbox: each model has its own tools.
     """
 
     toolbox: "Toolbox"
@@ -104,7 +104,7 @@ class SessionParts:
 
         Args:
             changes: what its tools change files through.
-            state: folder that keeps what sessions learn; None for none.
+            state: folder for what sessions learn; None for none.
             wait_s: seconds that a message waits for the folder's index where it needs it.
             commands: gives what runs the model's commands.
             history: what can undo its turns.
@@ -142,11 +142,11 @@ class SessionParts:
         return cls(toolbox, agent, context, permissions, servers)
 
     def use_engine(self, engine: "Engine | RemoteBackend") -> None:
-        """Go on with a fresh engine of the same model."""
+        """Switch to a fresh engine of the same model."""
         self.agent.use_engine(engine, engine.vocab, self.context.attacher(engine, self.toolbox.profile))
 
     def use_model(self, engine: "Engine | RemoteBackend", selection: ModelSelection, mode: Speculation) -> None:
-        """Go on with another model, which reads the conversation again; all or nothing.
+        """Switch to another model, which reads the conversation again; all or nothing.
 
         Raises:
             EngineError: the model cannot chat.

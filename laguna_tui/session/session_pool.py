@@ -1,6 +1,6 @@
 """Several sessions over one engine, as an editor has them: each with its folder, its conversation and its permissions.
 
-One of them generates at a time. What another one's prompt cuts out of the KV cache waits in memory, so that no
+One of them generates at a time. KV cells that another session's prompt replaces are held in memory, so that no
 conversation is read again when the sessions take turns.
 """
 
@@ -59,13 +59,13 @@ class SessionPool:
         )
 
     def keep(self, session: ChatSession) -> str:
-        """Keep an open session from now on, also before its first message; its ID."""
+        """Save an open session from now on, also before its first message; its ID."""
         assert isinstance(session, LocalSession), "they come from `prepare`"
         session.sessions.begin()
         return session.sessions.open_id
 
     def kept(self, folder: Path | None) -> Sequence[SessionSummary]:
-        """The kept sessions about a folder, or all; the newest first."""
+        """The saved sessions of a folder, or all; newest first."""
         from laguna_tui.journal.session_store import SessionStore
 
         found = SessionStore(self._state, self._cache).newest(None if folder is None else folder.resolve())
@@ -77,14 +77,14 @@ class SessionPool:
         )
 
     def fork(self, session: str) -> str:
-        """Copy a kept session; the ID of the copy. UserError if there is none."""
+        """Copy a saved session; the ID of the copy. UserError if there is none."""
         from laguna_tui.journal.session_store import SessionStore
 
         return SessionStore(self._state, self._cache).fork(session, "")
 
     @contextmanager
     def turn(self, cancelled: Callable[[], bool] = lambda: False) -> Iterator[bool]:
-        """The engine is one session's inside; waits for the others. False where `cancelled` came first."""
+        """Hold the engine for one session's turn, once the others are done; yields False if `cancelled` came first."""
         while not self._turn.acquire(timeout=_LOOK_S):
             if cancelled():
                 yield False
@@ -131,7 +131,7 @@ class SharedEngine:
             return self._open[2], self._open[3]
 
     def close(self, engine: "Engine", opened_as: "OpenedAs", *, lost: bool) -> None:
-        """A session needs it no more; nobody gets a lost one again."""
+        """Release it; a lost engine is not handed out again."""
         with self._lock:
             if self._open is None or self._open[2] is not engine:
                 return

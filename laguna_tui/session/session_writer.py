@@ -1,4 +1,4 @@
-"""Writes into one session's journal what has changed since it was written last, and what streams."""
+"""Writes a session's changes and its streamed text to its journal."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ _PASSING = (Rate, Prefill, DraftRound, ToolProgress)
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a session's state is in."""
+    """The objects that hold a session's state."""
 
     agent: Agent
     changes: Changes
@@ -35,7 +35,7 @@ class Watched:
 
 
 class SessionWriter:
-    """Keeps one session. The session's thread, but for `load` and `look_at_told`.
+    """Writes one session. The session's thread, except `load` and `look_at_told`.
 
     Attributes:
         journal: of the session.
@@ -46,7 +46,7 @@ class SessionWriter:
 
         Args:
             journal: the session's.
-            watched: what is kept.
+            watched: the state to write.
             written: how many messages the journal has.
         """
         self.journal = journal
@@ -66,7 +66,7 @@ class SessionWriter:
         self._flushed_at = 0.0
 
     def know(self, numbers: Iterable[int], said: Iterable[Said]) -> None:
-        """What is said and noted now is what the journal says already.
+        """Take the present state as already written.
 
         Args:
             numbers: the numbers of the messages.
@@ -89,7 +89,7 @@ class SessionWriter:
             self.journal.append({"event": "seen", "files": files})
 
     def look_at_told(self) -> None:
-        """Write what goes along with the next message, if that has changed. Any thread."""
+        """Write what the next message brings along, if that has changed. Any thread."""
         with self._lock:
             told = tuple(self._watched.agent.told)
             if list(map(id, told)) != list(map(id, self._told)):
@@ -106,7 +106,7 @@ class SessionWriter:
         return self.journal.end
 
     def load(self, place: Place) -> ConversationMark:
-        """What was said where the journal ended at this place; what is said now still is the same object.
+        """The conversation as of this place in the journal; messages that are still said are the same objects.
 
         Raises:
             JournalError: it is lost.
@@ -140,7 +140,7 @@ class SessionWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write what streamed since this was done last."""
+        """Write the text streamed since the last flush."""
         self._flushed_at = time.monotonic()
         generated = self._watched.agent.generated
         if generated is not self._generated:

@@ -66,7 +66,7 @@ class ModelServer(Protocol):
         ...
 
     def start(self) -> None:
-        """Listen from now on; UserError if that cannot be had."""
+        """Listen from now on; UserError if it cannot."""
         ...
 
     def stop(self) -> None:

@@ -2,7 +2,7 @@
 
 Where they lie and which are kept is known to `journal/snapshot_store.py`.
 
-A snapshot only saves time. Whatever goes wrong with one, the conversation goes on and the prompt is computed again.
+A snapshot only saves time. Whatever goes wrong with one, the conversation continues and the prompt is computed again.
 """
 
 import threading
@@ -25,15 +25,15 @@ KEPT_FREE = 1 << 30
 
 _GB = 1_000_000_000
 _FULL = (
-    "The disk of {folder} is full ({free} free), so this conversation's KV cache is not being kept; resuming it reads "
+    "The disk of {folder} is full ({free} free), so this conversation's KV cache is not being saved; resuming it reads "
     "it again. Free some space, or turn snapshots off: snapshots = false in config.toml, or --no-snapshots."
 )
 _LARGE = (
-    "This conversation's KV cache takes all of the {limit} GB that snapshots may take, so it is not kept any further; "
+    "This conversation's KV cache takes all of the {limit} GB that snapshots may take, so no more of it is saved; "
     "resuming reads the rest again. Allow more: snapshots_limit in config.toml, or --snapshots-limit."
 )
 _FAILED = (
-    "This conversation's KV cache is not being kept, so resuming it reads it again: {why}. Make room there, make it "
+    "This conversation's KV cache is not being saved, so resuming it reads it again: {why}. Make room there, make it "
     "writable, or turn snapshots off: snapshots = false in config.toml, or --no-snapshots."
 )
 
@@ -139,8 +139,8 @@ class Snapshots:
             restored = engine.restore(folder, tokens)
             store.note_use(self._session)
         except (EngineError, OSError) as error:
-            return RestoredSession(0, 0.0, (f"The KV cache was not restored, so all is read again: {error}.",))
-        notices = tuple(f"A part of the kept KV cache was not used: {refusal.error}." for refusal in restored.refused)
+            return RestoredSession(0, 0.0, (f"The KV cache was not restored, so all of it is read again: {error}.",))
+        notices = tuple(f"Part of the saved KV cache was not used: {refusal.error}." for refusal in restored.refused)
         return RestoredSession(restored.tokens, restored.seconds, tuple(dict.fromkeys(notices)))
 
     def close(self) -> None:

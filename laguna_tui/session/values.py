@@ -61,7 +61,7 @@ class NotKept:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """What a session goes on with.
+    """What a session continues with.
 
     Attributes:
         summary: the session.
@@ -110,10 +110,9 @@ class SessionInfo:
     """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.
 
     `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
-    `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why strict speculation
-    cannot be had in this session, and what to do; empty where it can. `not_shown` says what is not known of a remote
-    model, a sentence; empty of one in this process. `resumed` is the session that it goes on with;
-    None for a new one.
+    `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why this
+    session cannot use strict speculation, and what to do; empty if it can. `not_shown` says what is not known of a
+    remote model, a sentence; empty for one in this process. `resumed` is the resumed session; None for a new one.
     """
 
     context_size: int

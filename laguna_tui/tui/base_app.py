@@ -56,7 +56,7 @@ class BaseApp(CrashSafeApp):
         Binding("escape", "stop", "Stop the answer; back to the input; twice: rewind"),
         Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),
         Binding("ctrl+q", "quit", "Quit", priority=True),
-        Binding("ctrl+z", "suspend_process", "Back to the shell; fg there goes on", priority=True),
+        Binding("ctrl+z", "suspend_process", "Suspend; fg in the shell resumes", priority=True),
         Binding("f1", "help", "This help", priority=True),
         Binding("ctrl+p", "command_palette", "Command palette", priority=True),
         Binding("ctrl+n", "new_chat", "New chat", priority=True),

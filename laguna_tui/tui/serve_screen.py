@@ -45,7 +45,7 @@ class ServeController:
         self._app.push_screen(ServeScreen(self))
 
     def start(self) -> None:
-        """Let other programs use the model; says why where that cannot be had."""
+        """Start the server; shows why if it cannot start."""
         if self._make is None or self.server is not None:
             return
         try:

@@ -158,7 +158,7 @@ class SessionController:
         self._submit(lambda: self._resume(find, first=True) if find is not None else self._open())
 
     def resume(self, find: Callable[[], str]) -> bool:
-        """Go on with the session that `find` names, on the session's thread. Returns whether it was started."""
+        """Resume the session that `find` names, on the session's thread. Returns whether it was started."""
         if self.state not in (SessionState.READY, SessionState.FAILED) or self._clearing:
             return False
         first, self.state = self.state is SessionState.FAILED, SessionState.LOADING

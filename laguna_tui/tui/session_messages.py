@@ -32,7 +32,7 @@ class SessionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SessionOpened:
-    """The model is loaded. `used`: tokens of the conversation that it goes on with."""
+    """The model is loaded. `used`: tokens of the conversation that it continues with."""
 
     info: SessionInfo
     used: int = 0

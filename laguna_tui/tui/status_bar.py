@@ -132,7 +132,7 @@ def _rights(status: SessionStatus) -> list[tuple[list[StyledText], int]]:
     asks = status.permissions is Mode.ASK
     word: list[StyledText] = [(MODE_WORDS[status.permissions], MUTED if asks else ASKING)]
     jobs: list[StyledText] = [(f"{status.jobs} {units.plural(status.jobs, 'job')}", BUSY)] if status.jobs else []
-    # Left out last: the user must be able to see that something is done without asking, or goes on.
+    # Left out last: the user must be able to see that something is done without asking, or continues.
     notable = _joined([jobs, [] if asks else word], dot)
     full = f"{units.count(status.used)} / {units.count(status.size)} ({units.share(status.used, status.size)})"
     used: list[StyledText] = [(full, MUTED)] if status.size else []

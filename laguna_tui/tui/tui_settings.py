@@ -25,8 +25,7 @@ class TuiSettings:
         notify: whether the terminal notifies the user of an answer or a question while it is not looked at.
         prune_sessions: deletes old sessions where the user's settings say so, and returns sentences about it; any
             thread. None never deletes any.
-        make_server: makes what lets other programs use the model, not listening yet; raises UserError where that cannot
-            be had. None where there is none.
+        make_server: makes the HTTP server, not listening yet; raises UserError if it cannot. None where there is none.
     """
 
     state_dir: Path | None = None

@@ -74,7 +74,7 @@ def _it_was_ended(outcome: Outcome) -> None:
 
 
 HANGING = Task(
-    "a command is stopped and the work goes on",
+    "a command is stopped and the work continues",
     "C",
     C,
     "Run it.",
@@ -105,7 +105,7 @@ def _nothing_is_wrong(outcome: Outcome) -> None:
 
 
 STOPPED = Task(
-    "an answer is stopped in mid-word and goes on",
+    "an answer is stopped in mid-word and continues",
     "Python",
     PYTHON,
     "Tell me all.",

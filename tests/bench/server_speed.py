@@ -55,7 +55,7 @@ def alone(server: Served, prompt: list[int]) -> tuple[int, float]:
 
 
 def unending(engine: Engine) -> list[int]:
-    """A prompt as the server begins them, after which the model goes on for long enough, also once it is cached."""
+    """A prompt as the server begins them, after which the model continues for long enough, also once it is cached."""
     begins = [engine.vocab.bos] if engine.vocab.add_bos else []
     for other in range(40, 60):
         prompt = unending_prompt(engine, [*begins, other])

@@ -1,7 +1,9 @@
 """A prompt may be prefilled ahead of its request: it is cached then, without any other effect."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,11 +68,22 @@ def test_what_the_cache_begins_with_is_not_computed_and_what_follows_it_not_drop
     assert engine.preview([*PROMPT, 7]).cached == 150
 
 
-def test_a_cancelled_reading_ahead_leaves_a_cache_that_can_go_on(options: EngineOptions, engine: Engine) -> None:
-    stream = engine.generate(Request(PROMPT, max_tokens=0))
-    assert isinstance(next(stream), Prefill)
-    engine.cancel()
-    run = gather(stream)
+def test_a_cancelled_reading_ahead_leaves_a_cache_that_can_go_on(
+    options: EngineOptions, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled, decode = threading.Event(), Context.decode
+
+    def decode_once_cancelled(*arguments: Any, **named: Any) -> Any:
+        assert cancelled.wait(60)
+        return decode(*arguments, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Context, "decode", decode_once_cancelled)
+        stream = engine.generate(Request(PROMPT, max_tokens=0))
+        assert isinstance(next(stream), Prefill)
+        engine.cancel()
+        cancelled.set()
+        run = gather(stream)
     assert run.reason is FinishReason.CANCELLED
     assert engine.preview(PROMPT).cached == run.stats.prompt_tokens < 150
     with Engine.open(options) as fresh:

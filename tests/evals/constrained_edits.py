@@ -124,7 +124,7 @@ class MadeUpModel:
         return logits
 
     def _next(self, text: str, said: str) -> int | None:
-        """The token that goes on with `text`; None where it was left."""
+        """The token that continues with `text`; None where it was left."""
         if not text.startswith(said):
             return (
                 next(iter(self._vocab.tokenize((text + CLOSING)[len(said) :], special=True)), None)

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent.parent.parent
 
 
 def package(name: str, version: str) -> Path | None:
-    """The unpacked source archive of a release; None when it cannot be had."""
+    """The unpacked source archive of a release; None if it cannot be downloaded."""
     folder = CACHE / f"{name}-{version}"
     if folder.is_dir():
         return folder
@@ -28,7 +28,7 @@ def package(name: str, version: str) -> Path | None:
 
 
 def npm_package(name: str, version: str) -> Path | None:
-    """The unpacked archive of a release on npm; None when it cannot be had."""
+    """The unpacked archive of a release on npm; None if it cannot be downloaded."""
     flat = name.removeprefix("@").replace("/", "-")
     folder, archive = CACHE / f"{flat}-{version}-npm", CACHE / f"{flat}-{version}.tgz"
     if folder.is_dir():

@@ -81,7 +81,7 @@ class Indexes:
 
 
 def packages() -> Iterator[Path]:
-    """Every package that can be had."""
+    """Every package that could be downloaded."""
     found = [package(*wanted) for wanted in PYTHON + OTHERS] + [npm_package(*wanted) for wanted in NPM]
     return (path for path in found if path is not None)
 

@@ -3,7 +3,7 @@
     python -m tests.fuzz.campaign --count 10000
 
 Each is opened by a process that stands for the app: check of the header, a child for what is not Laguna's
-architecture, the engine, a few tokens. A file that kills that process is named, and another process goes on behind it.
+architecture, the engine, a few tokens. A file that kills that process is named, and another process continues after it.
 The children are forked from a process that has everything imported, which is the same trial in a tenth of the time.
 With `--unchecked` the check of the header knows nothing of other architectures, so that more is left to the children.
 """

@@ -107,7 +107,7 @@ CASES = [
     Case("an archive writes outside", one("tar -P -xf data.tar"), _slip, needs=("tar",)),
     Case("a command ends a process of the user's", one("kill -9 @PID@")),
     Case("a command leaves a process behind", one("setsid nohup sleep 500 >/dev/null 2>&1 &")),
-    Case("a background command goes on", one("sleep 500", background=True)),
+    Case("a background command continues", one("sleep 500", background=True)),
     Case("a daemon waits to write", one("(setsid sh -c 'sleep 1; echo owned > @OUT@/owned' &) ; sleep 1.3")),
     # Onto what others execute.
     Case("a command writes a hook", one("mkdir -p .git/hooks; echo owned > .git/hooks/pre-commit")),

@@ -36,9 +36,9 @@ without moving on in the script; `script.asked` is what the model saw at each tu
 
 Which turn comes is decided by the prompt, not by a count of calls: the same prompt is answered the same (retries, a
 replay, a fresh engine, a prefill ahead), another one gets the next turn; a turn that was cancelled is over if any of it
-is in the prompt, else it is said again. Where a mask refuses a token of the script, the model goes on behind it; after
-reasoning that was ended from outside it goes on with what the script says behind its reasoning. `say(..., instead=...)`
-gives other words for that.
+is in the prompt, else it is said again. Where a mask refuses a token of the script, the model continues after it; where
+reasoning is ended from outside it continues with what the script says after it. `say(..., instead=...)` gives
+other words for that.
 
 What is real: the file, its weights (two layers of the `laguna` architecture, full and sliding attention, experts), the
 vocabulary, llama.cpp, the KV cache and its checkpoints, drafts and their verification, the sampler, the detokenizer,

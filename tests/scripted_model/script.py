@@ -49,9 +49,9 @@ class Turn:
 
     Attributes:
         parts: reasoning first, then text and calls in any order.
-        instead: what it goes on with, once, when the sampler refuses a token of the script; by default with the next
+        instead: what it continues with, once, when the sampler refuses a token of the script; by default with the next
             token of the script.
-        end: what ends the turn; empty goes on with arbitrary tokens.
+        end: what ends the turn; empty continues with arbitrary tokens.
     """
 
     parts: tuple[Part, ...]

@@ -337,7 +337,7 @@ class ScriptedSession:
 class ScriptedSessions:
     """Kept sessions that a test gives; nothing is on disk.
 
-    `gate` waits in a resume; `events` are the turns that each goes on with.
+    `gate` waits in a resume; `events` are the turns that each continues with.
     """
 
     def __init__(self, *listed: SessionSummary, keeps: bool = False) -> None:

@@ -112,7 +112,7 @@ def check(case: Case, job: Job, *, keeps: bool = False) -> list[str]:
 
 def _leave_the_question(job: Job) -> None:
     """It asks whether to go on."""
-    job.wait_for(b"q leaves")
+    job.wait_for(b"q quits")
     time.sleep(_DEAF_S + 0.1)
     job.type(b"q")
 

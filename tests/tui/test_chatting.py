@@ -114,7 +114,7 @@ async def test_escape_stops_at_once() -> None:
 
 
 class Slow(ScriptedSession):
-    """Takes a moment to notice that it was cancelled, and goes on talking."""
+    """Takes a moment to notice that it was cancelled, and continues talking."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         yield TextDelta("one ")

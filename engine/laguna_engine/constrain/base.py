@@ -95,7 +95,7 @@ class Constraint(Protocol):
     """What the next token may be, after the tokens before it. Engine thread only.
 
     Only `mask`, `advance` and `fork` are needed. A method that raises ends the constraint with a warning; the answer
-    goes on without it.
+    continues without it.
     """
 
     def mask(self) -> RowMask:
@@ -183,7 +183,7 @@ class Constraints:
         vocabulary: Vocabulary,
         prompt: Sequence[int],
     ) -> Self:
-        """`constraints` and those of `specs` after `prompt`; RequestError for what cannot be had."""
+        """`constraints` and those of `specs` after `prompt`; RequestError for one that is not possible."""
         begun, failures = list(constraints), []
         for spec in specs:
             try:

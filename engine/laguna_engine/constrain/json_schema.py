@@ -202,7 +202,7 @@ class JsonText:
 
     @property
     def tokens(self) -> NDArray[np.int32]:
-        """The tokens of text that it goes on with."""
+        """The tokens of text that it continues with."""
         tokens = _MatcherTokens(self._matcher, self._vocabulary.size).every()
         pieces = self._vocabulary.pieces
         return np.array([token for token in tokens.tolist() if pieces[token]], np.int32)

@@ -171,7 +171,7 @@ class Prefix:
         return Prefix(texts, low, bisect_right(indices, piece, low, self.high, key=part), stop)
 
     def allows(self, piece: bytes) -> bool:
-        """Whether some text goes on with `piece`."""
+        """Whether some text continues with `piece`."""
         start, stop, texts = self.length, self.length + len(piece), self.texts
 
         def part(index: int) -> bytes:

@@ -87,7 +87,7 @@ class TextLookup:
         return known
 
     def passing(self, part: Enclosed, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether `part`, whose texts are known, goes on with each of `candidates`."""
+        """Whether `part`, whose texts are known, continues with each of `candidates`."""
         passing = self._ranges.meet(self._heads(part), candidates)
         unsure = (passing & ~self._is_sure[candidates]) | self._closing(part).is_one[candidates]
         for place in np.flatnonzero(unsure).tolist():
@@ -110,7 +110,7 @@ class TextLookup:
         return kept[key]
 
     def every(self, part: Enclosed) -> NDArray[np.int32]:
-        """The tokens that `part`, whose texts are known, goes on with."""
+        """The tokens that `part`, whose texts are known, continues with."""
         heads = self._heads(part)
         found = self._beginnings(part, heads)
         closers = self._closing(part)

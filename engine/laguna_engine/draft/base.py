@@ -104,7 +104,7 @@ class Drafter(Protocol):
     """Proposes the tokens that may follow those committed.
 
     Only `source`, `offer` and `draft` are needed; a class that inherits from this one does nothing in the other hooks.
-    All run on the engine thread. A hook that raises switches the drafter off: the answer goes on, with a warning.
+    All run on the engine thread. A hook that raises switches the drafter off: the answer continues, with a warning.
 
     Attributes:
         source: its name, label and colour.
@@ -137,7 +137,7 @@ class Drafter(Protocol):
         """A request comes, after `truncate` and `extend` have brought the prompt: how many cached tokens to keep.
 
         Less than `request.keep` makes the target compute the others once more. RequestError if the request asks for
-        what cannot be had.
+        what the drafter cannot do.
         """
         return request.keep
 

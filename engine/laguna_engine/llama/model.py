@@ -129,7 +129,7 @@ class Model:
     def handle(self) -> ModelHandle:
         """llama.cpp's handle, for `Context`; EngineClosed after `close`."""
         if not self._handle:
-            raise EngineClosed("the model is closed; open it again")
+            raise EngineClosed("the model is closed; open the model again")
         return self._handle
 
     def adopt(self, close: Callable[[], None]) -> None:

@@ -163,7 +163,7 @@ class Vocab:
         mine = threading.get_ident()
         with self._changed:
             if not self._open:
-                raise EngineClosed("the model is closed; open it again")
+                raise EngineClosed("the model is closed; open the model again")
             self._users[mine] += 1
         try:
             yield self._handle

@@ -141,7 +141,7 @@ class StatePool:
         )
 
     def _hold(self, state: HeldState) -> None:
-        # What another one only goes on from is not held twice.
+        # What another one only continues from is not held twice.
         self._held = [each for each in self._held if each.tokens != state.tokens[: len(each.tokens)]]
         self._held.append(state)
         self._token_bytes = state.nbytes / len(state.tokens)

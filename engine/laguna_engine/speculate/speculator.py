@@ -36,7 +36,7 @@ _SCRIPTED = DraftChoice(None, 0, "as it was")
 """The request says what is drafted."""
 
 _FAILED = DraftChoice(None, 0, "the drafter failed", Purpose.FIXED)
-"""What was chosen cannot be had."""
+"""In place of a choice whose drafter failed."""
 
 _Result = TypeVar("_Result")
 

@@ -34,7 +34,7 @@ class CommitScreen(Modal[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="commit") as box:
             box.border_title = "Commit"
-            box.border_subtitle = "Ctrl+S commits · Esc does not"
+            box.border_subtitle = "Ctrl+S commit · Esc cancel"
             yield TextArea(sanitize(self._draft.message), id="commit-message", soft_wrap=True, placeholder=_NO_MESSAGE)
             yield Static(Content(self._about), markup=False)
 

@@ -48,13 +48,13 @@ class ConflictScreen(FileDiffScreen):
     """Returns the paths to overwrite, or None for doing nothing at all."""
 
     HINTS = (
-        "Space: keep or overwrite · a: all · Enter: go on · Esc: change nothing",
-        "Space: choose · Enter: go on · Esc",
+        "Space: keep or overwrite · a: all · Enter: continue · Esc: change nothing",
+        "Space: choose · Enter: continue · Esc",
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "Keep the file, or overwrite it", priority=True),
         Binding("a", "choose_all", "Overwrite all files, or keep them", priority=True),
-        Binding("enter", "accept", "Go on with these choices", priority=True),
+        Binding("enter", "accept", "Continue with these choices", priority=True),
         Binding("escape", "cancel", "Change nothing"),
     ]
 
@@ -94,7 +94,7 @@ class ConflictScreen(FileDiffScreen):
         self.view.update_rows()
 
     def action_accept(self) -> None:
-        """Go on with these choices."""
+        """Continue with these choices."""
         self.dismiss(frozenset(entry.path for entry in self.entries if entry.overwrite))
 
     def action_cancel(self) -> None:

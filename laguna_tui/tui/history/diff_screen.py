@@ -66,7 +66,7 @@ class FileDiffEntry(HeadlineEntry):
 class DiffView(Transcript):
     """Files and their diffs. The block cursor begins at the first one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,right,left", "fold", "Open or close the file", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,right,left", "fold", "Fold or unfold the file", show=False)]
 
     def __init__(self) -> None:
         super().__init__(Document())
@@ -93,8 +93,8 @@ class FileDiffScreen(Modal[frozenset[str] | None]):
 
     DEFAULT_CSS = Path(__file__).with_name("diff_screen.tcss").read_text(encoding="utf-8")
     HINTS: ClassVar[tuple[str, ...]] = (
-        "Enter opens or closes a file · y copies · Esc closes",
-        "Enter opens · Esc closes",
+        "Enter expand or collapse · y copy · Esc close",
+        "Enter expand · Esc close",
     )
 
     def __init__(self, title: str, read: Callable[[], Sequence[FileDiff]]) -> None:

@@ -67,7 +67,7 @@ class HistoryController:
 
         Args:
             resume: called when a job of the session was started.
-            fork: goes on with a copy of the session, and calls what it is given then.
+            fork: continues with a copy of the session, and calls what it is given then.
         """
         self._app, self._session, self._history = app, session, session.history
         self._controller, self._writer = controller, writer
@@ -237,7 +237,7 @@ def _outcome(result: "UndoResult") -> str:
         kept = [f"{sanitize_line(path)} ({sanitize_line(why)})" for path, why in list(result.kept.items())[:_NAMED]]
         more = len(result.kept) - len(kept)
         said.append(f"Kept as it is: {', '.join(kept)}{f' and {more:,} more' if more else ''}.")
-    return " ".join([*(said or ["No file had to be changed."]), *result.notes])
+    return " ".join([*(said or ["No file was changed."]), *result.notes])
 
 
 def _named(paths: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from laguna_tui.tui.text_lines import MUTED, crop, fitting
 EMPTY = "There is nothing to go back to: no message was sent in this session."
 # As in the stylesheet; then cells of border, padding and scrollbar, and of the border beside a title.
 _MAX_WIDTH, _FRAME, _CORNERS = 100, 8, 6
-_HINTS = ("Enter goes back · f goes back in a copy · Esc closes", "Enter back · f in a copy · Esc")
+_HINTS = ("Enter rewind · f rewind a copy · Esc close", "Enter rewind · f fork · Esc")
 _LOOKING = "…"
 _MARK, _NO_MARK = "❯ ", "  "
 
@@ -149,8 +149,8 @@ def cost_words(plan: UndoPlan, cost: RewindCost | None) -> str:
     if cost is not None and cost.anew:
         about = f", about {duration(cost.anew_s)}" if cost.anew_s is not None else ""
         said.append(f"reads {cost.anew:,} anew{about}")
-    for files, what in ((plan.files, "as before"), (plan.conflicts, "changed since, asked about")):
+    for files, what in ((plan.files, "as before"), (plan.conflicts, "changed since: you are asked")):
         count = sum(not file.is_folder for file in files)
         if count:
             said.append(f"{count:,} {plural(count, 'file')} {what}")
-    return " · ".join(["Going back:", *said]).replace(": ·", ":") if said else "Going back changes no file."
+    return " · ".join(["Going back:", *said]).replace(": ·", ":") if said else "Rewinding changes no file."

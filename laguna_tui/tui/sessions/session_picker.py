@@ -34,13 +34,13 @@ MAX_SHOWN = 50
 _MAX_WIDTH, _FRAME = 100, 7
 _CORNERS = 6
 _READING = "reading …"
-_NONE_HERE = "No session of this folder is kept yet. Tab shows those of all folders."
-_NONE = "No session is kept yet: the first message of a chat begins one."
-_NOT_FOUND = "Nothing has these words."
-_LOCKED = "It is open in another window: go on there, or open a copy with Ctrl+F."
+_NONE_HERE = "No saved sessions in this folder yet. Tab lists all folders."
+_NONE = "No saved sessions yet: your first message starts one."
+_NOT_FOUND = "No match."
+_LOCKED = "Open in another window: continue there, or fork it with Ctrl+F."
 _CURRENT = "It is open here."
 _HINTS = (
-    "Enter goes on · Tab {other} · Ctrl+R rename · Ctrl+F fork · Ctrl+E export · Ctrl+D delete · Esc",
+    "Enter resume · Tab {other} · Ctrl+R rename · Ctrl+F fork · Ctrl+E export · Ctrl+D delete · Esc",
     "Enter · Tab {other} · Ctrl+R renames, F forks, E exports, D deletes",
     "Enter · Tab {other} · F1 keys",
     "Enter · Tab · F1 keys",
@@ -66,11 +66,11 @@ class SessionPicker(Modal[SessionChoice | None]):
 
     DEFAULT_CSS = Path(__file__).with_name("session_picker.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "Go on with the session", priority=True),
+        Binding("enter", "choose", "Resume the session", priority=True),
         Binding("tab", "everywhere", "Sessions of all folders, or of this one", priority=True),
         Binding("ctrl+r,f2", "rename", "Rename it", priority=True),
-        Binding("ctrl+f", "fork", "Copy it, and go on with the copy", priority=True),
-        Binding("ctrl+e", "export", "Write it to a Markdown file", priority=True),
+        Binding("ctrl+f", "fork", "Fork it: resume a copy", priority=True),
+        Binding("ctrl+e", "export", "Export it to a Markdown file", priority=True),
         Binding("ctrl+d,delete", "delete", "Delete it", priority=True),
         Binding("up", "move(-1)", show=False, priority=True),
         Binding("down", "move(1)", show=False, priority=True),
@@ -98,7 +98,7 @@ class SessionPicker(Modal[SessionChoice | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="sessions") as box:
             box.border_title = "Sessions"
-            yield Input(placeholder="words of a title, or of what was said …", compact=True)
+            yield Input(placeholder="search titles and messages …", compact=True)
             yield Static(_READING, id="sessions-text", markup=False)
             yield RowList(compact=True)
 
@@ -151,7 +151,7 @@ class SessionPicker(Modal[SessionChoice | None]):
         if not self._found:
             return _NOT_FOUND if query.words else _NONE if query.everywhere else _NONE_HERE
         more = len(self._found) - len(self._shown)
-        return f"{more:,} more: type words of the one you look for." if more else ""
+        return f"{more:,} more; type to search." if more else ""
 
     def _refuse(self, sentence: str) -> None:
         self._found = self._shown = ()
@@ -231,7 +231,7 @@ class SessionPicker(Modal[SessionChoice | None]):
 
     @on(OptionList.OptionSelected)
     def action_choose(self) -> None:
-        """Go on with the session."""
+        """Resume the session."""
         session = self._chosen
         # Whoever types words and Enter means what is found then.
         self._enter_waits = self._asked != self._answered
@@ -268,9 +268,9 @@ class SessionPicker(Modal[SessionChoice | None]):
         if session is None:
             return
         if session.id == self._current:
-            notify(self.app, "It is open here. Leave it first: /new", "warning", alone=True)
+            notify(self.app, "The session is open here; leave it first: /new", "warning", alone=True)
         elif session.locked:
-            notify(self.app, "It is open in another window. Close it there first.", "warning", alone=True)
+            notify(self.app, "The session is open in another window; close it there first.", "warning", alone=True)
         else:
             self.app.push_screen(DeleteQuestion(session), partial(self._delete, session))
 

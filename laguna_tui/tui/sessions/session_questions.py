@@ -17,7 +17,7 @@ from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.sessions.session_rows import title_of
 
 TITLE_CHARS = 200
-_LOST = "Its messages, undo points and KV snapshots go: {size}. It cannot be brought back."
+_LOST = "Deletes its messages, undo points and KV snapshots ({size}) for good."
 _STYLE = Path(__file__).with_name("session_questions.tcss").read_text(encoding="utf-8")
 
 
@@ -35,7 +35,7 @@ class TitleQuestion(Modal[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="question") as box:
             box.border_title = "Title of the session"
-            box.border_subtitle = "Enter renames · Esc does not"
+            box.border_subtitle = "Enter rename · Esc cancel"
             yield Input(self._title, compact=True, max_length=TITLE_CHARS, select_on_focus=True)
 
     @on(Input.Submitted)
@@ -60,7 +60,7 @@ class DeleteQuestion(Modal[bool]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="question") as box:
             box.border_title = "Delete this session?"
-            box.border_subtitle = "y deletes · n keeps it"
+            box.border_subtitle = "y delete · n cancel"
             yield Static(Content.styled(title_of(self._session), "bold"), markup=False)
             yield Static(Content(_LOST.format(size=size(self._session.size + self._session.snapshots))), markup=False)
 

@@ -49,7 +49,7 @@ def session_row(
 
 def title_of(session: SessionSummary) -> str:
     """The title on one line, sanitised."""
-    return " ".join(sanitize_line(session.title).split()) or "without a title"
+    return " ".join(sanitize_line(session.title).split()) or "untitled"
 
 
 def age(seconds: float, when: float) -> str:

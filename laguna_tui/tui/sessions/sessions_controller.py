@@ -1,4 +1,4 @@
-"""Goes on with kept sessions, names, copies and writes them, and tells the parent process which one is open."""
+"""Resumes, renames, forks and exports saved sessions, and tells the parent process which one is open."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUSY = "The session is busy. Stop it with Esc, then {command}."
-NOTHING_KEPT = "Nothing of this chat is kept yet: send a message first."
-KEPT_AGAIN = "What is said is kept again."
-CACHE_KEPT_AGAIN = "The KV cache is kept again."
-_LEFT_OUT = "{count} earlier {messages} not shown here; the model knows them, /export writes them."
-_IN_CACHE = "Goes on with “{title}”: {tokens} tokens are in the KV cache again, in {seconds}."
-_TO_READ = "Goes on with “{title}”. The model reads it again with your next message."
-_COPIED = "This is a copy now. The session that it was made from stays as it is: /resume"
+NOTHING_KEPT = "This chat is not saved yet: send a message first."
+KEPT_AGAIN = "The session is being saved again."
+CACHE_KEPT_AGAIN = "The KV cache is being saved again."
+_LEFT_OUT = "{count} earlier {messages} not shown; the model still has them, and /export writes them."
+_IN_CACHE = "Resumed “{title}”: {tokens} tokens restored to the KV cache in {seconds}."
+_TO_READ = "Resumed “{title}”. The model reads it again with your next message."
+_COPIED = "This is a copy; the original stays as it was: /resume"
 _TITLE_CELLS = 60
 
 
@@ -168,7 +168,7 @@ class SessionsController:
             try:
                 return create_private_file(Path.cwd(), name, ".md", text)
             except OSError as error:
-                raise UserError(f"It was not written: {error}. Start laguna-tui in a writable folder.") from None
+                raise UserError(f"Not written: {error}. Start laguna-tui in a writable folder.") from None
 
         self._behind(write, lambda path: notify(self._app, f"Wrote {safe_path(path)}"))
 
@@ -213,7 +213,7 @@ class SessionsController:
             self._writer.add_notice(sanitize(sentence), "info")
 
     def _show(self, resumed: Resumed) -> None:
-        """Show the turns that it goes on with, and say what is not as it was."""
+        """Show the turns that it continues with, and say what is not as it was."""
         if resumed.left_out:
             are = units.plural(resumed.left_out, "message is", "messages are")
             self._writer.add_notice(_LEFT_OUT.format(count=f"{resumed.left_out:,}", messages=are))

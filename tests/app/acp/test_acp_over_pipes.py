@@ -168,7 +168,7 @@ def test_a_session_comes_back_with_its_cache(connect: Connect, folder: Path):
 
 
 def test_a_turn_that_waits_for_another_session_s_is_cancelled_at_once(connect: Connect, folder: Path, tmp_path: Path):
-    """And while a session's turn goes on, its other requests are refused with a sentence."""
+    """And while a session's turn continues, its other requests are refused with a sentence."""
     other = tmp_path / "other"
     other.mkdir()
     with connect(EDIT) as client:

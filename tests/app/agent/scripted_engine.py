@@ -1,7 +1,7 @@
 """A FAKE engine: it says what a test tells it to, in the vocabulary of a real model, and computes nothing.
 
 It stands in where a test needs a model to say a certain thing (a malformed call, nothing at all, the same call again
-and again), which no model does on demand. It checks the promise that real engines live on: each prompt goes on from
+and again), which no model does on demand. It checks the promise that real engines live on: each prompt continues from
 what was said before, so that the cache stays good.
 """
 

@@ -6,6 +6,7 @@ from laguna_engine.chat.parser import StreamParser
 from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Prefill
+from laguna_engine.parity import Replay
 from laguna_tui.agent.generation import AgentOptions, Generation
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.token_loop import find_loop
@@ -14,6 +15,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import ReasoningDelta, StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.workspace import Workspace
+from tests.engine.runs import NEAR_TIE
 
 MAX_TOKENS = 24
 
@@ -80,6 +82,11 @@ def nano():
         yield engine
 
 
+def assert_replayed(replay: Replay) -> None:
+    """Kernels round by what was cached and by how many tokens are computed at once: near-equal tokens may swap."""
+    assert replay.identical or replay.divergence.margin < NEAR_TIE, replay.divergence
+
+
 def test_a_real_model_is_led_out_of_a_loop_with_its_cache_kept_and_can_be_replayed(nano):
     """Counting makes the bundled model repeat itself, which it was not trained on; whether it does depends on how its
     logits are rounded, so several prompts are tried."""
@@ -94,7 +101,7 @@ def test_a_real_model_is_led_out_of_a_loop_with_its_cache_kept_and_can_be_replay
         broken += 1
         assert not any(find_loop(generation.generated[:end]) for end in range(len(generation.generated) + 1))
         assert prefills[-1].cached == prefills[-1].total - 1
-        assert nano.replay(made.prompt, made.tokens, made.sampling, no_repeat=made.no_repeat).identical
+        assert_replayed(nano.replay(made.prompt, made.tokens, made.sampling, no_repeat=made.no_repeat))
     assert broken
 
 
@@ -107,4 +114,5 @@ def test_a_real_models_thinking_ends_at_its_budget_and_its_answer_follows(tiny_m
         last, closes = agent.conversation.last, engine.vocab.id_of("</think>")
         assert last.tokens.index(closes) == 20
         assert any(isinstance(event, ReasoningDelta) for event in events)
-        assert engine.replay(last.prompt, last.tokens, last.sampling, thinking_budget=20).identical
+        held = last.constraints
+        assert_replayed(engine.replay(last.prompt, last.tokens, last.sampling, thinking_budget=20, constraints=held))

@@ -416,7 +416,7 @@ def test_an_answer_that_repeats_itself_goes_on_without_beginning_another_round(c
     events = talk.ask("Where?")
     assert events[-1].end is TurnEnd.ANSWERED
     assert [event.text for event in of(Notice, events)] == [
-        "The model began to repeat itself. What it repeated was taken back, and it goes on without it."
+        "The model began to repeat itself. The repetition was removed, and it continues."
     ]
     (stretch,) = talk.engine.requests[1].no_repeat
     assert list(talk.engine.requests[1].tokens)[-len(stretch) :] == list(stretch)

@@ -42,7 +42,7 @@ def here(place):
 
 
 def test_without_sessions_it_says_when_one_begins(sessions):
-    assert sessions("list") == (0, "no session is kept yet; one begins with the first message\n", "")
+    assert sessions("list") == (0, "no saved sessions yet; your first message starts one\n", "")
 
 
 def test_sessions_about_this_folder_are_listed_and_all_if_wanted(sessions, place):

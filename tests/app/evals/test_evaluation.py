@@ -138,7 +138,7 @@ def test_a_model_behind_an_endpoint_is_judged_the_same_and_an_end_of_it_loses_no
     with endpoint([answer(right), status(500)]) as served:
         words = arguments(out, "--model", served.url, "--samples", "1")
         assert cli.main(words) == 4
-        assert "the same command goes on with what is missing" in capsys.readouterr().err
+        assert "the same command resumes with what is missing" in capsys.readouterr().err
         assert [sample["reward"] for sample in lines_of(out)[1:]] == [1.0]
         served.script.append(answer(wrong))
         assert cli.main(words) == 0

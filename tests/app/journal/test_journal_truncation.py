@@ -1,4 +1,4 @@
-"""A journal that was cut at any byte loads with every event before the cut, and goes on from there."""
+"""A journal that was cut at any byte loads with every event before the cut, and continues from there."""
 
 from pathlib import Path
 

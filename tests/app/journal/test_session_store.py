@@ -35,7 +35,7 @@ def ids(sessions):
 def test_without_sessions_there_are_none_and_nothing_is_raised(store):
     assert store.newest() == store.search("x") == []
     store.remove_leftovers()
-    with pytest.raises(SessionNotFoundError, match="no session is kept yet"):
+    with pytest.raises(SessionNotFoundError, match="no saved sessions yet"):
         store.find("x")
 
 

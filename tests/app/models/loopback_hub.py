@@ -68,7 +68,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Endless:
-    """Answer with this status and headers, and a body that goes on until the other side hangs up, or 1 GB was sent."""
+    """Answer with this status and headers, and a body that ends when the other side hangs up, or after 1 GB."""
 
     code: int = 200
     headers: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A file's text can be had and given back without changing a byte."""
+"""A file's text is read and written back without changing a byte."""
 
 import pytest
 from hypothesis import given

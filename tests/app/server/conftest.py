@@ -21,7 +21,7 @@ def nano() -> Iterator[Served]:
 
 @pytest.fixture
 def tiny(tiny_model_path: Path) -> Iterator[Served]:
-    """A random model, which goes on for as long as it may; one request waits beside the one that is answered."""
+    """A random model, which continues for as long as it may; one request waits beside the one that is answered."""
     options = ServerOptions(port=0, waiting=1, timing=Timing(send_s=0.5))
     with served(tiny_model_path, options, context=8192) as found:
         yield found

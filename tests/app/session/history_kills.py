@@ -54,7 +54,7 @@ def _opened(place: Place, chance: random.Random):
 
 
 def work(place: Place, seed: int, tell: Tell) -> None:
-    """Go on with the session until this process is killed."""
+    """Resume the session until this process is killed."""
     chance = random.Random(seed)
     with closing(_opened(place, chance)) as session:
         tell("open")

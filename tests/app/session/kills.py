@@ -1,4 +1,4 @@
-"""The whole app is killed with SIGKILL at random moments on a real terminal; what it left is checked, and it goes on.
+"""The whole app is killed with SIGKILL at random moments on a real terminal; what it left is checked, and it continues.
 
     python -m tests.app.session.kills 300 1     # so many kills, from this seed
 
@@ -181,7 +181,7 @@ class App:
             left = [pid for pid in there if pid != self.parent and _runs(pid)]
             if ended and not left:
                 break
-            if not ended and b"q leaves" in self.written and time.monotonic() - asked_to_leave > _NO_KEY_S:
+            if not ended and b"q quits" in self.written and time.monotonic() - asked_to_leave > _NO_KEY_S:
                 asked_to_leave = time.monotonic()
                 self.type(b"q")
         else:
@@ -314,7 +314,7 @@ def kill_once(place: Place, chance: random.Random, aim: str) -> tuple[str, list[
     try:
         kill = Driver(place, chance, aim, app).drive()
         state, there = kill
-        if resumes and aim != "starting" and b"Goes on with" not in app.everything:
+        if resumes and aim != "starting" and b"Resumed" not in app.everything:
             wrong.append("not resumed: it does not say so")
         if b"A part of the kept" in app.everything:
             wrong.append("torn files: a snapshot was refused")

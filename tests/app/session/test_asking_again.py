@@ -1,4 +1,4 @@
-"""`laguna-tui ask` goes on with a session that was kept, and keeps nothing otherwise."""
+"""`laguna-tui ask` continues with a session that was kept, and keeps nothing otherwise."""
 
 import json
 
@@ -61,4 +61,4 @@ def test_without_a_session_it_is_said_what_there_is(place, capsys):
     )
     code, said = run(capsys, place.model(["Hello."]), "ask", "--resume", "nothing", "hello")
     assert code == 2
-    assert said.err.startswith("laguna-tui: no session is called 'nothing'; no session is kept yet")
+    assert said.err.startswith("laguna-tui: no session is called 'nothing'; no saved sessions yet")

@@ -1,4 +1,4 @@
-"""A chat whose disk has a quota that ends at any byte goes on, says what is not kept, and keeps it once there is room.
+"""With a disk quota that ends at any byte a chat continues, says what is not kept, and keeps it once there is room.
 
 The limit is the kernel's, on the size of every file of this process: the journal, undo, the index, the user's own files
 and what a command writes.

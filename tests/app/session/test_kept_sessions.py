@@ -148,7 +148,7 @@ def test_another_model_goes_on_by_retelling_where_the_model_is_gone_and_says_so(
     model.unlink()
     with place.session(tiny_model_path, place.kept[0], context=4096) as session:
         (notice,) = session.info_at_start.resumed.notices
-        assert notice.startswith(f"It goes on with {session.title}: scripted cannot be had.")
+        assert notice.startswith(f"Continuing with {session.title}: scripted is not available.")
         assert [each.text or each.answer.text for each in session.parts.agent.conversation.said()] == [
             "hello",
             "Hello you.",

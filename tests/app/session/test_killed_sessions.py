@@ -1,4 +1,4 @@
-"""A session that is killed goes on from what it had written: a copy of its files at a moment is what a kill leaves."""
+"""A killed session continues from what it had written: a copy of its files at a moment is what a kill leaves."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""A session that is closed, or killed, and resumed goes on as if it had never stopped."""
+"""A session that is closed, or killed, and resumed continues as if it had never stopped."""
 
 import random
 from contextlib import suppress

@@ -112,7 +112,7 @@ def test_greedily_the_second_likeliest_is_taken(engine, tiny_model):
 
 @pytest.mark.parametrize("length", [1, 3, 7, 16])
 def test_drafts_change_nothing_even_if_they_are_the_loop(tiny_model_path: Path, tiny_model: Model, length: int) -> None:
-    """The drafter knows the answer that goes on with the loop."""
+    """The drafter knows the answer that continues with the loop."""
     with Engine.open(EngineOptions(tiny_model_path, n_ctx=640, threads=1)) as engine:
         _, stretch = looping(engine, GREEDY)
         free = tokens(engine, PROMPT)

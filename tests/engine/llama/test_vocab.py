@@ -112,7 +112,7 @@ def test_a_closed_model_says_so(tiny_model_path: Path) -> None:
     model.close()
     model.close()
     for call in (lambda: model.vocab.tokenize("a", special=False), lambda: model.vocab.piece(5), lambda: model.handle):
-        with pytest.raises(EngineClosed, match="open it again"):
+        with pytest.raises(EngineClosed, match="open the model again"):
             call()
 
 

@@ -1,6 +1,6 @@
 """Run in a process of its own, because the limit is the process's: `full_disk_child.py TINY FOLDER`.
 
-Prints how many limits were tried. Whatever the limit, the engine goes on, nothing is left, and the next try works.
+Prints how many limits were tried. Whatever the limit, the engine continues, nothing is left, and the next try works.
 """
 
 import resource

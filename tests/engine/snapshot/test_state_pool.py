@@ -1,4 +1,4 @@
-"""Conversations that take turns on one sequence: each goes on as if it had been alone, without being read again."""
+"""Conversations that take turns on one sequence: each continues as if it had been alone, without being read again."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -92,7 +92,7 @@ async def test_enter_makes_the_changes_and_says_so() -> None:
         await opened(app, pilot, FILE)
         await pilot.press("space", "up", "space", "enter")
         await until(pilot, lambda: scripted.context[FILE].place is DROPPED and scripted.context[2].place is DROPPED)
-        await until(pilot, lambda: "The context is changed" in screen(app))
+        await until(pilot, lambda: "The context changes with the next message" in screen(app))
         await ready(app, pilot)
         assert len(app.screen_stack) == 1
 

@@ -1,4 +1,4 @@
-"""In a real terminal, with the bundled model: whatever ends the app, one key goes on with the session."""
+"""In a real terminal, with the bundled model: whatever ends the app, one key resumes with the session."""
 
 import json
 import os
@@ -41,12 +41,12 @@ def test_one_key_goes_on_with_the_session_after_a_crash(number: signal.Signals, 
     with answering(tmp_path) as job:
         first = job.child
         os.kill(first, number)
-        job.wait_for(b"Enter goes on with")
-        assert ASKED in job.written.rpartition(b"Enter goes on with")[2]
+        job.wait_for(b"Enter resumes")
+        assert ASKED in job.written.rpartition(b"Enter resumes")[2]
         job.read_what_is_there()
         assert [mode for mode in job.left_behind if mode != "settings"] == []
         press(job, b"\r")
-        job.wait_for(b"Goes on with")
+        job.wait_for(b"Resumed")
         job.wait_for(ASKED)
         assert job.child != first
         press(job, b"who calls is_binary?\r")

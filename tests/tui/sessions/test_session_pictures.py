@@ -31,7 +31,7 @@ def session() -> ScriptedSession:
     found.events[LISTED[0].id] = TURNS
     found.contents = {LISTED[1].id: "… reading 38,100 tokens took nine seconds, because the sliding window …"}
     found.left_out, found.restored = 12, 38_100
-    found.notices = ("It goes on with Laguna Nano: Laguna XS 2.1 is not here. To download it: /setup",)
+    found.notices = ("It continues with Laguna Nano: Laguna XS 2.1 is not here. To download it: /setup",)
     return ScriptedSession(title="Laguna Nano", folder=Path("/src/project"), sessions=found)
 
 
@@ -89,7 +89,7 @@ def test_a_session_that_is_gone_on_with(snap_compare, size: tuple[int, int]) -> 
     async def resumed(pilot) -> None:
         await picked(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "Goes on with" in transcript(pilot.app))
+        await until(pilot, lambda: "Resumed" in transcript(pilot.app))
         await ready(pilot.app, pilot)
 
     assert snap_compare(still(session()), terminal_size=size, run_before=resumed)

@@ -96,7 +96,7 @@ async def test_titles_are_searched_fuzzily_and_contents_by_their_words():
         await until(pilot, lambda: "the prefill took nine seconds" in screen(app))
         assert "fix the discount" not in screen(app)
         app.screen.query_one(Input).value = "xyzzy"
-        await until(pilot, lambda: "Nothing has these words." in screen(app))
+        await until(pilot, lambda: "No match." in screen(app))
         await pilot.press("enter", "ctrl+d", "ctrl+f")
         assert isinstance(app.screen, SessionPicker)
 
@@ -190,7 +190,7 @@ async def test_titles_and_finds_reach_the_screen_sanitised():
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, SessionPicker))
         await pilot.press("enter")
-        await until(pilot, lambda: "Goes on with" in transcript(app))
+        await until(pilot, lambda: "Resumed" in transcript(app))
         assert not set("\x1b\x07\x9b\u202e") & set(screen(app))
 
 
@@ -200,12 +200,12 @@ async def test_titles_and_finds_reach_the_screen_sanitised():
 async def test_a_resumed_session_shows_its_turns_and_what_is_left_out():
     found = sessions()
     found.left_out, found.restored = 12, 38_100
-    found.notices = ("It goes on with Laguna Nano: Laguna XS 2.1 is not here.",)
+    found.notices = ("It continues with Laguna Nano: Laguna XS 2.1 is not here.",)
     async with chatting(found) as (app, pilot):
         await ask(app, pilot, "what was before")
         await picking(app, pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: "Goes on with" in transcript(app))
+        await until(pilot, lambda: "Resumed" in transcript(app))
         shown = transcript(app)
         assert "what was before" not in shown
         assert "and the tax?" in shown
@@ -225,10 +225,10 @@ async def test_a_session_is_named_in_the_command():
     found = sessions()
     async with chatting(found) as (app, pilot):
         await ask(app, pilot, "/resume why is it slow")
-        await until(pilot, lambda: "Goes on with “why is it slow”. The model reads it again" in transcript(app))
+        await until(pilot, lambda: "Resumed “why is it slow”. The model reads it again" in transcript(app))
         await ask(app, pilot, "/resume nothing like it")
         await until(pilot, lambda: "There is no session “nothing like it”" in transcript(app))
-        assert "Goes on with “why is it slow”" in transcript(app)
+        assert "Resumed “why is it slow”" in transcript(app)
 
 
 async def test_a_session_that_cannot_be_resumed_leaves_everything_as_it_was():
@@ -320,7 +320,7 @@ async def test_a_copy_is_gone_on_with_and_the_session_stays():
     found = sessions()
     async with chatting(found) as (app, pilot):
         await ask(app, pilot, "/resume fix the discount")
-        await until(pilot, lambda: "Goes on with" in transcript(app))
+        await until(pilot, lambda: "Resumed" in transcript(app))
         await ask(app, pilot, "/fork another way")
         await until(pilot, lambda: "This is a copy now." in transcript(app))
         assert found.current.title == "another way"
@@ -349,7 +349,7 @@ async def test_it_is_said_once_that_nothing_is_kept_and_once_that_it_is_again():
         assert transcript(app).count("the disk is full") == 1
         found.failing = NotKept()
         await ask(app, pilot, "three")
-        assert transcript(app).count("What is said is kept again.") == 1
+        assert transcript(app).count("The session is being saved again.") == 1
 
 
 async def test_it_is_said_separately_that_the_kv_cache_is_not_kept():
@@ -362,8 +362,8 @@ async def test_it_is_said_separately_that_the_kv_cache_is_not_kept():
         assert (transcript(app).count("no room"), transcript(app).count("the disk is full")) == (1, 1)
         found.failing = NotKept(found.failing.said)
         await ask(app, pilot, "three")
-        assert transcript(app).count("The KV cache is kept again.") == 1
-        assert "What is said is kept again." not in transcript(app)
+        assert transcript(app).count("The KV cache is being saved again.") == 1
+        assert "The session is being saved again." not in transcript(app)
 
 
 async def test_the_parent_knows_the_session_as_soon_as_a_turn_begins():

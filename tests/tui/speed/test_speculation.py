@@ -265,8 +265,8 @@ async def test_where_strict_cannot_be_had_it_is_said_at_once_and_nothing_else_ha
         assert session.info.mode is Speculation.FAST
 
 
-async def test_a_mode_that_cannot_be_had_says_why_and_everything_stays() -> None:
-    session = drafting(mode_error=EngineError("strict cannot be had here; start again with --speculation strict"))
+async def test_a_mode_that_is_not_possible_says_why_and_everything_stays() -> None:
+    session = drafting(mode_error=EngineError("strict is not possible here; start again with --speculation strict"))
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"/strict", "enter")
@@ -354,7 +354,7 @@ async def test_a_proof_can_be_stopped() -> None:
 
 
 async def test_without_an_answer_there_is_nothing_to_prove() -> None:
-    session = drafting(proof=UserError("There is no answer to prove yet. Ask something first."))
+    session = drafting(proof=UserError("There is no answer to verify yet. Ask something first."))
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f5")

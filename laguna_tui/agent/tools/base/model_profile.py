@@ -32,7 +32,7 @@ class ModelProfile:
         turns: how many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
         attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
         unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
-        recovers: whether it goes on from where it was stopped in a loop; one that does not is stopped for good.
+        recovers: whether it continues from where it was stopped in a loop; one that does not is stopped for good.
         reads_reminders: whether it tells the app's words, in `<system-reminder>`, from the user's; one that does not is
             not told of plan mode.
         writes_asides: whether it writes what the app asks it for beside the conversation (a commit's message, a

@@ -25,7 +25,7 @@ DEFINED, USED, TESTED = "Defined", "Used", "Tested"
 LINES = {DEFINED: 2, USED: 4, TESTED: 3}
 # Of a name that is everywhere, so many lines in tests, and so many elsewhere, are looked at for their callers.
 _LOOKED_AT = 400
-# A signature that goes on for longer is no longer one line's worth.
+# A signature that continues for longer is no longer one line's worth.
 _SIGNATURE_LINES = 16
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _IMPORT = re.compile(r"\s*(from\s+\S+\s+)?import\b")
