@@ -332,11 +332,11 @@ def test_when_too_much_waits_the_journal_stops_for_good_and_says_so(tmp_path, di
     for number in range(100):
         journal.append({"event": "turn", "number": number, "text": "x" * 50})
     assert journal.stopped
-    assert "no longer kept" in journal.failing
+    assert "no longer saved" in journal.failing
     disk.full = False
     assert journal.retry()
     journal.append({"event": "turn", "number": 100})
-    assert "no longer kept" in journal.failing
+    assert "no longer saved" in journal.failing
     # What was taken is the session up to there, without a gap.
     numbers = [line.event["number"] for line in journal.read() if "number" in line.event]
     assert numbers == list(range(len(numbers)))

@@ -106,7 +106,7 @@ def test_undo_is_right_when_the_journal_has_stopped_for_good(place, monkeypatch)
         ask(session, "say a lot")
         at_two = tokens(session)
         ask(session, "really?")
-        assert session.sessions.failing.said.startswith("This session is no longer kept")
+        assert session.sessions.failing.said.startswith("This session is no longer saved")
         session.history.apply(session.history.plan_undo())
         assert tokens(session) == at_two
         session.history.apply(session.history.plan_undo())

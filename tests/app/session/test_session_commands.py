@@ -97,7 +97,7 @@ def test_iteration_that_is_given_up_stops_the_command(commands, folder):
 def test_another_one_waits_its_turn(commands):
     events = commands.run("echo one; sleep 60")
     next(events)
-    with pytest.raises(UserError, match="runs already"):
+    with pytest.raises(UserError, match="already running"):
         list(commands.run("true"))
     events.close()
     assert [event.exit_code for event in commands.run("true")] == [0]

@@ -181,7 +181,7 @@ async def test_f_goes_back_in_a_copy_and_the_session_stays_as_it_is(project):
         await pilot.press("f")
         await until(pilot, lambda: app.prompt.text == "make it three")
         assert app._session.sessions.open_id not in ("", before)
-        assert "This is a copy now." in transcript(app)
+        assert "This is a copy;" in transcript(app)
         assert "It is two now." in transcript(app)
         assert "It is three now." not in transcript(app)
         assert (project / "a.txt").read_text() == "two\n"

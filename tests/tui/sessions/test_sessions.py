@@ -111,7 +111,7 @@ async def test_enter_right_behind_the_words_means_what_they_find():
 
 async def test_there_is_a_sentence_where_nothing_is_kept():
     async with chatting(sessions(ELSEWHERE)) as (app, pilot):
-        await picking(app, pilot, "No session of this folder is kept yet.")
+        await picking(app, pilot, "No saved sessions in this folder yet.")
         await pilot.press("tab")
         await until(pilot, lambda: "write a parser" in screen(app))
 
@@ -120,7 +120,7 @@ async def test_of_many_sessions_the_newest_show_and_the_others_are_counted():
     many = [kept(0, f"number {number}", updated=float(-number)) for number in range(MAX_SHOWN + 7)]
     async with chatting(sessions(*many)) as (app, pilot):
         await picking(app, pilot, "number 0")
-        assert "7 more: type words" in screen(app)
+        assert "7 more; type to search" in screen(app)
         app.screen.query_one(Input).value = f"number {MAX_SHOWN + 6}"
         await until(pilot, lambda: f"❯ number {MAX_SHOWN + 6}" in screen(app))
 
@@ -154,13 +154,13 @@ async def test_a_session_is_deleted_after_a_question_that_names_its_size():
         assert "Deleted: 120 kB." in screen(app)
 
 
-@pytest.mark.parametrize("key", ["enter", "ctrl+d"])
-async def test_a_session_that_another_window_has_open_is_not_taken(key):
+@pytest.mark.parametrize(("key", "said"), [("enter", "continue there"), ("ctrl+d", "close it there")])
+async def test_a_session_that_another_window_has_open_is_not_taken(key, said):
     async with chatting(sessions(kept(1, "fix the discount", locked=True))) as (app, pilot):
         await picking(app, pilot)
         assert "open in another window" in screen(app)
         await pilot.press(key)
-        await until(pilot, lambda: "It is open in another window" in screen(app))
+        await until(pilot, lambda: said in " ".join(screen(app).split()))
         assert isinstance(app.screen, SessionPicker)
 
 
@@ -209,7 +209,7 @@ async def test_a_resumed_session_shows_its_turns_and_what_is_left_out():
         shown = transcript(app)
         assert "what was before" not in shown
         assert "and the tax?" in shown
-        assert "12 earlier messages are not shown here; the model knows them" in shown
+        assert "12 earlier messages are not shown; the model still has them" in shown
         assert "\nfix the discount\n" in shown
         assert "It is fixed now." in shown
         assert "Not yet, half of" in shown
@@ -303,7 +303,7 @@ async def test_the_open_session_is_renamed():
     found = sessions(keeps=True)
     async with chatting(found) as (app, pilot):
         await ask(app, pilot, "/rename no")
-        await until(pilot, lambda: "Nothing of this chat is kept yet" in screen(app))
+        await until(pilot, lambda: "This chat is not saved yet" in screen(app))
         await ask(app, pilot, "hello there")
         await until(pilot, lambda: "hello there" in screen(app).splitlines()[-1])
         await ask(app, pilot, "/rename the tax")
@@ -322,7 +322,7 @@ async def test_a_copy_is_gone_on_with_and_the_session_stays():
         await ask(app, pilot, "/resume fix the discount")
         await until(pilot, lambda: "Resumed" in transcript(app))
         await ask(app, pilot, "/fork another way")
-        await until(pilot, lambda: "This is a copy now." in transcript(app))
+        await until(pilot, lambda: "This is a copy;" in transcript(app))
         assert found.current.title == "another way"
         assert FIX in found.listed
         assert "It is fixed now." in transcript(app)
@@ -333,7 +333,7 @@ async def test_a_copy_can_be_made_of_a_session_in_the_picker():
     async with chatting(found) as (app, pilot):
         await picking(app, pilot)
         await pilot.press("ctrl+f")
-        await until(pilot, lambda: "This is a copy now." in transcript(app))
+        await until(pilot, lambda: "This is a copy;" in transcript(app))
         assert found.resumed == [f"{FIX.id}-copy"]
 
 
@@ -355,7 +355,7 @@ async def test_it_is_said_once_that_nothing_is_kept_and_once_that_it_is_again():
 async def test_it_is_said_separately_that_the_kv_cache_is_not_kept():
     found = sessions(keeps=True)
     async with chatting(found) as (app, pilot):
-        found.failing = NotKept(cache="This conversation's KV cache is not being kept: no room.")
+        found.failing = NotKept(cache="This conversation's KV cache is not being saved: no room.")
         await ask(app, pilot, "one")
         found.failing = NotKept("Nothing is being kept: the disk is full.", found.failing.cache)
         await ask(app, pilot, "two")
