@@ -120,10 +120,9 @@ def prepare(
         return prepared
     try:
         stubs = Stubs(policy.root)
-        if status.kind is SandboxKind.BUBBLEWRAP:
-            # Before the workspace is looked at: the mount points of another command must not vanish after that.
-            prepared._undo.append(stubs.remove)
-            prepared.held = (stubs.hold(),)
+        # Before the workspace is looked at: the mount points of another command must not vanish after that.
+        prepared._undo.append(stubs.remove)
+        prepared.held = (stubs.hold(),)
         roots = tuple(dict.fromkeys((policy.root, *(Path(os.path.realpath(path)) for path in policy.writable))))
         # Landlock cannot refuse a file in a folder that it allows.
         holds = status.kind is not SandboxKind.LANDLOCK
@@ -137,6 +136,7 @@ def prepare(
             hidden, prepared.secrets = tuple(dict.fromkeys((*hidden, *secrets))), len(secrets)
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
         prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
+        stubs.note_private(own)
         # Where nothing is mounted over them, they may have changed.
         before = _contents(files) if status.kind is SandboxKind.LANDLOCK else {}
         prepared._look = lambda: _changed(files, roots, before)

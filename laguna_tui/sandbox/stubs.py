@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -88,10 +89,18 @@ class Stubs:
             return None
         return place
 
-    def _note(self, place: Path, status: os.stat_result | None) -> None:
+    def note_private(self, folder: Path) -> None:
+        """Have a command's private folder removed as a whole if this process is killed. To be called after `hold`.
+
+        Raises:
+            OSError: The record cannot be written.
+        """
+        self._note(folder, folder.lstat(), private=True)
+
+    def _note(self, place: Path, status: os.stat_result | None, *, private: bool = False) -> None:
         identity = None if status is None else [status.st_dev, status.st_ino]
         with self._record.open("a", encoding="ascii") as file:
-            file.write(json.dumps([str(place), identity]) + "\n")
+            file.write(json.dumps([str(place), identity, private]) + "\n")
 
     def remove(self) -> None:
         """Remove the places unless another command needs them; idempotent."""
@@ -116,7 +125,8 @@ def is_place(path: Path, workspace: Path, records: Path | None = None) -> bool:
     """
     try:
         status = path.lstat()
-        noted = dict(_recorded(_record_of(workspace, records or records_folder())))
+        recorded = _recorded(_record_of(workspace, records or records_folder()))
+        noted = {place: identity for place, identity, private in recorded if not private}
         return path in noted and noted[path] in (None, [status.st_dev, status.st_ino]) and not any(path.iterdir())
     except OSError:
         return False
@@ -140,8 +150,8 @@ def _remove(record: Path) -> bool:
     if lock is None:
         return False
     try:
-        for place, identity in _recorded(record):
-            _remove_place(place, identity)
+        for place, identity, private in _recorded(record):
+            _remove_place(place, identity, private=private)
         record.unlink(missing_ok=True)
     finally:
         os.close(lock)
@@ -163,22 +173,25 @@ def _locked(record: Path, *, alone: bool) -> int | None:
     return None
 
 
-def _recorded(record: Path) -> Iterator[tuple[Path, list[int] | None]]:
-    """The places, deepest first; the last note of a place counts, and a torn last line is left out."""
-    places: dict[str, list[int] | None] = {}
+def _recorded(record: Path) -> Iterator[tuple[Path, list[int] | None, bool]]:
+    """The places, deepest first, and whether each is private; the last note of a place counts, a torn one does not."""
+    places: dict[str, tuple[list[int] | None, bool]] = {}
     with contextlib.suppress(ValueError, TypeError):
         for line in record.read_text(encoding="ascii").splitlines():
-            path, identity = json.loads(line)
-            places[path] = identity
+            path, identity, *private = json.loads(line)
+            places[path] = identity, private == [True]
     for path in sorted(places, reverse=True):
-        yield Path(path), places[path]
+        yield Path(path), *places[path]
 
 
-def _remove_place(place: Path, identity: list[int] | None) -> None:
-    """Remove a place if it is still as it was made; what the user put there stays."""
+def _remove_place(place: Path, identity: list[int] | None, *, private: bool) -> None:
+    """Remove a place if it is still as it was made; what the user put there stays. A private folder goes as a whole."""
     with contextlib.suppress(OSError):
         status = place.lstat()
         if identity is not None and identity != [status.st_dev, status.st_ino]:
+            return
+        if private:
+            shutil.rmtree(place, ignore_errors=True)
             return
         content = stub_content(place)
         if content is None:

@@ -223,6 +223,20 @@ def test_mount_points_of_a_killed_app_are_removed_by_the_next_one(repository, bu
     assert tree(repository) == sorted([*before, ".vscode", ".vscode/settings.json", ".zed"])
 
 
+def test_the_private_folder_of_a_killed_app_is_removed_by_the_next_one(repository, status, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    pid = os.fork()
+    if pid == 0:
+        prepare(status, SandboxPolicy(repository), ("true",))
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    (left,) = tmp_path.glob("laguna-tui-*")
+    (left / "tmp/built").mkdir()
+    with prepare(status, SandboxPolicy(repository), ("true",)):
+        assert not left.exists()
+    assert not list(tmp_path.glob("laguna-tui-*"))
+
+
 KILLED_APP = """
 import os, signal, sys, time
 from pathlib import Path
