@@ -2,7 +2,10 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +14,9 @@ import pytest
 
 from laguna_tui import supervise
 from laguna_tui.base.paths import APP
-from tests.tui.job import Job
-from tests.tui.signal_matrix import QUIT_KEY, start_real
+from laguna_tui.compose import SETUP_SEEN
+from tests.tui.job import ROOT, Job
+from tests.tui.signal_matrix import QUIT_KEY, REAL_STATES, start_real
 
 ASKED = b"where is Workspace defined?"
 
@@ -81,3 +85,26 @@ def test_it_ends_in_order_when_the_terminal_goes_away(tmp_path: Path):
         job.hang_up()
         job.until(lambda: not job.processes(), "the end")
     assert journal(tmp_path)[-1]["reason"] in ("SIGHUP", "its parent process was killed")
+
+
+READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$2" -m laguna_tui --folder "$3"'
+
+
+def test_a_chat_on_a_read_only_disk_is_answered_and_says_that_it_is_not_saved(tmp_path: Path):
+    unshare = shutil.which("unshare")
+    if unshare is None or subprocess.run([unshare, "-rm", "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no namespaces to mount a disk read-only in")
+    (tmp_path / APP).mkdir()
+    (tmp_path / APP / SETUP_SEEN).touch()
+    folders = dict.fromkeys(("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
+    inside = ("sh", "-c", READ_ONLY, "sh", str(tmp_path), sys.executable, str(ROOT))
+    with Job(unshare, "-rm", *inside, environment=folders) as job:
+        job.wait_for(REAL_STATES["idle"])
+        job.type(ASKED + b"\r")
+        job.wait_for(b"This session is not being saved")
+        job.wait_for(b"Defined here")
+        job.wait_for(b"KV cache is not being saved")
+        job.type(QUIT_KEY)
+        assert job.expect("ended") == 0
+        job.wait_until_none_is_left()
+    assert [path.name for path in tmp_path.rglob("*")] == [APP, SETUP_SEEN]
