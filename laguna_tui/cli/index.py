@@ -45,6 +45,7 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     search.add_argument("words", nargs="*", help="what to search for: words, or a name")
     search.add_argument("--issue", type=Path, metavar="FILE", help="find what an issue's text is about (- for stdin)")
     search.add_argument("--symbol", action="store_true", help="find definitions by name, or by some of its letters")
+    search.add_argument("--uses", action="store_true", help="find who calls or uses a name; comments do not count")
     search.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"limit of results (default: {_LIMIT})")
     search.add_argument("--why", action="store_true", help="show the factors of each result's score")
     tree = _command(commands, "map", _map, "show the most important definitions", "Within a budget of tokens.")
@@ -90,17 +91,25 @@ def _index(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _search(arguments: argparse.Namespace) -> int:
+def _check_search(arguments: argparse.Namespace) -> None:
     if not 1 <= arguments.limit <= _MAX_LIMIT:
         raise UserError(f"--limit {arguments.limit}: give a number from 1 to {_MAX_LIMIT}")
-    if arguments.issue and (arguments.words or arguments.symbol):
-        raise UserError("--issue says what to search for; leave out the words and --symbol")
+    if arguments.issue and (arguments.words or arguments.symbol or arguments.uses):
+        raise UserError("--issue says what to search for; leave out the words, --symbol and --uses")
+    if arguments.symbol and arguments.uses:
+        raise UserError("--symbol finds what defines a name and --uses what uses it; give one of them")
     if not arguments.issue and not arguments.words:
         raise UserError("nothing to search for; give some words, or a file with --issue")
+
+
+def _search(arguments: argparse.Namespace) -> int:
+    _check_search(arguments)
     text = _issue_text(arguments.issue) if arguments.issue else " ".join(arguments.words)
     with _opened(arguments) as (index, _):
         if arguments.symbol:
             rows = _symbols(index, text, arguments.limit)
+        elif arguments.uses:
+            rows = _uses(index, text, arguments.limit)
         else:
             rows = _ranked(index, text, arguments.limit, issue=bool(arguments.issue))
         if arguments.json:
@@ -177,6 +186,16 @@ def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
             "signature": found.signature,
         }
         for found in find_symbols(index.connection, text, limit)
+    ]
+
+
+def _uses(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
+    from laguna_tui.repo.relative_paths import escaped
+    from laguna_tui.repo.symbol_uses import find_uses
+
+    return [
+        {"symbol": use.symbol, "kind": "use", "path": escaped(use.path), "line": use.line, "signature": use.code}
+        for use in find_uses(index.connection, index.root, text, limit)
     ]
 
 

@@ -45,6 +45,8 @@ _BODIES = frozenset(
 _EQUATIONS = frozenset({"function", "bind"})
 # C and C++ declare a function in one place and define it in another.
 _PROTOTYPES = frozenset({"declaration", "field_declaration"})
+# Nodes of text that is no code; what is interpolated into a string is a node of its own.
+_TEXT = re.compile(r"comment|string|quoted|heredoc|haddock|regex|(?:^|_)text$")
 _KINDS = {"function": DefinitionKind.FUNCTION, "type": DefinitionKind.TYPE, "variable": DefinitionKind.VARIABLE}
 
 
@@ -93,6 +95,20 @@ def string_rows(grammar: Grammar, text: str, limit_s: float) -> frozenset[int]:
         elif node.parent is None or node.parent.type != "expression_statement":
             rows.update(range(node.start_point.row + 1, node.end_point.row + 1))
     return frozenset(rows)
+
+
+def places_in_code(grammar: Grammar, text: str, places: Sequence[int], limit_s: float) -> list[int]:
+    """Those of some places, ascending, that lie in code: neither in a comment nor in a string."""
+    _, root = _parsed(grammar, text, limit_s)
+    found: list[int] = []
+    at = offset = 0
+    for place in places:
+        offset += len(text[at:place].encode("utf-8", errors="replace"))
+        at = place
+        node = root.descendant_for_byte_range(offset, offset + 1)
+        if node is not None and not _TEXT.search(node.type):
+            found.append(place)
+    return found
 
 
 def _broken_lines(root: Node) -> set[int]:

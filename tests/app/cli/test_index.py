@@ -46,6 +46,18 @@ def test_search_by_symbol(shop, capsys):  # noqa: F811
     assert out.startswith("ShoppingCart shop/cart.py:5: class ShoppingCart")
 
 
+def test_search_by_uses(shop, capsys):  # noqa: F811
+    code, out, _ = run(capsys, "search", "--folder", str(shop), "--uses", "total_price")
+    assert code == 0
+    assert out.splitlines() == [
+        "monthly_report shop/report.py:6: return [roundMoney(cart.total_price()) for cart in carts]",
+        "test_total_price_of_a_shopping_cart_is_rounded tests/test_cart.py:5:"
+        " assert ShoppingCart(None).total_price() == 0",
+    ]
+    assert run(capsys, "search", "--folder", str(shop), "--uses", "nobody")[0] == 1
+    assert run(capsys, "search", "--folder", str(shop), "--uses", "--symbol", "x")[0] == 2
+
+
 def test_nothing_found_is_exit_code_1(shop, capsys):  # noqa: F811
     code, out, err = run(capsys, "search", "--folder", str(shop), "zzqqx\x1b[31m")
     assert (code, out) == (1, "")
