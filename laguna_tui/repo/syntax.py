@@ -36,8 +36,9 @@ def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S) -> Syntax:
     """The structure of a file's text; offsets are into exactly this text."""
     parser = grammar_for(path, text)
     if parser:
-        symbols, references = tree_contents(parser, text, limit_s)
-        return Syntax(parser.name, True, symbols, make_units(path, text, symbols), references)
+        found = tree_contents(parser, text, limit_s)
+        units = make_units(path, text, found.symbols)
+        return Syntax(parser.name, True, found.symbols, units, found.references, found.imports)
     language = language_of(path)
     symbols = _outlined(path, text) if language and len(text) <= PARSE_LIMIT_CHARS else ()
     return Syntax(language.name if language else "", False, symbols, make_units(path, text, symbols), {})
