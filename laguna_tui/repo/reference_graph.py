@@ -2,7 +2,7 @@
 
 Source: Page, Brin, Motwani and Winograd, "The PageRank Citation Ranking" (1999), 6.2 for the personalised form.
 An edge leads from a file that uses a name to a file that defines it, and from one that imports another by its path to
-that; names that many files define carry little information and give no edges. Works on ids of the index's `files` table.
+that; names that many files define carry little information and give no edges. Works on ids of the index's `files`.
 """
 
 import os

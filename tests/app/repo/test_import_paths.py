@@ -15,11 +15,14 @@ WRITTEN = {
     "a.zig": ('const cart = @import("../cart.zig");\nconst x = @intCast(3);\n', ["cart.zig"]),
     "a.rb": ('require "shop/cart"\nrequire_relative("../sum")\nputs "no/import"\n', ["shop/cart", "sum"]),
     "a.lua": ("local cart = require('shop.cart')\nlocal sum = require \"sum\"\nprint('x')\n", ["shop/cart", "sum"]),
-    "a.sh": ('source ./cart.sh\n. "$DIR/sum.sh"\n. ${LIB}/tax/rates.sh x\necho a/b\n', ["cart.sh", "sum.sh", "tax/rates.sh"]),
-    "a.js": ('import c from "./cart";\nexport * from "../sum";\nrequire("./tax");\nimport r from "react";\n', ["cart", "sum", "tax"]),
+    "a.sh": ('source ./cart.sh\n. "$DIR/sum.sh"\n. ${L}/tax/a.sh x\necho a/b\n', ["cart.sh", "sum.sh", "tax/a.sh"]),
+    "a.js": (
+        'import c from "./cart";\nexport * from "../sum";\nrequire("./tax");\nimport "r";\n',
+        ["cart", "sum", "tax"],
+    ),
     "a.ts": ('import { c } from "./cart";\n', ["cart"]),
     "a.tsx": ('import { c } from "./cart";\n', ["cart"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("path", WRITTEN)
@@ -80,7 +83,7 @@ def test_nothing_imports_itself_and_odd_paths_mean_nothing():
 def test_a_file_that_imports_another_leads_to_it_in_the_graph(index, shop):
     write(shop, {"lib/rates.sh": "RATE=3\n", "bin/run.sh": ". ../lib/rates.sh\n"})
     index.refresh(workers=0)
-    ids = {path: file for path, file in index.connection.execute("select path, id from files")}
+    ids = dict(index.connection.execute("select path, id from files"))
     graph = index.graph()
     run, rates = (ids[path] for path in (b"bin/run.sh", b"lib/rates.sh"))
     edges = {(int(graph.files[a]), int(graph.files[b])) for a, b in zip(graph.source, graph.target, strict=True)}

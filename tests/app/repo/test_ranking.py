@@ -10,7 +10,7 @@ from laguna_tui.repo.ranking import BM25_ALONE, search
 from laguna_tui.repo.reference_graph import ReferenceGraph, build_graph, load_graph, name_weight, save_graph
 from laguna_tui.repo.relative_paths import is_secondary, is_test, path_stem
 from laguna_tui.repo.repository_map import estimated_tokens, repository_map
-from laguna_tui.repo.retrieval import parse_query
+from laguna_tui.repo.retrieval import BY_NAME, BY_WORDS, parse_query
 from laguna_tui.repo.symbol_search import find_symbols
 from tests.app.repo.conftest import write
 
@@ -78,6 +78,15 @@ def test_a_qualified_name_finds_its_own_definition_first(index, shop):
     index.refresh(workers=0)
     for asked in ("PriceList.lookup", "what does PriceList.lookup() return", "PriceList::lookup"):
         assert first(index, asked) == "PriceList.lookup"
+
+
+def test_a_qualified_name_is_found_among_more_namesakes_than_are_ranked(index, shop):
+    number = BY_WORDS + BY_NAME
+    others = {f"aaa/other{at}.py": f"class Other{at}:\n    def lookup(self): pass\n" for at in range(number)}
+    write(shop, others)
+    index.refresh(workers=0)
+    assert first(index, "PriceList.lookup") == "PriceList.lookup"
+    assert first(index, f"Other{number - 1}.lookup()") == f"Other{number - 1}.lookup"
 
 
 def test_further_units_of_a_file_and_what_only_declares_come_later(index, shop):
