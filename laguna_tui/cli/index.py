@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.progress import ProgressLine
@@ -116,10 +116,7 @@ def _search(arguments: argparse.Namespace) -> int:
             _print_json({"query": text, "results": rows, "notes": index.notes})
         else:
             for row in rows:
-                _print(_as_line(row))
-                factors = row.get("factors")
-                if arguments.why and isinstance(factors, dict):
-                    _print("    " + " × ".join(f"{name} {value:.2f}" for name, value in factors.items()))
+                _print_row(row, why=arguments.why)
     if not rows and not arguments.json:
         sys.stderr.write(f"laguna-tui: nothing found for {sanitize_line(str(arguments.issue or text))}\n")
     return 0 if rows else NOTHING_FOUND
@@ -154,11 +151,11 @@ def _issue_text(path: Path) -> str:
 
 def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:
     from laguna_tui.repo.issue_search import search_issue
-    from laguna_tui.repo.ranking import search
+    from laguna_tui.repo.ranking import DEPTH, Found, by_file, search
     from laguna_tui.repo.relative_paths import escaped
 
-    return [
-        {
+    def row(found: Found) -> dict[str, object]:
+        return {
             "symbol": found.unit.title,
             "kind": found.unit.kind or "text",
             "path": escaped(found.unit.path),
@@ -168,8 +165,9 @@ def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[
             "score": round(found.score, 4),
             "factors": {name: round(value, 4) for name, value in found.factors.items()},
         }
-        for found in (search_issue if issue else search)(index, text, limit)
-    ]
+
+    results = (search_issue if issue else search)(index, text, max(DEPTH, limit))
+    return [{**row(result.best), "also": list(map(row, result.also))} for result in by_file(results, limit)]
 
 
 def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
@@ -197,6 +195,15 @@ def _uses(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
         {"symbol": use.symbol, "kind": "use", "path": escaped(use.path), "line": use.line, "signature": use.code}
         for use in find_uses(index.connection, index.root, text, limit)
     ]
+
+
+def _print_row(row: dict[str, Any], *, why: bool) -> None:
+    """A result, why it is there, and what of its file matches too."""
+    _print(_as_line(row))
+    if why and "factors" in row:
+        _print("    " + " × ".join(f"{name} {value:.2f}" for name, value in row["factors"].items()))
+    for also in row.get("also", ()):
+        _print(f"    also {also['symbol'] or '-'}:{also['line']}: {also['signature'][:_SIGNATURE_CHARS]}".rstrip(": "))
 
 
 def _as_line(row: dict[str, object]) -> str:

@@ -34,6 +34,17 @@ def test_search_prints_symbol_place_and_signature(shop, capsys):  # noqa: F811
     assert (code, out) == (0, "roundMoney shop/prices.py:8: def roundMoney(amount)\n")
 
 
+def test_search_shows_what_else_of_a_file_matches(shop, capsys):  # noqa: F811
+    _, out, _ = run(capsys, "search", "--folder", str(shop), "--limit", "1", "total", "price", "cart")
+    assert out.splitlines()[:2] == [
+        "ShoppingCart.total_price shop/cart.py:12: def total_price(self)",
+        "    also ShoppingCart.__init__:8: def __init__(self, prices: PriceList)",
+    ]
+    _, out, _ = run(capsys, "search", "--folder", str(shop), "--limit", "1", "--json", "total", "price", "cart")
+    (result,) = json.loads(out)["results"]
+    assert [also["path"] for also in result["also"]] == ["shop/cart.py"] * 2
+
+
 def test_search_says_why(shop, capsys):  # noqa: F811
     assert "definition 3.00" in run(capsys, "search", "--folder", str(shop), "--why", "roundMoney")[1]
     _, out, _ = run(capsys, "search", "--folder", str(shop), "--json", "roundMoney")

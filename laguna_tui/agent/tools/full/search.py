@@ -25,7 +25,7 @@ from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.ranking import Found
+from laguna_tui.repo.ranking import FileResult, by_file
 from laguna_tui.repo.relative_paths import escaped
 
 # More lines than this are not read by anyone; the count of the others is.
@@ -152,8 +152,9 @@ class Search:
         ]
 
     def _ranked(self, run: ToolRun, words: str, inside: str) -> list[str]:
-        found = self._codebase.search(words, _LOOKED_THROUGH if inside else LINES_SHOWN)
-        return [_ranked_line(result) for result in found if _shown(run, result.unit.path, inside)]
+        found = self._codebase.search(words, _LOOKED_THROUGH)
+        shown = by_file([result for result in found if _shown(run, result.unit.path, inside)], LINES_SHOWN)
+        return list(map(_ranked_line, shown))
 
 
 def _bound(services: ToolServices) -> Search:
@@ -178,13 +179,15 @@ def _shown(run: ToolRun, path: str, inside: str) -> bool:
     return below and not run.readable(path)
 
 
-def _ranked_line(result: Found) -> str:
-    unit = result.unit
-    reasons = ", ".join(words for factor, words in _REASONS.items() if factor in result.factors)
+def _ranked_line(result: FileResult) -> str:
+    unit = result.best.unit
+    reasons = [words for factor, words in _REASONS.items() if factor in result.best.factors]
+    also = [f"{escaped(each.unit.title)}:{each.unit.line}" for each in result.also if each.unit.name]
     # Text outside of definitions has a heading at best, which is no name.
     symbol, code = (unit.title, unit.signature) if unit.name else (NO_SYMBOL, unit.title)
     line = symbol_line(symbol, unit.path, unit.line, code).rstrip()
-    return f"{line} ({reasons})" if reasons else line
+    said = "; ".join(filter(None, [", ".join(reasons), f"also {', '.join(also)}" if also else ""]))
+    return f"{line} ({said})" if said else line
 
 
 def _nothing(mode: str, pattern: str) -> str:
