@@ -37,7 +37,7 @@ def languages_table() -> str:
 def _rows() -> Iterator[str]:
     for name, (tags, suffixes) in TAGS.items():
         kinds = ", ".join(kind for capture, kind in _KINDS.items() if re.search(rf"@{capture}\b", tags.definitions))
-        uses = ", ".join(use for use, pattern in _USES.items() if re.search(pattern, tags.references))
+        uses = ", ".join(use for use, pattern in _USES.items() if re.search(pattern, tags.references + tags.imports))
         yield f"| {_TITLES.get(name, name.title())} | {_files(suffixes.split())} | {kinds} | {uses} |"
     others = sorted(set(BY_SUFFIX) - set(LANGUAGE_OF))
     yield f"| others, by line patterns | {_files(others)} | functions, types | |"

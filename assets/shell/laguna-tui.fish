@@ -375,6 +375,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l folder -xka "(__fi
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l json -d 'one JSON object'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l issue -xka "(__fish_complete_path (commandline -ct))" -d 'find what an issue'"'"'s text is about (- for stdin)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l symbol -d 'find definitions by name, or by some of its letters'
+complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l uses -d 'find who calls or uses a name; comments do not count'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l limit -x -d 'limit of results (default: 20)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using search' -l why -d 'show the factors of each result'"'"'s score'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a map -d 'Show the most important definitions. Within a budget of tokens.'

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.progress import ProgressLine
@@ -45,6 +45,7 @@ def add_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     search.add_argument("words", nargs="*", help="what to search for: words, or a name")
     search.add_argument("--issue", type=Path, metavar="FILE", help="find what an issue's text is about (- for stdin)")
     search.add_argument("--symbol", action="store_true", help="find definitions by name, or by some of its letters")
+    search.add_argument("--uses", action="store_true", help="find who calls or uses a name; comments do not count")
     search.add_argument("--limit", type=int, default=_LIMIT, metavar="N", help=f"limit of results (default: {_LIMIT})")
     search.add_argument("--why", action="store_true", help="show the factors of each result's score")
     tree = _command(commands, "map", _map, "show the most important definitions", "Within a budget of tokens.")
@@ -90,27 +91,32 @@ def _index(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _search(arguments: argparse.Namespace) -> int:
+def _check_search(arguments: argparse.Namespace) -> None:
     if not 1 <= arguments.limit <= _MAX_LIMIT:
         raise UserError(f"--limit {arguments.limit}: give a number from 1 to {_MAX_LIMIT}")
-    if arguments.issue and (arguments.words or arguments.symbol):
-        raise UserError("--issue says what to search for; leave out the words and --symbol")
+    if arguments.issue and (arguments.words or arguments.symbol or arguments.uses):
+        raise UserError("--issue says what to search for; leave out the words, --symbol and --uses")
+    if arguments.symbol and arguments.uses:
+        raise UserError("--symbol finds what defines a name and --uses what uses it; give one of them")
     if not arguments.issue and not arguments.words:
         raise UserError("nothing to search for; give some words, or a file with --issue")
+
+
+def _search(arguments: argparse.Namespace) -> int:
+    _check_search(arguments)
     text = _issue_text(arguments.issue) if arguments.issue else " ".join(arguments.words)
     with _opened(arguments) as (index, _):
         if arguments.symbol:
             rows = _symbols(index, text, arguments.limit)
+        elif arguments.uses:
+            rows = _uses(index, text, arguments.limit)
         else:
             rows = _ranked(index, text, arguments.limit, issue=bool(arguments.issue))
         if arguments.json:
             _print_json({"query": text, "results": rows, "notes": index.notes})
         else:
             for row in rows:
-                _print(_as_line(row))
-                factors = row.get("factors")
-                if arguments.why and isinstance(factors, dict):
-                    _print("    " + " × ".join(f"{name} {value:.2f}" for name, value in factors.items()))
+                _print_row(row, why=arguments.why)
     if not rows and not arguments.json:
         sys.stderr.write(f"laguna-tui: nothing found for {sanitize_line(str(arguments.issue or text))}\n")
     return 0 if rows else NOTHING_FOUND
@@ -145,11 +151,11 @@ def _issue_text(path: Path) -> str:
 
 def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:
     from laguna_tui.repo.issue_search import search_issue
-    from laguna_tui.repo.ranking import search
+    from laguna_tui.repo.ranking import DEPTH, Found, by_file, search
     from laguna_tui.repo.relative_paths import escaped
 
-    return [
-        {
+    def row(found: Found) -> dict[str, object]:
+        return {
             "symbol": found.unit.title,
             "kind": found.unit.kind or "text",
             "path": escaped(found.unit.path),
@@ -159,8 +165,9 @@ def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[
             "score": round(found.score, 4),
             "factors": {name: round(value, 4) for name, value in found.factors.items()},
         }
-        for found in (search_issue if issue else search)(index, text, limit)
-    ]
+
+    results = (search_issue if issue else search)(index, text, max(DEPTH, limit))
+    return [{**row(result.best), "also": list(map(row, result.also))} for result in by_file(results, limit)]
 
 
 def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
@@ -178,6 +185,25 @@ def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
         }
         for found in find_symbols(index.connection, text, limit)
     ]
+
+
+def _uses(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
+    from laguna_tui.repo.relative_paths import escaped
+    from laguna_tui.repo.symbol_uses import find_uses
+
+    return [
+        {"symbol": use.symbol, "kind": "use", "path": escaped(use.path), "line": use.line, "signature": use.code}
+        for use in find_uses(index.connection, index.root, text, limit)
+    ]
+
+
+def _print_row(row: dict[str, Any], *, why: bool) -> None:
+    """A result, why it is there, and what of its file matches too."""
+    _print(_as_line(row))
+    if why and "factors" in row:
+        _print("    " + " × ".join(f"{name} {value:.2f}" for name, value in row["factors"].items()))
+    for also in row.get("also", ()):
+        _print(f"    also {also['symbol'] or '-'}:{also['line']}: {also['signature'][:_SIGNATURE_CHARS]}".rstrip(": "))
 
 
 def _as_line(row: dict[str, object]) -> str:

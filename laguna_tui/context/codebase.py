@@ -24,6 +24,7 @@ from laguna_tui.repo.ranking import search as ranked
 from laguna_tui.repo.relative_paths import is_binary_name
 from laguna_tui.repo.repository_map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
 from laguna_tui.repo.symbol_search import SymbolMatch, binary_paths, definitions_of, find_symbols, members_of, named
+from laguna_tui.repo.symbol_uses import Use, find_uses
 from laguna_tui.repo.walk import FileListing, walk
 
 # Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
@@ -144,6 +145,10 @@ class Codebase:
     def members(self, scope: str, limit: int = 20) -> list[SymbolMatch]:
         """What is defined right inside a class or the like (`lookup.members_of`)."""
         return self._answer(lambda source: members_of(source.connection, scope, limit), [])
+
+    def uses(self, name: str, limit: int = 20, should_stop: Callable[[], bool] = lambda: False) -> list[Use]:
+        """The lines that use a name, with the definitions that they lie in (`symbol_uses.find_uses`)."""
+        return self._answer(lambda source: find_uses(source.connection, self.root, name, limit, should_stop), [])
 
     @property
     def places(self) -> FuzzyPaths:

@@ -64,6 +64,7 @@ SWIFT = Tags(
         (navigation_expression suffix: (navigation_suffix suffix: (simple_identifier) @reference))])
     (user_type (type_identifier) @reference)
     """,
+    "(import_declaration (identifier) @import)",
 )
 SCALA = Tags(
     "tree_sitter_scala",
@@ -122,4 +123,5 @@ ZIG = Tags(
     (parameter type: (identifier) @reference)
     (variable_declaration type: (identifier) @reference)
     """,
+    """((builtin_function (builtin_identifier) @call (arguments (string) @import)) (#eq? @call "@import"))""",
 )

@@ -29,6 +29,7 @@ class Grammar(NamedTuple):
     language: Language
     definitions: Query
     references: Query
+    imports: Query | None
 
     def parse(self, source: bytes, limit_s: float) -> Tree:
         """Parse a source; only its beginning when the rest would exceed the time limit."""
@@ -46,11 +47,12 @@ class Grammar(NamedTuple):
         cursor.match_limit = _MATCH_LIMIT
         return [captured for _, captured in cursor.matches(root)]
 
-    def captured(self, query: Query, root: Node) -> list[Node]:
-        """Return every node captured by a query, under any name."""
+    def captured(self, query: Query, root: Node, name: str = "") -> list[Node]:
+        """Return every node captured by a query under a name, or under any."""
         cursor = QueryCursor(query)
         cursor.match_limit = _MATCH_LIMIT
-        return [node for nodes in cursor.captures(root).values() for node in nodes]
+        captures = cursor.captures(root)
+        return captures.get(name, []) if name else [node for nodes in captures.values() for node in nodes]
 
 
 def language_name(path: str) -> str | None:
@@ -88,6 +90,7 @@ def grammar(name: str) -> Grammar | None:
     tags = TAGS[name][0]
     try:
         language = Language(getattr(importlib.import_module(tags.module), tags.function)())
-        return Grammar(name, language, Query(language, tags.definitions), Query(language, tags.references))
+        imports = Query(language, tags.imports) if tags.imports else None
+        return Grammar(name, language, Query(language, tags.definitions), Query(language, tags.references), imports)
     except (ImportError, AttributeError, ValueError, QueryError):
         return None

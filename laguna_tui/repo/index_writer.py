@@ -64,6 +64,9 @@ class IndexWriter:
             "insert into refs (file, name, count) values (?, ?, ?)",
             [(file, self._name(name), count) for name, count in syntax.references.items()],
         )
+        self._sql.executemany(
+            "insert into imports (file, path) values (?, ?)", [(file, path) for path in syntax.imports]
+        )
 
     def touch(self, path: str, size: int, mtime_ns: int) -> None:
         """Update size and time of a file with unchanged content."""
@@ -77,7 +80,7 @@ class IndexWriter:
         (file,) = found
         units = self._sql.execute("select id from units where file = ?", (file,)).fetchall()
         self._postings.remove([unit for (unit,) in units])
-        for table in ("units", "symbols", "refs"):
+        for table in ("units", "symbols", "refs", "imports"):
             self._sql.execute(f"delete from {table} where file = ?", (file,))
         self._sql.execute("delete from files where id = ?", (file,))
 

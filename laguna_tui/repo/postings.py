@@ -204,6 +204,20 @@ def best_units(
     return dict(pair for rank, pair in enumerate(ranked) if rank < limit or pair[0] in wanted)
 
 
+def units_with(connection: sqlite3.Connection, word: str) -> list[int]:
+    """Return the units that have a word (a stem), removed ones too."""
+    rows = connection.execute(
+        "select blocks.id, postings.data from blocks cross join postings"
+        " on postings.block = blocks.id and postings.word = ? order by blocks.id",
+        (word,),
+    )
+    return [
+        (block << _SHIFT) + place
+        for block, data in rows
+        for place in np.frombuffer(data[: len(data) // 3 * 3], _POSTING)["place"].tolist()
+    ]
+
+
 def _word(connection: sqlite3.Connection, text: str) -> _Word:
     rows = connection.execute(
         "select blocks.id, length(postings.data) from blocks cross join postings"

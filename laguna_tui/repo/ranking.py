@@ -8,7 +8,7 @@ factors, so that its rank can be explained. The heuristics are those that improv
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from laguna_tui.repo.language_patterns import DefinitionKind, language_of
 from laguna_tui.repo.reference_graph import NEAR_ITERATIONS, ReferenceGraph
@@ -19,6 +19,10 @@ from laguna_tui.repo.retrieval import Candidate, SearchQuery, find_candidates, n
 _STARTS = 10
 # BM25 factor of a unit that has none of the words but defines a name of the question, relative to the best.
 _NAMED_ONLY = 0.5
+ALSO = 2
+"""Units of a file that are shown with its best one."""
+DEPTH = 500
+"""Results of `search` that are enough for all places of `by_file` that anyone reads."""
 _HEADERS = (".h", ".hh", ".hpp", ".hxx")
 
 
@@ -61,6 +65,13 @@ class Found:
     factors: dict[str, float]
 
 
+class FileResult(NamedTuple):
+    """What is shown of a file at one place: its best unit, and the next ones that match too, best first."""
+
+    best: Found
+    also: tuple[Found, ...]
+
+
 class Source(Protocol):
     """An index to search, such as `Index`."""
 
@@ -86,6 +97,29 @@ def search(index: Source, text: str, limit: int = 20, weights: Weights = Weights
     if weights.repeats:
         found = sorted(_repeated(found, 1.0 / (1.0 + weights.repeats)), key=best_first)
     return found[:limit]
+
+
+def by_file(found: Sequence[Found], limit: int = 20) -> list[FileResult]:
+    """Return results as a reader sees them: a file's next `ALSO` units stand with its best one, not far below it.
+
+    Args:
+        found: Of `search`, in its order; what is beyond those units of a file stands at places of its own.
+        limit: Most places.
+    """
+    units: dict[int, list[Found]] = {}
+    for result in found:
+        units.setdefault(result.unit.file, []).append(result)
+    shown: dict[int, int] = dict.fromkeys(units, 0)
+    places = []
+    for result in found:
+        file = result.unit.file
+        at = shown[file]
+        shown[file] += 1
+        if at == 0:
+            places.append(FileResult(result, tuple(units[file][1 : ALSO + 1])))
+        elif at > ALSO:
+            places.append(FileResult(result, ()))
+    return places[:limit]
 
 
 def best_first(result: Found) -> tuple[float, str, int]:

@@ -1,19 +1,21 @@
 """References between files, and the importance of each file for chosen starts: personalised PageRank.
 
 Source: Page, Brin, Motwani and Winograd, "The PageRank Citation Ranking" (1999), 6.2 for the personalised form.
-An edge leads from a file that uses a name to a file that defines it; names that many files define carry little
-information and give no edges. Works on ids of the index's `files` table.
+An edge leads from a file that uses a name to a file that defines it, and from one that imports another by its path to
+that; names that many files define carry little information and give no edges. Works on ids of the index's `files`.
 """
 
+import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laguna_tui.repo.identifiers import COMMON_NAMES
+from laguna_tui.repo.import_paths import ImportPaths
 
 # A name defined in more files than this (run, main, get) does not say which of them is meant.
 MAX_DEFINERS = 8
@@ -29,6 +31,8 @@ _LONG_NAME_CHARS = 8
 _LONG_NAME = 2.0
 # Such a name nearly always means the standard library's, even where the folder defines it once.
 _COMMON = 0.02
+# An import of a file says as much as the use of one long name.
+_IMPORT = _LONG_NAME
 
 _EDGES = """
 with definers as (
@@ -97,13 +101,25 @@ def build_graph(connection: sqlite3.Connection) -> ReferenceGraph:
     files = np.array([row[0] for row in connection.execute("select id from files order by id")], np.int64)
     connection.create_function("name_weight", 1, name_weight, deterministic=True)
     rows = connection.execute(_EDGES, (MAX_DEFINERS,)).fetchall()
-    edges = np.array(rows, np.float64).reshape(-1, 3)
+    edges = np.array([*rows, *_imports(connection)], np.float64).reshape(-1, 3)
     source = np.searchsorted(files, edges[:, 0].astype(np.int64)).astype(np.int32)
     target = np.searchsorted(files, edges[:, 1].astype(np.int64)).astype(np.int32)
     leaving = np.bincount(source, edges[:, 2], len(files))
     weight = (edges[:, 2] / leaving[source]).astype(np.float32) if len(edges) else np.zeros(0, np.float32)
     bare = ReferenceGraph(files, source, target, weight, np.zeros(len(files), np.float32))
     return bare._replace(rank=bare.personalised(np.ones(len(files), np.float32)))
+
+
+def _imports(connection: sqlite3.Connection) -> Iterator[tuple[int, int, float]]:
+    """An edge from each importing file to each file that it means; of one import they share its weight."""
+    imports = connection.execute("select file, path from imports").fetchall()
+    if not imports:
+        return
+    rows = connection.execute("select id, path from files where language != ''")
+    known = ImportPaths({file: os.fsdecode(path) for file, path in rows})
+    for importer, path in imports:
+        files = known.meant(path, importer)
+        yield from ((importer, file, _IMPORT / len(files)) for file in files)
 
 
 def name_weight(name: str) -> float:

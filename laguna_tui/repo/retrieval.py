@@ -15,6 +15,7 @@ MAX_WORDS = 32
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?P<call>\(\))?")
 _SEPARATOR = re.compile(r"\.|::|->")
 _QUOTED = re.compile(r"[`'\"]([^`'\"\s]+)[`'\"]")
+_LIKE = re.compile("[!%_]")
 _TESTING = frozenset(map(stem, ("test", "spec", "fixture", "mock")))
 
 
@@ -114,7 +115,7 @@ class Candidate(NamedTuple):
 
 def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> list[Candidate]:
     """Return units whose words match, best first, and those that define one of the question's names."""
-    defining = _by_name(connection, question.names)
+    defining = _by_name(connection, question)
     terms = list(dict.fromkeys(map(stem, question.words)))
     scores = best_units(connection, terms, BY_WORDS, defining)
     rows = _rows(connection, [*scores, *(unit for unit in defining if unit not in scores)])
@@ -135,16 +136,19 @@ def candidates_at(connection: sqlite3.Connection, file: int, line: int) -> list[
     return _rows(connection, [row[0]]) if row else []
 
 
-def _by_name(connection: sqlite3.Connection, names: Sequence[str]) -> list[int]:
-    """Units that define one of the names, in any case."""
+def _by_name(connection: sqlite3.Connection, question: SearchQuery) -> list[int]:
+    """Units that define one of the names, in any case; those of a whole qualified name before its namesakes."""
     found: dict[int, None] = {}
-    for name in names:
-        rows = connection.execute(
-            "select units.id from names join symbols on symbols.name = names.id join units on units.symbol = symbols.id"
-            " where names.name in (?, ?, ?) limit ?",
-            (name, name.lower(), name[:1].upper() + name[1:], BY_NAME),
-        )
-        found |= dict.fromkeys(unit for (unit,) in rows)
+    for name in question.names:
+        endings = [f".{whole}" for whole in question.qualified if whole.rpartition(".")[2] == name.lower()]
+        for ending in [*endings, ""]:
+            rows = connection.execute(
+                "select units.id from names join symbols on symbols.name = names.id"
+                " join units on units.symbol = symbols.id"
+                " where names.name in (?, ?, ?) and lower('.' || symbols.qualified) like ? escape '!' limit ?",
+                (name, name.lower(), name[:1].upper() + name[1:], "%" + _LIKE.sub(r"!\g<0>", ending), BY_NAME),
+            )
+            found |= dict.fromkeys(unit for (unit,) in rows)
     return list(found)[:BY_NAME]
 
 

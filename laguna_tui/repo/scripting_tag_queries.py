@@ -18,6 +18,10 @@ RUBY = Tags(
     (call receiver: [(constant) @reference (scope_resolution name: (constant) @reference)])
     (argument_list (constant) @reference)
     """,
+    """
+    (call method: (identifier) @call arguments: (argument_list . (string) @import)
+        (#any-of? @call "require" "require_relative" "load"))
+    """,
 )
 PHP = Tags(
     "tree_sitter_php",
@@ -58,6 +62,10 @@ LUA = Tags(
     (function_call name: [(identifier) @reference (dot_index_expression field: (identifier) @reference)
         (method_index_expression method: (identifier) @reference)])
     """,
+    """
+    (function_call name: (identifier) @call arguments: (arguments . (string) @import)
+        (#any-of? @call "require" "dofile" "loadfile"))
+    """,
 )
 SHELL = Tags(
     "tree_sitter_bash",
@@ -68,6 +76,10 @@ SHELL = Tags(
     (program (declaration_command (variable_assignment name: (variable_name) @name)) @variable)
     """,
     "(command name: (command_name (word) @reference))",
+    """
+    (command name: (command_name (word) @call) . argument: [(word) (string) (concatenation) (raw_string)] @import
+        (#any-of? @call "source" "."))
+    """,
 )
 ELIXIR = Tags(
     "tree_sitter_elixir",

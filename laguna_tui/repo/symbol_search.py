@@ -12,6 +12,8 @@ from laguna_tui.repo.relative_paths import is_test
 _NAMES_COMPARED = 20_000
 _LETTERS_COMPARED = 32
 _EXACT = 0
+# No definition lies in so much; SQLite refuses much longer patterns.
+_SCOPE_CHARS = 2_000
 _COLUMNS = "names.name, qualified, kind, path, line, end, start, stop, signature"
 _JOINED = "names join symbols on symbols.name = names.id join files on files.id = symbols.file"
 
@@ -62,12 +64,15 @@ def definitions_of(connection: sqlite3.Connection, wanted: str) -> list[SymbolMa
 
 def named(connection: sqlite3.Connection, names: Sequence[str]) -> list[SymbolMatch]:
     """Return every definition of these names, by path and line."""
-    return sorted(_defining(connection, names, {}), key=lambda d: (d.path, d.line))
+    return sorted(_defining(connection, list(map(_storable, names)), {}), key=lambda d: (d.path, d.line))
 
 
 def members_of(connection: sqlite3.Connection, scope: str, limit: int = 20) -> list[SymbolMatch]:
     """Return the definitions directly inside a scope of this name, by path and line."""
-    inside = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in scope.replace("::", "."))
+    plain = _storable(scope).replace("::", ".")
+    if len(plain) > _SCOPE_CHARS:
+        return []
+    inside = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in plain)
     rows = connection.execute(
         f"select {_COLUMNS} from symbols join names on names.id = symbols.name join files on files.id = symbols.file"
         " where qualified glob ? or qualified glob ? order by path, line limit ?",
@@ -82,9 +87,14 @@ def binary_paths(connection: sqlite3.Connection) -> frozenset[str]:
     return frozenset(os.fsdecode(path) for (path,) in rows)
 
 
+def _storable(wanted: str) -> str:
+    """A name as SQLite takes it: a program's arguments may have bytes that are no text."""
+    return wanted.encode("utf-8", errors="replace").decode("utf-8")
+
+
 def _parted(wanted: str) -> tuple[str, str]:
     """The scopes and the last part of a name, dotted or with "::"."""
-    scopes, _, last = wanted.replace("::", ".").rpartition(".")
+    scopes, _, last = _storable(wanted).replace("::", ".").rpartition(".")
     return scopes, last
 
 

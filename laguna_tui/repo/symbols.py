@@ -45,10 +45,14 @@ class Unit(NamedTuple):
 
 
 class Syntax(NamedTuple):
-    """One file. `exact` when a grammar parsed it, not line patterns; `references` counts names defined elsewhere."""
+    """One file. `exact` when a grammar parsed it, not line patterns; `references` counts names defined elsewhere.
+
+    `imports` are paths or ends of paths (`import_paths`).
+    """
 
     language: str
     exact: bool
     symbols: tuple[Symbol, ...]
     units: tuple[Unit, ...]
     references: dict[str, int]
+    imports: tuple[str, ...] = ()

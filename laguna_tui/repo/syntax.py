@@ -5,6 +5,7 @@ time is known up to where the time ended.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from laguna_tui.repo.chunking import make_units
@@ -12,7 +13,7 @@ from laguna_tui.repo.grammars import Grammar, grammar, language_name
 from laguna_tui.repo.language_patterns import DefinitionKind, language_of
 from laguna_tui.repo.outline import Outline, line_outline
 from laguna_tui.repo.symbols import Symbol, Syntax
-from laguna_tui.repo.syntax_tree import string_rows, tree_contents, tree_outline
+from laguna_tui.repo.syntax_tree import places_in_code, string_rows, tree_contents, tree_outline
 from laguna_tui.repo.text_files import split_lines
 
 # A megabyte of ordinary code takes half a second; a file made to be slow must not hold up the others.
@@ -35,8 +36,9 @@ def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S) -> Syntax:
     """The structure of a file's text; offsets are into exactly this text."""
     parser = grammar_for(path, text)
     if parser:
-        symbols, references = tree_contents(parser, text, limit_s)
-        return Syntax(parser.name, True, symbols, make_units(path, text, symbols), references)
+        found = tree_contents(parser, text, limit_s)
+        units = make_units(path, text, found.symbols)
+        return Syntax(parser.name, True, found.symbols, units, found.references, found.imports)
     language = language_of(path)
     symbols = _outlined(path, text) if language and len(text) <= PARSE_LIMIT_CHARS else ()
     return Syntax(language.name if language else "", False, symbols, make_units(path, text, symbols), {})
@@ -68,6 +70,27 @@ def multiline_strings(path: str, text: str) -> frozenset[int]:
     """The lines of a text, from 0, that begin inside a string; docstrings are none of them. Empty without a grammar."""
     parser = grammar_for(path, text)
     return string_rows(parser, text, PARSE_LIMIT_S) if parser else frozenset()
+
+
+def lines_with_name(path: str, lines: Sequence[str], name: str) -> frozenset[int]:
+    """The lines, from 1, that have a name as code: as a whole word, and neither in a comment nor in a string.
+
+    None of a file of no programming language. Places are told by the grammar, else by the language's line patterns.
+    """
+    language = language_of(path)
+    text = "\n".join(lines)
+    places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text)] if name else []
+    parser = grammar_for(path, text) if places else None
+    if parser:
+        places = places_in_code(parser, text, places, PARSE_LIMIT_S)
+    elif language:
+        opaque = [match.span() for match in language.opaque.finditer(text)]
+        begins = [start for start, _ in opaque]
+        places = [place for place in places if not (at := bisect_right(begins, place)) or opaque[at - 1][1] <= place]
+    else:
+        return frozenset()
+    newlines = [match.start() for match in re.finditer("\n", text)]
+    return frozenset(bisect_right(newlines, place) + 1 for place in places)
 
 
 def grammar_for(path: str, text: str) -> Grammar | None:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from laguna_tui.repo.grammars import Grammar
+from laguna_tui.repo.import_paths import IMPORTS_PER_FILE, import_path
 from laguna_tui.repo.language_patterns import DefinitionKind
 from laguna_tui.repo.outline import Definition
 from laguna_tui.repo.symbols import Symbol
@@ -45,6 +46,8 @@ _BODIES = frozenset(
 _EQUATIONS = frozenset({"function", "bind"})
 # C and C++ declare a function in one place and define it in another.
 _PROTOTYPES = frozenset({"declaration", "field_declaration"})
+# Nodes of text that is no code; what is interpolated into a string is a node of its own.
+_TEXT = re.compile(r"comment|string|quoted|heredoc|haddock|regex|(?:^|_)text$")
 _KINDS = {"function": DefinitionKind.FUNCTION, "type": DefinitionKind.TYPE, "variable": DefinitionKind.VARIABLE}
 
 
@@ -63,11 +66,20 @@ class _Found(NamedTuple):
     owner: str
 
 
-def tree_contents(grammar: Grammar, text: str, limit_s: float) -> tuple[tuple[Symbol, ...], dict[str, int]]:
-    """Symbols in their order, and how often each name that is not defined here is referred to."""
+class TreeContents(NamedTuple):
+    """Symbols in their order, how often each name that is not defined here is referred to, and imported paths."""
+
+    symbols: tuple[Symbol, ...]
+    references: dict[str, int]
+    imports: tuple[str, ...]
+
+
+def tree_contents(grammar: Grammar, text: str, limit_s: float) -> TreeContents:
+    """What the index has of a text's syntax tree."""
     source, root = _parsed(grammar, text, limit_s)
     symbols = _symbols(source, _in_order(grammar, source, root), _char_offsets(source, text))
-    return symbols, _references(grammar, source, root, {symbol.name for symbol in symbols})
+    own = {symbol.name for symbol in symbols}
+    return TreeContents(symbols, _references(grammar, source, root, own), _imports(grammar, source, root))
 
 
 def tree_outline(grammar: Grammar, text: str, limit_s: float) -> tuple[list[Definition], set[int]]:
@@ -93,6 +105,20 @@ def string_rows(grammar: Grammar, text: str, limit_s: float) -> frozenset[int]:
         elif node.parent is None or node.parent.type != "expression_statement":
             rows.update(range(node.start_point.row + 1, node.end_point.row + 1))
     return frozenset(rows)
+
+
+def places_in_code(grammar: Grammar, text: str, places: Sequence[int], limit_s: float) -> list[int]:
+    """Those of some places, ascending, that lie in code: neither in a comment nor in a string."""
+    _, root = _parsed(grammar, text, limit_s)
+    found: list[int] = []
+    at = offset = 0
+    for place in places:
+        offset += len(text[at:place].encode("utf-8", errors="replace"))
+        at = place
+        node = root.descendant_for_byte_range(offset, offset + 1)
+        if node is not None and not _TEXT.search(node.type):
+            found.append(place)
+    return found
 
 
 def _broken_lines(root: Node) -> set[int]:
@@ -271,6 +297,14 @@ def _references(grammar: Grammar, source: bytes, root: Node, own: set[str]) -> d
         if name not in own and MIN_REFERENCE_CHARS <= len(name) <= _NAME_CHARS
     }
     return dict(list(outside.items())[:REFERENCES_PER_FILE])
+
+
+def _imports(grammar: Grammar, source: bytes, root: Node) -> tuple[str, ...]:
+    if grammar.imports is None:
+        return ()
+    nodes = grammar.captured(grammar.imports, root, "import")
+    paths = (import_path(grammar.name, _text(source, node)) for node in nodes)
+    return tuple(dict.fromkeys(filter(None, paths)))[:IMPORTS_PER_FILE]
 
 
 def _char_offsets(source: bytes, text: str) -> Callable[[int], int]:

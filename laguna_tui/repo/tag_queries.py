@@ -42,6 +42,13 @@ _ECMA_REFERENCES = """
     (import_specifier name: (identifier) @reference)
     (import_clause (identifier) @reference)
     """
+# Only paths: a bare name is a package's.
+_ECMA_IMPORTS = r"""
+    ((import_statement source: (string) @import) (#match? @import "^.\\."))
+    ((export_statement source: (string) @import) (#match? @import "^.\\."))
+    (call_expression function: (identifier) @call arguments: (arguments . (string) @import)
+        (#eq? @call "require") (#match? @import "^.\\."))
+    """
 _JAVASCRIPT = Tags(
     "tree_sitter_javascript",
     "language",
@@ -52,6 +59,7 @@ _JAVASCRIPT = Tags(
     """,
     f"{_ECMA_REFERENCES} (class_heritage (identifier) @reference)"
     "(jsx_opening_element name: (identifier) @reference) (jsx_self_closing_element name: (identifier) @reference)",
+    _ECMA_IMPORTS,
 )
 _TS_DEFINITIONS = f"""
     {_ECMA_DEFINITIONS}
@@ -68,13 +76,14 @@ _TS_DEFINITIONS = f"""
     (public_field_definition name: (_) @name value: [(arrow_function) (function_expression)]) @function
     """
 _TS_REFERENCES = f"{_ECMA_REFERENCES} (type_identifier) @reference (extends_clause value: (identifier) @reference)"
-_TYPESCRIPT = Tags("tree_sitter_typescript", "language_typescript", _TS_DEFINITIONS, _TS_REFERENCES)
+_TYPESCRIPT = Tags("tree_sitter_typescript", "language_typescript", _TS_DEFINITIONS, _TS_REFERENCES, _ECMA_IMPORTS)
 _TSX = Tags(
     "tree_sitter_typescript",
     "language_tsx",
     _TS_DEFINITIONS,
     f"{_TS_REFERENCES} (jsx_opening_element name: (identifier) @reference)"
     "(jsx_self_closing_element name: (identifier) @reference)",
+    _ECMA_IMPORTS,
 )
 _GO = Tags(
     "tree_sitter_go",
@@ -93,6 +102,7 @@ _GO = Tags(
     (call_expression function: [(identifier) @reference (selector_expression field: (_) @reference)])
     (type_identifier) @reference
     """,
+    "(import_spec path: (_) @import)",
 )
 _RUST = Tags(
     "tree_sitter_rust",
@@ -154,7 +164,8 @@ _C_REFERENCES = """
     (call_expression function: [(identifier) @reference (field_expression field: (_) @reference)])
     (type_identifier) @reference
     """
-_C = Tags("tree_sitter_c", "language", _C_DEFINITIONS, _C_REFERENCES)
+_C_IMPORTS = "(preproc_include path: [(string_literal) (system_lib_string)] @import)"
+_C = Tags("tree_sitter_c", "language", _C_DEFINITIONS, _C_REFERENCES, _C_IMPORTS)
 _CPP = Tags(
     "tree_sitter_cpp",
     "language",
@@ -170,6 +181,7 @@ _CPP = Tags(
     {_C_REFERENCES}
     (call_expression function: (qualified_identifier name: (identifier) @reference))
     """,
+    _C_IMPORTS,
 )
 
 TAGS = {

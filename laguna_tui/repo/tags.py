@@ -9,10 +9,11 @@ class Tags(NamedTuple):
     A definition is captured as `function`, `type` or `variable` with its `name`; `scope` only names what lies inside
     (Rust's `impl`), and `owner` names what a definition belongs to (Go's receivers). Of patterns that capture the same
     name node, the first one counts. References are captured as `reference`: calls, types, base classes and imports, not
-    every identifier.
+    every identifier. Imports that say a path, whose text is captured as `import`, have a query of their own.
     """
 
     module: str
     function: str
     definitions: str
     references: str
+    imports: str = ""

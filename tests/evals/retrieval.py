@@ -1,9 +1,11 @@
 """How well the right code is found: `python -m tests.evals.retrieval [--sets NAME…]`. Run by hand; nothing is asserted.
 
 NDCG@10 of each set of questions: by unit (does the definition come first), by file (does its file, of all files found),
-and by file among the first ten results, where further results of one file take places from others. `--save FILE` keeps
-each question's figures, `--before FILE` compares with them: the mean of the differences with a 95% interval (paired
-bootstrap over questions). `--without FEATURE…` switches features of the ranking off.
+by file among the first ten places that are shown, where further places of one file count as lost, and by unit as they
+are shown, with up to three units of a file at one place. `--save FILE` keeps each question's figures, `--before FILE`
+compares with them: the mean of the differences with a 95% interval (paired bootstrap over questions). `--without
+FEATURE…` switches features of the ranking off; `--each` does so with one after the other, and says what each brings: a
+plus is what would be lost without it.
 """
 
 import argparse
@@ -23,7 +25,7 @@ import numpy as np
 
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.index_writer import unpack_spans
-from laguna_tui.repo.ranking import Weights, search
+from laguna_tui.repo.ranking import Found, Weights, by_file, search
 from tests.evals.corpora import HERE, history, npm_package, package
 from tests.evals.golds import Gold, changes, check_out, commits, definitions, symbols
 
@@ -59,7 +61,7 @@ DEPTH = 10
 # Drawn from each package, so that a large one does not decide alone and a set takes a minute.
 QUESTIONS = 40
 RESAMPLES = 10_000
-FIGURES = ("by unit", "by file", "by file in ten")
+FIGURES = ("by unit", "by file", "by file in ten", "by unit as shown")
 Asked = Iterator[tuple[Index, Sequence[Gold]]]
 
 
@@ -143,24 +145,36 @@ def ndcg(hits: Sequence[bool], answers: int) -> float:
     return sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits[:DEPTH])) / ideal
 
 
-def judged(index: Index, gold: Gold, weights: Weights) -> tuple[float, float, float, float]:
-    """NDCG@10 by unit, by file and by file among the first ten results, and the seconds that the search took."""
+def judged(index: Index, gold: Gold, weights: Weights) -> tuple[float, ...]:
+    """NDCG@10 of `FIGURES`, and the seconds that the search took."""
     began = time.perf_counter()
     found = search(index, gold.question, 200, weights)
     seconds = time.perf_counter() - began
+    places = [(place.best, *place.also) for place in by_file(found, DEPTH)]
+    files = {path for path, _ in gold.answers}
+    shown = [units[0].unit.path for units in places]
+    in_ten = ndcg([path in files and path not in shown[:rank] for rank, path in enumerate(shown)], len(files))
+    of_all = ndcg([path in files for path in dict.fromkeys(result.unit.path for result in found)], len(files))
+    if all(at < 0 for _, at in gold.answers):
+        return of_all, of_all, in_ten, of_all, seconds
+    return unit_ndcg([(result,) for result in found[:DEPTH]], gold), of_all, in_ten, unit_ndcg(places, gold), seconds
+
+
+def unit_ndcg(places: Sequence[Sequence[Found]], gold: Gold) -> float:
+    """NDCG@10 of places with some units each; no answer counts twice."""
     left = set(gold.answers)
     hits = []
-    for result in found[:DEPTH]:
-        spans = unpack_spans(result.unit.spans)
-        hit = {(path, at) for path, at in left if path == result.unit.path and any(a <= at < b for a, b in spans)}
+    for units in places:
+        hit = {answer for answer in left if any(holds(result, *answer) for result in units)}
         hits.append(bool(hit))
         left -= hit
-    files = {path for path, _ in gold.answers}
-    shown = [result.unit.path for result in found[:DEPTH]]
-    in_ten = ndcg([path in files and path not in shown[:rank] for rank, path in enumerate(shown)], len(files))
-    by_file = ndcg([path in files for path in dict.fromkeys(result.unit.path for result in found)], len(files))
-    whole = all(at < 0 for _, at in gold.answers)
-    return by_file if whole else ndcg(hits, len(gold.answers)), by_file, in_ten, seconds
+    return ndcg(hits, len(gold.answers))
+
+
+def holds(result: Found, path: str, at: int) -> bool:
+    """Whether a result's unit has the offset of a file."""
+    unit = result.unit
+    return unit.path == path and any(start <= at < stop for start, stop in unpack_spans(unit.spans))
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float, float]:
@@ -180,11 +194,34 @@ def row(name: str, now: Sequence[Sequence[float]], before: Sequence[Sequence[flo
     cells = [name, str(len(now)), *(f"{mean:.3f}" for mean in means)]
     cells.append(" / ".join(f"{times[len(times) * share // 100] * 1e3:.1f}" for share in (50, 95)))
     if before is not None:
-        for column in columns:
-            pairs = zip(now, before, strict=True)
-            mean, low, high = interval([new[column] - old[column] for new, old in pairs])
-            cells.append(f"{mean:+.3f} ({low:+.3f} to {high:+.3f})")
+        cells += changes_of(now, before)
     return "| " + " | ".join(cells) + " |"
+
+
+def features() -> dict[str, Weights]:
+    """The ranking without each of its features."""
+    return {field.name: replace(Weights(), **{field.name: 0.0}) for field in fields(Weights)}
+
+
+def each(name: str) -> list[str]:
+    """The lines of the table of what each feature brings to a set."""
+    without: dict[str, list[tuple[float, float, float, float]]] = {feature: [] for feature in features()}
+    whole = []
+    with tempfile.TemporaryDirectory() as folder:
+        for index, golds in SETS[name](Indexes(Path(folder))):
+            whole += [judged(index, gold, Weights()) for gold in golds]
+            for feature, weights in features().items():
+                without[feature] += [judged(index, gold, weights) for gold in golds]
+            index.close()
+    return [f"| {name} | {feature} | {' | '.join(changes_of(whole, less))} |" for feature, less in without.items()]
+
+
+def changes_of(now: Sequence[Sequence[float]], before: Sequence[Sequence[float]]) -> Iterator[str]:
+    """The mean difference of each figure, with its interval."""
+    for column in range(len(FIGURES)):
+        pairs = zip(now, before, strict=True)
+        mean, low, high = interval([new[column] - old[column] for new, old in pairs])
+        yield f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 def main() -> None:
@@ -194,7 +231,13 @@ def main() -> None:
     parser.add_argument("--without", nargs="+", choices=names, default=[], metavar="FEATURE", help=", ".join(names))
     parser.add_argument("--save", type=Path, metavar="FILE", help="keep the figures of each question")
     parser.add_argument("--before", type=Path, metavar="FILE", help="compare with kept figures")
+    parser.add_argument("--each", action="store_true", help="what each feature of the ranking brings")
     options = parser.parse_args()
+    if options.each:
+        print(f"| set | feature | {' | '.join(FIGURES)} |\n|{'---|' * (len(FIGURES) + 2)}")
+        for name in options.sets:
+            print("\n".join(each(name)), flush=True)
+        return
     weights = replace(Weights(), **dict.fromkeys(options.without, 0.0))
     before = json.loads(options.before.read_text()) if options.before else None
     kept = {}

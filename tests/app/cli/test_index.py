@@ -34,6 +34,17 @@ def test_search_prints_symbol_place_and_signature(shop, capsys):  # noqa: F811
     assert (code, out) == (0, "roundMoney shop/prices.py:8: def roundMoney(amount)\n")
 
 
+def test_search_shows_what_else_of_a_file_matches(shop, capsys):  # noqa: F811
+    _, out, _ = run(capsys, "search", "--folder", str(shop), "--limit", "1", "total", "price", "cart")
+    assert out.splitlines()[:2] == [
+        "ShoppingCart.total_price shop/cart.py:12: def total_price(self)",
+        "    also ShoppingCart.__init__:8: def __init__(self, prices: PriceList)",
+    ]
+    _, out, _ = run(capsys, "search", "--folder", str(shop), "--limit", "1", "--json", "total", "price", "cart")
+    (result,) = json.loads(out)["results"]
+    assert [also["path"] for also in result["also"]] == ["shop/cart.py"] * 2
+
+
 def test_search_says_why(shop, capsys):  # noqa: F811
     assert "definition 3.00" in run(capsys, "search", "--folder", str(shop), "--why", "roundMoney")[1]
     _, out, _ = run(capsys, "search", "--folder", str(shop), "--json", "roundMoney")
@@ -44,6 +55,18 @@ def test_search_by_symbol(shop, capsys):  # noqa: F811
     code, out, _ = run(capsys, "search", "--folder", str(shop), "--symbol", "ShopCart")
     assert code == 0
     assert out.startswith("ShoppingCart shop/cart.py:5: class ShoppingCart")
+
+
+def test_search_by_uses(shop, capsys):  # noqa: F811
+    code, out, _ = run(capsys, "search", "--folder", str(shop), "--uses", "total_price")
+    assert code == 0
+    assert out.splitlines() == [
+        "monthly_report shop/report.py:6: return [roundMoney(cart.total_price()) for cart in carts]",
+        "test_total_price_of_a_shopping_cart_is_rounded tests/test_cart.py:5:"
+        " assert ShoppingCart(None).total_price() == 0",
+    ]
+    assert run(capsys, "search", "--folder", str(shop), "--uses", "nobody")[0] == 1
+    assert run(capsys, "search", "--folder", str(shop), "--uses", "--symbol", "x")[0] == 2
 
 
 def test_nothing_found_is_exit_code_1(shop, capsys):  # noqa: F811

@@ -72,7 +72,9 @@ def test_no_room_is_no_map(codebase, count):
 
 def test_the_best_code_comes_with_its_lines_exactly_as_they_stand(shop, codebase, sources, count):
     found = best_spans(codebase, sources, QUESTION, 500, count)
-    assert {"shop/cart.py", "shop/prices.py"} <= {each.path for each in found}
+    assert [each.path for each in found][:2] == ["shop/cart.py", "shop/prices.py"]
+    assert "return roundMoney(" in found[0].text
+    assert "def roundMoney(amount):" in found[1].text
     for each in found:
         lines = (shop / each.path).read_text().split("\n")
         ranges = re.findall(r"(\d+)-(\d+)", each.text.split("\n")[0])

@@ -31,7 +31,7 @@ def faults(connection: sqlite3.Connection) -> list[str]:
             found.append(f"postings of {word!r} name a unit twice")
         worded.update((block * BLOCK_UNITS + place).tolist())
     found += [f"units without words: {sorted(units - worded)[:3]}"] if units - worded else []
-    for table in ("units", "symbols", "refs"):
+    for table in ("units", "symbols", "refs", "imports"):
         orphans = connection.execute(
             f"select count(*) from {table} where file not in (select id from files)"
         ).fetchone()[0]

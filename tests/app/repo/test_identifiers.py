@@ -35,4 +35,5 @@ def test_what_looks_like_code(token, expected):
 
 def test_words_of_one_stem_meet():
     assert stem("parsing") == stem("parse") == stem("parsed")
+    assert stem("parser") == stem("parsers") != stem("parse")
     assert stem("validate") == stem("validation") == stem("validator")

@@ -6,11 +6,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from laguna_tui.repo.issue_search import search_issue
-from laguna_tui.repo.ranking import BM25_ALONE, search
+from laguna_tui.repo.ranking import ALSO, BM25_ALONE, DEPTH, by_file, search
 from laguna_tui.repo.reference_graph import ReferenceGraph, build_graph, load_graph, name_weight, save_graph
 from laguna_tui.repo.relative_paths import is_secondary, is_test, path_stem
 from laguna_tui.repo.repository_map import estimated_tokens, repository_map
-from laguna_tui.repo.retrieval import parse_query
+from laguna_tui.repo.retrieval import BY_NAME, BY_WORDS, parse_query
 from laguna_tui.repo.symbol_search import find_symbols
 from tests.app.repo.conftest import write
 
@@ -80,6 +80,15 @@ def test_a_qualified_name_finds_its_own_definition_first(index, shop):
         assert first(index, asked) == "PriceList.lookup"
 
 
+def test_a_qualified_name_is_found_among_more_namesakes_than_are_ranked(index, shop):
+    number = BY_WORDS + BY_NAME
+    others = {f"aaa/other{at}.py": f"class Other{at}:\n    def lookup(self): pass\n" for at in range(number)}
+    write(shop, others)
+    index.refresh(workers=0)
+    assert first(index, "PriceList.lookup") == "PriceList.lookup"
+    assert first(index, f"Other{number - 1}.lookup()") == f"Other{number - 1}.lookup"
+
+
 def test_further_units_of_a_file_and_what_only_declares_come_later(index, shop):
     header = "int count_pages(int book);\n"
     write(shop, {"c/pages.h": header, "c/pages.c": "int count_pages(int book)\n{\n    return book;\n}\n"})
@@ -89,6 +98,24 @@ def test_further_units_of_a_file_and_what_only_declares_come_later(index, shop):
     assert found[1].factors["declares"] == 0.5
     again = [found for found in search(index, "shop price cart") if found.unit.path == "shop/cart.py"]
     assert sorted((found.factors.get("repeats", 1.0) for found in again), reverse=True)[:2] == [1.0, 0.5]
+
+
+def test_the_next_units_of_a_file_are_shown_with_its_best_one(index, shop):
+    write(shop, {"shop/refund.py": "".join(f"def refund_{at}(order): return order\n\n" for at in range(9))})
+    index.refresh(workers=0)
+    found = search(index, "refund order", DEPTH)
+    places = by_file(found, 100)
+    assert sorted(r.unit.unit for place in places for r in (place.best, *place.also)) == sorted(
+        result.unit.unit for result in found
+    )
+    own = [place for place in places if place.best.unit.path == "shop/refund.py"]
+    assert len(own) == 1 + 9 - 1 - ALSO
+    assert [len(place.also) for place in own] == [ALSO] + [0] * (len(own) - 1)
+    assert {r.unit.path for r in own[0].also} == {"shop/refund.py"}
+    scores = [place.best.score for place in places]
+    assert scores == sorted(scores, reverse=True)
+    assert by_file(found, 2) == places[:2]
+    assert by_file([]) == []
 
 
 def test_words_that_are_everywhere_are_still_found(index, shop, monkeypatch):

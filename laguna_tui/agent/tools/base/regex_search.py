@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL
 from laguna_tui.base.units import plural
 from laguna_tui.repo.outline import Outline
-from laguna_tui.repo.syntax import file_outline
+from laguna_tui.repo.syntax import file_outline, lines_with_name
 from laguna_tui.repo.text_files import decode, has_wide_bom, is_binary, split_lines
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES, FileListing, WalkedFile
 from laguna_tui.repo.workspace import UnreadableError, Workspace
@@ -250,6 +250,7 @@ class Hit:
     Attributes:
         defines: whether it defines the very name that matched.
         around: names of the definitions that it lies in, and of the one that it begins; the innermost last.
+        in_code: whether the name that was searched for is code there; False in comments, strings and prose.
     """
 
     path: str
@@ -257,6 +258,7 @@ class Hit:
     code: str
     defines: bool
     around: tuple[str, ...]
+    in_code: bool = True
 
     @property
     def symbol(self) -> str:
@@ -278,17 +280,24 @@ def collect_hits(
     pattern: SearchPattern,
     clock: Clock,
     unreadable: Callable[[str], str],
+    name: str = "",
 ) -> tuple[list[Hit], list[str]]:
     """Hits in path order, and a note when the search did not get to its end.
 
-    unreadable: why the lines of a file are not shown; empty where they are.
+    Args:
+        workspace: what the files are read from.
+        entries: the files.
+        pattern: what a line has to match.
+        clock: how long it may take.
+        unreadable: why the lines of a file are not shown; empty where they are.
+        name: the name that the pattern matches, if it is one: hits then say whether it is code.
     """
     hits: list[Hit] = []
     match = Matcher(pattern, clock)
     try:
         for entry in entries:
             clock.check()
-            hits.extend(_hits_in(workspace, entry, pattern, match, unreadable))
+            hits.extend(_hits_in(workspace, entry, pattern, match, unreadable, name))
             if len(hits) >= MAX_HITS:
                 return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
     except OutOfTime:
@@ -303,6 +312,7 @@ def _hits_in(
     pattern: SearchPattern,
     match: Matcher,
     unreadable: Callable[[str], str],
+    name: str,
 ) -> Iterator[Hit]:
     if entry.size > SEARCH_LIMIT_BYTES:
         return
@@ -317,12 +327,14 @@ def _hits_in(
     if found and unreadable(entry.path):
         return
     outline = file_outline(entry.path, lines) if found else Outline(())
+    code_lines = lines_with_name(entry.path, lines, name) if found and name else None
     enclosing = outline.enclosing(index + 1 for index, _, _ in found)
     for (index, start, end), around in zip(found, enclosing, strict=True):
         code = lines[index]
         begun = [one.name for one in around if one.line == index + 1 and not one.prototype]
         defines = any(_holds(code, name, start, end) for name in begun)
-        yield Hit(entry.path, index + 1, code, defines, tuple(one.name for one in around))
+        in_code = code_lines is None or index + 1 in code_lines
+        yield Hit(entry.path, index + 1, code, defines, tuple(one.name for one in around), in_code)
 
 
 def _holds(line: str, name: str, start: int, end: int) -> bool:

@@ -10,12 +10,17 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.hunks import Sign
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
 from laguna_tui.base.units import plural
+from laguna_tui.repo.language_patterns import DefinitionKind
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.syntax import analyse
 from laguna_tui.repo.text_files import split_lines
 
 # Lines of the result that are shown after a change, and how much of each: the diff is what the user reads.
 SNIPPET_LINES = 30
 _LINE_CHARS = 200
+# Definitions that a change took away, and the places where each is still used, that are told.
+_LOST_NAMES = 5
+_USES_LOOKED_AT, _USES_SHOWN = 50, 8
 
 _UNREAD = "{path} exists and was not read; read it, then call again if all of it is to be replaced"
 _STALE = "{path} changed since you read it; read it again, then call again"
@@ -45,7 +50,8 @@ def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: Chang
     seen.note_change(made)
     problems = [] if diagnostics is None else diagnostics.after_change(run, made)
     snippet = list(_snippet(made)) if made.kind is ChangeKind.EDIT else []
-    return Answer("\n".join([_headline(made), *made.notes, *snippet, *problems]), excerpt=_excerpt(made))
+    used = _still_used(services, run, made)
+    return Answer("\n".join([_headline(made), *made.notes, *snippet, *problems, *used]), excerpt=_excerpt(made))
 
 
 def check_read(services: ToolServices, proposal: ChangeProposal) -> None:
@@ -88,6 +94,31 @@ def _snippet(made: ChangeProposal) -> Iterator[str]:
         if len(lines) > SNIPPET_LINES:
             yield f"… lines {lines[SNIPPET_LINES][0]}-{lines[-1][0]} not shown"
         shown += len(lines)
+
+
+def _still_used(services: ToolServices, run: ToolRun, made: ChangeProposal) -> Iterator[str]:
+    """A line for each definition that a change took away and that other files still use, such as after a rename."""
+    codebase = services.codebase
+    if codebase is None or made.kind not in (ChangeKind.EDIT, ChangeKind.DELETE):
+        return
+    lost = _defined(made.path, made.before) - _defined(made.path, made.after)
+    for name in sorted(lost)[:_LOST_NAMES]:
+        if any(definition.path != made.path for definition in codebase.definitions(name)):
+            continue
+        uses = [
+            f"{escaped(use.path)}:{use.line}"
+            for use in codebase.uses(name, _USES_LOOKED_AT, run.cancelled)
+            if use.path != made.path and not run.readable(use.path)
+        ]
+        if uses:
+            more = f" and {len(uses) - _USES_SHOWN} more" if len(uses) > _USES_SHOWN else ""
+            yield f"{escaped(name)} is no longer defined here, and still used: {', '.join(uses[:_USES_SHOWN])}{more}"
+
+
+def _defined(path: str, text: str) -> set[str]:
+    """The names of a text's functions and types."""
+    symbols = analyse(path, text).symbols if text else ()
+    return {symbol.name for symbol in symbols if symbol.kind is not DefinitionKind.VARIABLE}
 
 
 def _excerpt(made: ChangeProposal) -> str:

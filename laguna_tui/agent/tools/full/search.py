@@ -1,7 +1,7 @@
-"""`search` with three modes: a regular expression over the lines, definitions by name, code ranked by plain words.
+"""`search` with four modes: a regular expression over the lines, definitions by name, their uses, code by words.
 
-The last two ask the folder's index, which is brought up to date first; their answers have the lines of the first, with
-what speaks for each behind it.
+The last three ask the folder's index, which is brought up to date first; their answers have the lines of the first,
+with what speaks for each behind it.
 """
 
 import time
@@ -25,7 +25,7 @@ from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.ranking import Found
+from laguna_tui.repo.ranking import FileResult, by_file
 from laguna_tui.repo.relative_paths import escaped
 
 # More lines than this are not read by anyone; the count of the others is.
@@ -66,7 +66,7 @@ def _count_rest(hits: Sequence[Hit]) -> list[str]:
     return [f"… {len(hits)} more {plural(len(hits), 'match', 'matches')} in {files} {plural(files, 'file')}"]
 
 
-REGEX, SYMBOL, RANKED = MODES = ("regex", "symbol", "ranked")
+REGEX, SYMBOL, USES, RANKED = MODES = ("regex", "symbol", "uses", "ranked")
 # Of results in one path: so many in the whole folder are looked through for them.
 _LOOKED_THROUGH = 500
 # A person waits for it; a first look at the largest folders takes longer.
@@ -75,6 +75,12 @@ WAIT_S = 20.0
 _POLL_S = 0.1
 _QUERY_CHARS = 1000
 STILL_INDEXING = "… the folder is still being indexed, so this is from a part of it; mode regex reads all files"
+# What is not there, and the mode that may find it.
+_WITHOUT = {
+    SYMBOL: ("definition is called", RANKED),
+    USES: ("code uses", REGEX),
+    RANKED: ("code has the words", REGEX),
+}
 # What a factor of the ranking says, in as few words as say it.
 _REASONS = {
     "definition": "defines it",
@@ -118,7 +124,8 @@ class Search:
         if len(pattern) > _QUERY_CHARS:
             raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
         known = self._brought_up_to_date(run.cancelled)
-        lines = (self._symbols if mode == SYMBOL else self._ranked)(run, pattern, inside)
+        found = {SYMBOL: self._symbols, USES: self._uses, RANKED: self._ranked}[mode]
+        lines = found(run, pattern, inside)
         return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])
 
     def _brought_up_to_date(self, should_stop: Callable[[], bool]) -> bool:
@@ -135,9 +142,19 @@ class Search:
         found = self._codebase.definitions(name) or self._codebase.symbols(name, _LOOKED_THROUGH)
         return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _shown(run, d.path, inside)]
 
+    def _uses(self, run: ToolRun, name: str, inside: str) -> list[str]:
+        clock = Clock(run.cancelled, BUDGET_S)
+        found = self._codebase.uses(name, _LOOKED_THROUGH, clock.is_over)
+        return [
+            symbol_line(use.symbol or NO_SYMBOL, use.path, use.line, use.code)
+            for use in found
+            if _shown(run, use.path, inside)
+        ]
+
     def _ranked(self, run: ToolRun, words: str, inside: str) -> list[str]:
-        found = self._codebase.search(words, _LOOKED_THROUGH if inside else LINES_SHOWN)
-        return [_ranked_line(result) for result in found if _shown(run, result.unit.path, inside)]
+        found = self._codebase.search(words, _LOOKED_THROUGH)
+        shown = by_file([result for result in found if _shown(run, result.unit.path, inside)], LINES_SHOWN)
+        return list(map(_ranked_line, shown))
 
 
 def _bound(services: ToolServices) -> Search:
@@ -149,8 +166,8 @@ def _bound(services: ToolServices) -> Search:
 SEARCH = Tool(
     "search",
     "Search the code. mode regex: lines that match a regular expression, definitions first. mode symbol: where a"
-    " function, class or method is defined, by its name or a part of it. mode ranked: the code that a few words"
-    " describe, best first.",
+    " function, class or method is defined, by its name or a part of it. mode uses: who calls or uses a name. mode"
+    " ranked: the code that a few words describe, best first.",
     SearchArguments,
     read_only=True,
     bind=_bound,
@@ -162,18 +179,20 @@ def _shown(run: ToolRun, path: str, inside: str) -> bool:
     return below and not run.readable(path)
 
 
-def _ranked_line(result: Found) -> str:
-    unit = result.unit
-    reasons = ", ".join(words for factor, words in _REASONS.items() if factor in result.factors)
+def _ranked_line(result: FileResult) -> str:
+    unit = result.best.unit
+    reasons = [words for factor, words in _REASONS.items() if factor in result.best.factors]
+    also = [f"{escaped(each.unit.title)}:{each.unit.line}" for each in result.also if each.unit.name]
     # Text outside of definitions has a heading at best, which is no name.
     symbol, code = (unit.title, unit.signature) if unit.name else (NO_SYMBOL, unit.title)
     line = symbol_line(symbol, unit.path, unit.line, code).rstrip()
-    return f"{line} ({reasons})" if reasons else line
+    said = "; ".join(filter(None, [", ".join(reasons), f"also {', '.join(also)}" if also else ""]))
+    return f"{line} ({said})" if said else line
 
 
 def _nothing(mode: str, pattern: str) -> str:
-    what = "definition is called" if mode == SYMBOL else "code has the words"
-    return f"no {what} {escaped(pattern)}; try mode {RANKED if mode == SYMBOL else REGEX}"
+    what, instead = _WITHOUT[mode]
+    return f"no {what} {escaped(pattern)}; try mode {instead}"
 
 
 def _answer(lines: Sequence[str], nothing: str, notes: Sequence[str]) -> Answer:

@@ -66,10 +66,11 @@ def search(run: ToolRun, asked: SearchArguments) -> Answer:
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     is_name = _NAME.fullmatch(pattern) is not None
-    wanted = rf"\b{pattern.rpartition('.')[2]}\b" if is_name else pattern
+    name = pattern.rpartition(".")[2] if is_name else ""
+    wanted = rf"\b{name}\b" if is_name else pattern
     clock = Clock(run.cancelled, BUDGET_S)
     listing = run.workspace.files_below("", clock.is_over)
-    hits, notes = collect_hits(run.workspace, listing.entries, prepare(wanted), clock, run.readable)
+    hits, notes = collect_hits(run.workspace, listing.entries, prepare(wanted), clock, run.readable, name)
     notes += [] if listing.complete else [incomplete(len(listing.entries))]
     if not hits:
         return Answer("\n".join([f"Nothing matches `{escaped(pattern)}`.", *notes]))
@@ -106,7 +107,7 @@ class _Occurrences:
     def __init__(self, workspace: Workspace, hits: Sequence[Hit]) -> None:
         self._workspace = workspace
         self._definitions = [hit for hit in hits if hit.defines]
-        uses = [hit for hit in hits if not hit.defines and not _IMPORT.match(hit.code)]
+        uses = [hit for hit in hits if hit.in_code and not hit.defines and not _IMPORT.match(hit.code)]
         self._tests = [hit for hit in uses if is_test(hit.path)]
         self._others = [hit for hit in uses if not is_test(hit.path)]
         self.cut = max(len(self._tests), len(self._others)) > _LOOKED_AT

@@ -53,7 +53,7 @@ def test_both_sets_find_search_and_edit_and_the_full_one_reads():
 def test_the_full_set_searches_in_more_ways():
     basic, full = NANO.specs, FULL.specs
     assert list(basic[1].parameters["properties"]) == ["list", "pattern"]
-    assert full[1].parameters["properties"]["mode"]["enum"] == ["regex", "symbol", "ranked"]
+    assert full[1].parameters["properties"]["mode"]["enum"] == ["regex", "symbol", "uses", "ranked"]
 
 
 def test_a_set_does_what_it_says(tmp_path):

@@ -171,6 +171,18 @@ def test_a_definition_is_replaced_by_its_name(bench):
     assert bench.read("shop/cart.py") == CART.replace("return 1", "return 2")
 
 
+def test_who_takes_a_definition_away_is_told_who_still_uses_it(bench):
+    (bench.root / "till.py").write_text("from shop.cart import Cart\n\nprint(Cart().total())  # total\n")
+    bench.run("search", pattern="Cart", mode="symbol")
+    renamed = bench.run("edit", path="shop/cart.py", old="def total", new="def sum_up")
+    assert renamed.splitlines()[-1] == "total is no longer defined here, and still used: till.py:3"
+    assert "still used" not in bench.run("edit", path="shop/cart.py", old="def sum_up", new="def total")
+    assert bench.run("delete", path="shop/cart.py").splitlines()[1:] == [
+        "Cart is no longer defined here, and still used: till.py:1, till.py:3",
+        "total is no longer defined here, and still used: till.py:3",
+    ]
+
+
 def test_files_are_moved_and_deleted(bench):
     assert bench.run("move", path="shop/cart.py", new_path="lib/") == "Moved `shop/cart.py` to `lib/cart.py`."
     assert bench.run("delete", path="shop") == "Deleted `shop`."

@@ -80,7 +80,19 @@ def test_text_is_found_by_its_heading(search):
     assert first.startswith("- README.md:5: Refunds")
 
 
+def test_who_uses_a_name_is_told_without_comments_and_strings(search, root):
+    write(root, {"notes.py": "# roundMoney\n", "CHANGELOG.md": "roundMoney is new\n"})
+    assert search("roundMoney", mode="uses").splitlines() == [
+        "- shop/cart.py:3: from shop.prices import PriceList, roundMoney",
+        "total_price shop/cart.py:14: return roundMoney(sum(self.prices.lookup(item) for item in self.items))",
+        "- shop/report.py:3: from shop.prices import roundMoney",
+        "monthly_report shop/report.py:6: return [roundMoney(cart.total_price()) for cart in carts]",
+    ]
+    assert search("nobody", mode="uses") == "no code uses nobody; try mode regex"
+
+
 def test_a_path_narrows_every_mode(search):
+    assert "cart.py" not in search("roundMoney", mode="uses", path="shop/report.py")
     assert search("cart", mode="symbol", path="web").splitlines() == ["CartView web/cart.ts:2: export class CartView"]
     assert "web/cart.ts" not in search("cart total", mode="ranked", path="shop")
     assert search("cart", mode="symbol", path="README.md").startswith("no definition is called cart")

@@ -88,6 +88,16 @@ def test_a_name_is_told_where_it_is_defined_used_and_tested(shop):
     )
 
 
+def test_comments_strings_and_prose_use_nothing(tmp_path):
+    files = {
+        "a.py": "def f():\n    pass\n",
+        "b.py": '# calls f\ndef g():\n    """Not f."""\n    return "f"\n',
+        "c.py": 'def h():\n    return {"f": f()}\n',
+        "NEWS.md": "f is new\n",
+    }
+    assert found(filled(tmp_path, files), "f").splitlines()[2:] == ["Used here:", "2. `h c.py:2`", "Tested nowhere."]
+
+
 @pytest.mark.parametrize("title", ["Defined", "Used", "Tested"])
 def test_one_list_alone_is_numbered_from_one(shop, title):
     asked = answer_of(SEARCH, shop, list=title.lower(), pattern="parse_price").splitlines()

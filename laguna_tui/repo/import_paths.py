@@ -1,0 +1,90 @@
+"""Imports that name files or folders rather than definitions: how they are written, and which files they mean.
+
+C's `#include`, Go's packages, Ruby's `require` and the like say a path or the end of one. What lies outside of the
+folder (a library, the standard one) means none of its files.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+# An import that could be more files than these says too little about each.
+MAX_FILES = 8
+IMPORTS_PER_FILE = 200
+_PATH_CHARS = 200
+# In these languages a dot in an import separates its parts.
+_DOTTED = frozenset({"lua", "swift"})
+# Here what is imported from one's own folder begins with the folder's name; one part alone is the standard library's.
+_PREFIXED = frozenset({"go"})
+_OUTER = re.compile(r"^[\"'<]+|[\"'>]+$")
+# A variable of the shell at the beginning is a folder that is not known here.
+_LEADING = re.compile(r"^(?:\.{1,2}/|\$\{?\w+\}?/)+")
+# Fewer parts of a longer import are in too many paths by chance.
+_LEAST_PARTS = 2
+
+
+def import_path(language: str, written: str) -> str:
+    """The path of an import as it is written in the code, without quotes and what comes before a name; may be empty."""
+    bare = _OUTER.sub("", written.strip()).replace("\\", "/")
+    if language in _DOTTED:
+        bare = bare.replace(".", "/")
+    path = _LEADING.sub("", bare).strip("/")[:_PATH_CHARS]
+    return "" if language in _PREFIXED and "/" not in path else path
+
+
+class _Place(NamedTuple):
+    """A file under one of the names that imports may give it; `parts` end with that name."""
+
+    file: int
+    parts: tuple[str, ...]
+
+
+class ImportPaths:
+    """The files of a folder, to be looked up by what imports of them say."""
+
+    def __init__(self, files: Mapping[int, str]) -> None:
+        """Take the files that may be imported: their paths by id."""
+        self._folders = {file: PurePosixPath(path).parent.parts for file, path in files.items()}
+        self._places: dict[str, list[_Place]] = {}
+        for file, path in files.items():
+            folder, name = self._folders[file], PurePosixPath(path).name
+            for parts in {(*folder, name), (*folder, name.partition(".")[0]), folder} - {()}:
+                self._places.setdefault(parts[-1], []).append(_Place(file, parts))
+
+    def meant(self, path: str, importer: int) -> list[int]:
+        """The files that an import means, those nearest to the importing file; none when they are too many.
+
+        Args:
+            path: Of `import_path`.
+            importer: The importing file.
+        """
+        wanted = tuple(path.split("/"))
+        known = self._places.get(wanted[-1], ())
+        for parts in _shorter(wanted):
+            # The last part alone of a longer import counts at the folder's top only.
+            whole = len(parts) < min(_LEAST_PARTS, len(wanted))
+            ends = [
+                place
+                for place in known
+                if place.file != importer and (place.parts == parts if whole else place.parts[-len(parts) :] == parts)
+            ]
+            if ends:
+                return self._nearest(ends, importer)
+        return []
+
+    def _nearest(self, places: Iterable[_Place], importer: int) -> list[int]:
+        here = self._folders.get(importer, ())
+        near: dict[int, list[int]] = {}
+        for place in places:
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(here, place.parts, strict=False)))
+            near.setdefault(shared, []).append(place.file)
+        found = sorted(set(near[max(near)]))
+        return found if len(found) <= MAX_FILES else []
+
+
+def _shorter(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The parts, then fewer of the last ones: an import may begin with what the folder itself is called."""
+    for at in range(len(parts)):
+        yield parts[at:]

@@ -1,0 +1,97 @@
+"""Who uses a name: every line that has it as code, with the definition that the line lies in.
+
+The index names the files that have the name's words; these are read as they are now, so that lines are right even where
+the index is not. Comments, strings and text that is no code are no uses, nor is the line that defines the name.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from laguna_tui.repo.file_parsing import READ_LIMIT_BYTES
+from laguna_tui.repo.identifiers import stems
+from laguna_tui.repo.postings import units_with
+from laguna_tui.repo.relative_paths import is_secondary, is_test
+from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.syntax import file_outline, lines_with_name
+from laguna_tui.repo.text_files import decode, is_binary, split_lines
+
+# SQLite takes so many values in one query on every build.
+_UNITS_AT_ONCE = 500
+
+
+class Use(NamedTuple):
+    """One line that uses a name; `symbol` is the innermost definition around it, empty outside of all."""
+
+    path: str
+    line: int
+    symbol: str
+    code: str
+
+
+def find_uses(
+    connection: sqlite3.Connection,
+    root: Path,
+    wanted: str,
+    limit: int = 20,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> list[Use]:
+    """Return the lines that use a name, by path and line: code first, then old and copied code, then tests.
+
+    Args:
+        connection: An index.
+        root: Its folder.
+        wanted: A name; of a dotted one the last part.
+        limit: Most lines; no more files are read once there are as many.
+        should_stop: Asked before each file; what was found so far is returned.
+    """
+    name = wanted.replace("::", ".").rpartition(".")[2].strip()
+    found: list[Use] = []
+    with RootFolder(root) as tree:
+        for path in sorted(_files_with(connection, name), key=_code_first):
+            if len(found) >= limit or should_stop():
+                break
+            found += _uses_in(path, _lines(tree, path), name)
+    return found[:limit]
+
+
+def _code_first(path: str) -> tuple[bool, bool, str]:
+    return is_test(path), is_secondary(path), path
+
+
+def _files_with(connection: sqlite3.Connection, name: str) -> set[str]:
+    """Files in which all words of a name stand together."""
+    words = stems(name)
+    if not words:
+        return set()
+    found: set[str] = set()
+    # The last one is the joined name.
+    units = units_with(connection, words[-1])
+    for at in range(0, len(units), _UNITS_AT_ONCE):
+        chosen = ",".join(map(str, units[at : at + _UNITS_AT_ONCE]))
+        rows = connection.execute(
+            f"select distinct path from units join files on files.id = units.file where units.id in ({chosen})"
+        )
+        found.update(os.fsdecode(path) for (path,) in rows)
+    return found
+
+
+def _lines(tree: RootFolder, path: str) -> list[str]:
+    """A file's lines; none when it is gone, too large or no text."""
+    try:
+        with os.fdopen(tree.open(path), "rb") as file:
+            data = file.read(READ_LIMIT_BYTES + 1)
+    except OSError:
+        return []
+    return [] if len(data) > READ_LIMIT_BYTES or is_binary(data) else split_lines(decode(data).text)
+
+
+def _uses_in(path: str, lines: list[str], name: str) -> Iterator[Use]:
+    rows = sorted(lines_with_name(path, lines, name))
+    if not rows:
+        return
+    for line, around in zip(rows, file_outline(path, lines).enclosing(rows), strict=True):
+        if not any(each.line == line and each.name == name for each in around):
+            yield Use(path, line, around[-1].name if around else "", lines[line - 1].strip())
