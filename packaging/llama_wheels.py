@@ -25,7 +25,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-AMX_FIX = TOP / "packaging/amx_tile_config.h"
+AMX_FIX = TOP / "laguna_tui/doctor/amx_tile_config.h"
 LOCK = TOP / "packaging/pylock.toml"
 PACKAGE = "llama-cpp-python"
 PLUGIN_FOLDER = "laguna_ggml_plugins"

@@ -71,7 +71,7 @@ def _source(cards: "Graphics", host: "Host") -> int:
     from laguna_tui.setup_gpu.builds import build_command, build_needs
 
     sys.stderr.write(sanitize(f"Needs {build_needs(cards, host)}; takes ten minutes or more. Run:\n"))
-    sys.stdout.write(sanitize(build_command(cards, host.python)) + "\n")
+    sys.stdout.write(sanitize(build_command(cards, host)) + "\n")
     return 0
 
 

@@ -38,7 +38,7 @@ def examine(host: Host) -> list[Finding]:
     return [
         *check_machine(host, build, environment),
         *check_graphics(graphics, environment),
-        *check_llama(build, graphics, host.python),
+        *check_llama(build, graphics, host),
         *check_storage(host),
         *check_settings(host),
         *check_project(host),

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from laguna_engine.native.child import Output, outside_python, python_command
@@ -162,40 +163,51 @@ _WITHOUT = {
 }
 """CMake options that build llama.cpp without a weight layout. A processor with AMX has the other two as well."""
 
+AMX_HEADER = Path(__file__).with_name("amx_tile_config.h")
+"""Included before every C++ source, it keeps GCC before 12.3 from breaking the kernels for AMX."""
+
+_BROKEN_BY_GCC = "SIGSEGV"
+"""How kernels for AMX die that such a GCC compiled. Where the system forbids AMX it is another signal."""
+
 _GPU_OPTIONS = {"CUDA": "CUDA", "ROCm": "HIP", "Vulkan": "VULKAN"}
 
 
-def check_llama(build: LlamaBuild, graphics: Graphics, python: str) -> Iterator[Finding]:
+def check_llama(build: LlamaBuild, graphics: Graphics, host: Host) -> Iterator[Finding]:
     """Whether it loads, its devices, CPU kernels that crash, and missing libraries."""
     if build.error:
         yield fail(CHECK, build.error, _reload_advice(build))
     else:
         yield _use(build, graphics)
     if build.faults:
-        yield _kernels(build, python)
+        yield _kernels(build, host)
     if build.missing:
         yield fail("GPU libraries", f"missing: {', '.join(build.missing)}", how_to_provide(build.missing))
     elif build.built and not build.error:
         yield ok("GPU libraries", f"all that the {' and '.join(build.built)} build needs are there")
 
 
-def _kernels(build: LlamaBuild, python: str) -> Finding:
+def _kernels(build: LlamaBuild, host: Host) -> Finding:
     faults = "; ".join(f"{name}: {what}" for name, what in build.faults.items())
     found = f"this build's own layouts of quantized weights do not work here ({faults}), so computing is slower"
     gpus = [f"-DGGML_{_GPU_OPTIONS[kind]}=on" for kind in build.built if kind in _GPU_OPTIONS]
-    faulty = [option for name, options in _WITHOUT.items() if name in build.faults for option in options]
-    command = source_command(" ".join([*faulty, *gpus]), python)
-    return warn(KERNELS, found, f"build it without them: {command}")
+    lasting = [name for name, what in build.faults.items() if name != "AMX" or _BROKEN_BY_GCC not in what]
+    options = [option for name in _WITHOUT if name in lasting for option in _WITHOUT[name]] + gpus
+    command = source_command(" ".join(options or ["-DGGML_NATIVE=on"]), host)
+    how = "build it without them" if lasting else "GCC before 12.3 broke them; build it with their correction"
+    return warn(KERNELS, found, f"{how}: {command}")
 
 
-def source_command(options: str, python: str) -> str:
+def source_command(options: str, host: Host) -> str:
     """Return the shell command that compiles the pinned llama.cpp with these CMake options and installs it."""
     install = (
-        *outside_python(python),
+        *outside_python(host.python),
         *("-m", "pip", "install", "--no-deps", "--force-reinstall", "--no-cache-dir"),
         *("--no-binary", "llama-cpp-python", f"llama-cpp-python=={BINDING_VERSION}"),
     )
-    return f"CMAKE_ARGS={shlex.quote(options)} {shlex.join(install)}"
+    variables = {"CMAKE_ARGS": options}
+    if re.search(r"^flags\s*:.*\bamx_tile\b", host.read("/proc/cpuinfo") or "", re.MULTILINE):
+        variables["CXXFLAGS"] = f"-include {shlex.quote(str(AMX_HEADER))}"
+    return " ".join([*(f"{name}={shlex.quote(text)}" for name, text in variables.items()), shlex.join(install)])
 
 
 def how_to_provide(missing: tuple[str, ...]) -> str:

@@ -118,7 +118,7 @@ def _machine(host: Host) -> Iterator[Finding]:
     environment, graphics, build = detect_environment(host), detect_graphics(host), probe_llama(host)
     yield from check_machine(host, build, environment)
     yield from check_graphics(graphics, environment)
-    yield from check_llama(build, graphics, host.python)
+    yield from check_llama(build, graphics, host)
 
 
 def _shown(progress: ProgressLine, step: Step, number: int, count: int) -> Callable[[], None]:

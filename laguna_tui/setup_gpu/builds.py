@@ -204,9 +204,9 @@ def _there(library: str, host: Host) -> bool:
     return any(host.find(f"{folder}/{library}") for folder in folders)
 
 
-def build_command(graphics: Graphics, python: str) -> str:
+def build_command(graphics: Graphics, host: Host) -> str:
     """Return the shell command that compiles for this machine's cards and processor only."""
-    return source_command(_options(graphics), python)
+    return source_command(_options(graphics), host)
 
 
 def build_needs(graphics: Graphics, host: Host) -> str:

@@ -15,6 +15,7 @@ CPU_ONLY = {f"{SITE}/llama_cpp/lib/libggml-{kind}.so": "" for kind in ("base", "
 CUDA_BUILD = {**CPU_ONLY, f"{SITE}/llama_cpp/lib/libggml-cuda.so": ""}
 
 AVX2 = {"/proc/cpuinfo": "model name\t: Some Processor 9000\nflags\t\t: fpu sse2 avx avx2 fma\n"}
+AMX = {"/proc/cpuinfo": "model name\t: Some Xeon\nflags\t\t: fpu sse2 avx avx2 fma amx_bf16 amx_tile amx_int8\n"}
 NO_AVX2 = {"/proc/cpuinfo": "model name\t: Old Processor 3770\nflags\t\t: fpu sse2 avx\n"}
 
 HEADER = "| NVIDIA-SMI 550.54.14    Driver Version: 550.54.14    CUDA Version: 12.4 |"

@@ -8,7 +8,9 @@ from laguna_engine.native.child import Output
 from laguna_tui.doctor.checks import examine
 from laguna_tui.doctor.findings import FindingStatus
 from laguna_tui.doctor.gpus import Vendor, detect_graphics
+from laguna_tui.doctor.llama_build import AMX_HEADER
 from tests.app.doctor.simulated import (
+    AMX,
     CPU_ONLY,
     CUDA_BUILD,
     DRIVER,
@@ -242,14 +244,20 @@ def test_a_build_without_avx2_on_a_processor_that_has_it_is_mentioned():
     assert "built without" in one(machine, "processor").found
 
 
-def test_kernels_that_crash_are_a_warning_with_the_build_that_mends_it():
-    machine = Simulated(loads(answer(faults={"AMX": "it dies of SIGSEGV"})))
+def test_kernels_that_an_old_gcc_broke_are_built_again_with_their_correction():
+    machine = Simulated(loads(answer(faults={"AMX": "it dies of SIGSEGV"})), files={**CPU_ONLY, **AMX})
     finding = one(machine, "kernels")
     assert finding.status is FindingStatus.WARN
     assert "AMX: it dies of SIGSEGV" in finding.found
-    assert "CMAKE_ARGS='-DGGML_NATIVE=off -DGGML_AVX512=on -DGGML_AVX512_VNNI=on' /app/bin/python" in finding.todo
+    assert f"CMAKE_ARGS=-DGGML_NATIVE=on CXXFLAGS='-include {AMX_HEADER}' /app/bin/python" in finding.todo
     assert "--no-binary llama-cpp-python llama-cpp-python==0.3.36" in finding.todo
+    assert AMX_HEADER.is_file()
     assert one(machine, "llama.cpp").status is FindingStatus.OK
+
+
+def test_kernels_that_the_system_forbids_are_left_out_of_the_build():
+    machine = Simulated(loads(answer(faults={"AMX": "it dies of SIGILL"})), files={**CPU_ONLY, **AMX})
+    assert "CMAKE_ARGS='-DGGML_NATIVE=off -DGGML_AVX512=on -DGGML_AVX512_VNNI=on'" in one(machine, "kernels").todo
 
 
 def test_a_build_for_a_card_is_built_for_it_again():

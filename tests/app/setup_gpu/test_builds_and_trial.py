@@ -14,6 +14,7 @@ import pytest
 from laguna_engine.native.child import Output, outside_python
 from laguna_tui.base.errors import UserError
 from laguna_tui.doctor.gpus import detect_graphics
+from laguna_tui.doctor.llama_build import AMX_HEADER
 from laguna_tui.setup_gpu.builds import TAGS, build_command, build_needs, choose_builds, missing_packages
 from laguna_tui.setup_gpu.installer import without_credentials
 from laguna_tui.setup_gpu.pip import PythonEnvironment
@@ -21,6 +22,7 @@ from laguna_tui.setup_gpu.rollback import Rollback
 from laguna_tui.setup_gpu.trial import trial_result, try_nano
 from laguna_tui.setup_gpu.wheels import SetupFailed, Wheel, installed, pack
 from tests.app.doctor.simulated import (
+    AMX,
     CPU_ONLY,
     DRIVER,
     PCI_AMD,
@@ -159,10 +161,16 @@ def test_the_runtime_is_fetched_only_where_the_machine_lacks_it():
     ],
 )
 def test_the_source_build_is_for_the_cards_that_are_here(machine, options):
-    command = build_command(detect_graphics(machine), "/app/bin/python")
+    command = build_command(detect_graphics(machine), machine)
+    assert "CXXFLAGS" not in command
     assert options in command
     assert command.endswith("--no-binary llama-cpp-python llama-cpp-python==0.3.36")
     assert "compiler" in build_needs(detect_graphics(machine), machine)
+
+
+def test_the_source_build_for_a_processor_with_amx_mends_its_kernels():
+    machine = Simulated(nvidia(RTX_3090), files={**CPU_ONLY, **AMX})
+    assert f"CXXFLAGS='-include {AMX_HEADER}'" in build_command(detect_graphics(machine), machine)
 
 
 @pytest.mark.parametrize(
