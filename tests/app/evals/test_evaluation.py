@@ -1,6 +1,8 @@
 """`laguna-tui eval` from the command line, with models whose score is known."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,10 +12,20 @@ from laguna_tui.evals.task import SOLUTION, TaskSet, load_tasks
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.scripted_endpoint import answer, endpoint, status
 from tests.scripted_model import Script, Seen, call
-from tests.scripted_model.ask import run
+from tests.scripted_model.ask import TOP, run
 
 pytestmark = pytest.mark.skipif(probe_sandbox().kind is SandboxKind.NONE, reason="no sandbox works here")
 RIGHT = ("caesar_shift", "run_lengths")
+HOLDS = """
+import sys
+from pathlib import Path
+from laguna_tui.evals.samples import SampleFile, read_samples
+out = Path(sys.argv[1])
+kept = SampleFile.open(out, read_samples(out)[0])
+print("held", flush=True)
+sys.stdin.read()
+"""
+"""A process that writes to the file until it is killed."""
 
 
 def knows(*names: str) -> Script:
@@ -87,6 +99,20 @@ def test_a_file_of_another_run_is_not_gone_on_with(home: Path, capsys: pytest.Ca
     assert run(knows(*RIGHT), arguments(out, "--kv", "q8_0"), home) == 2
     assert "its samples were made otherwise (kv None there, q8_0 here)" in capsys.readouterr().err
     assert out.read_bytes() == before
+
+
+def test_a_file_that_another_run_writes_to_is_left_alone(home: Path, capsys: pytest.CaptureFixture[str]):
+    out = home / "samples.jsonl"
+    assert run(knows(*RIGHT), arguments(out), home) == 0
+    before = out.read_bytes()
+    other = [sys.executable, "-c", HOLDS, str(out)]
+    with subprocess.Popen(other, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=TOP) as held:
+        assert held.stdout.readline() == b"held\n"
+        assert run(knows(*RIGHT), arguments(out), home) == 2
+        assert f"{out}: another laguna-tui writes to it; wait for its end, or" in capsys.readouterr().err
+        held.kill()
+    assert out.read_bytes() == before
+    assert run(knows(*RIGHT), arguments(out), home) == 0
 
 
 def test_samples_that_would_all_be_the_same_are_refused(home: Path, capsys: pytest.CaptureFixture[str]):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_tui.evals.task import LANGUAGES, Task, load_tasks
+from laguna_tui.evals.task import LANGUAGES, Task, TaskSet, load_tasks, parse_tasks
 from laguna_tui.evals.verdict import missing_program
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.evals.tasks import LEAST_MUTANTS, problems
@@ -27,3 +27,30 @@ def test_the_reference_passes_and_nothing_else(name: str):
     if program := missing_program(task.language):
         pytest.skip(f"needs {program}")
     assert list(problems(task)) == []
+
+
+TABLE = """
+[twice]
+question = "Make it return twice."
+mutants = []
+reference = []
+{early}
+[twice.files]
+"a.py" = "x = 1"
+[twice.hidden]
+"check.py" = "import a"
+{late}
+"""
+
+
+def test_a_key_behind_the_hidden_files_is_refused_as_it_would_be_a_file():
+    line = 'check = "{python} check.py"'
+    (right,) = parse_tasks(TABLE.format(early=line, late=""), TaskSet.EDITS)
+    assert (right.check, list(right.hidden)) == ("{python} check.py", ["check.py"])
+    with pytest.raises(ValueError, match=r"twice: `check` stands behind \[twice.hidden\], so it would be a file"):
+        list(parse_tasks(TABLE.format(early="", late=line), TaskSet.EDITS))
+
+
+def test_a_misspelt_key_is_named():
+    with pytest.raises(ValueError, match="twice: a task has no `chek`; it has check, files, hidden"):
+        list(parse_tasks(TABLE.format(early='chek = "true"', late=""), TaskSet.EDITS))

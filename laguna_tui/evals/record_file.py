@@ -1,0 +1,131 @@
+"""The file that keeps a run: JSON lines, the first about the run, each other one a record of it.
+
+A line is written once its record is whole, so a run that ended in any way goes on with what is missing; a torn last
+line is cut. One process writes a file at a time.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from io import BufferedRandom
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from laguna_tui.base.errors import UserError
+
+Head = TypeVar("Head")
+Record = TypeVar("Record")
+_NOT_READABLE = "{path}: {why}; give another file with --out"
+_IN_USE = "{path}: another laguna-tui writes to it; wait for its end, or give another file with --out"
+_NO_FILE = "it is no file of samples"
+
+
+class RecordFile(Generic[Head, Record]):
+    """The open file of a run, locked for this process.
+
+    Attributes:
+        head: the first line.
+        records: what the others hold, in their order.
+    """
+
+    def __init__(self, path: Path, lock: FileLock, file: BufferedRandom, head: Head, records: list[Record]) -> None:
+        """Use `RecordFile.open`."""
+        self._path, self._lock, self._file = path, lock, file
+        self.head, self.records = head, records
+
+    @classmethod
+    def open(cls, path: Path, head: Head, kind: Any, check: Callable[[Head], None]) -> Self:
+        """Open a file to go on with, or a new one.
+
+        Args:
+            path: of the file; its lock is `.lock` beside it.
+            head: the first line of a new one.
+            kind: the type of its records.
+            check: raises UserError where the first line of a file that is there is not what it should be.
+
+        Raises:
+            UserError: another process writes it, it cannot be written, is no such file, or `check` refuses it.
+        """
+        # A lock of the process, whichever thread lets it go.
+        lock = FileLock(f"{path}.lock", timeout=0, thread_local=False)
+        try:
+            lock.acquire()
+            return cls._locked(path, lock, head, kind, check)
+        except Timeout as error:
+            raise UserError(_IN_USE.format(path=path)) from error
+        except OSError as error:
+            raise UserError(_NOT_READABLE.format(path=path, why=error.strerror or error)) from error
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def _locked(cls, path: Path, lock: FileLock, head: Head, kind: Any, check: Callable[[Head], None]) -> Self:
+        file = path.open("r+b" if path.exists() else "w+b")
+        try:
+            data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            if data and not whole:
+                raise UserError(_NOT_READABLE.format(path=path, why=_NO_FILE))
+            records: list[Record] = []
+            if whole:
+                found, records = parsed_records(path, whole, type(head), kind)
+                check(found)
+            file.seek(len(whole))
+            file.truncate()
+            opened = cls(path, lock, file, head, records)
+            if not whole:
+                opened._write(head)
+        except BaseException:
+            file.close()
+            raise
+        return opened
+
+    def add(self, record: Record) -> None:
+        """Keep a record; it is on the disk when this returns."""
+        self._write(record)
+        self.records.append(record)
+
+    def close(self) -> None:
+        """Close the file, and let others write to it. Idempotent."""
+        self._file.close()
+        # The lock's own file stays: who removes it may let two others in.
+        self._lock.release()
+
+    def _write(self, value: Head | Record) -> None:
+        self._file.write(line_of(value))
+        self._file.flush()
+        with suppress(OSError):  # a pipe has no disk
+            os.fsync(self._file.fileno())
+
+
+def line_of(value: Any) -> bytes:
+    """A line of the file."""
+    return json.dumps(asdict(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+def read_records(path: Path, head: type[Head], kind: Any, command: str) -> tuple[Head, list[Any]]:
+    """The first line and the records of a file; a torn last line is left out.
+
+    command: that writes such files, for the sentence of the UserError that is raised if it is none.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}; give a file that `{command}` wrote") from error
+    return parsed_records(path, data[: data.rfind(b"\n") + 1], head, kind)
+
+
+def parsed_records(path: Path, data: bytes, head: type[Head], kind: Any) -> tuple[Head, list[Any]]:
+    """The first line and the records in whole lines; UserError if they are none."""
+    lines = data.splitlines()
+    decoder = msgspec.json.Decoder(kind)
+    try:
+        return msgspec.json.decode(lines[0], type=head), [decoder.decode(line) for line in lines[1:]]
+    except (IndexError, ValueError) as error:
+        raise UserError(_NOT_READABLE.format(path=path, why=f"{_NO_FILE} ({error})")) from error
