@@ -20,6 +20,7 @@ from laguna_tui.base.units import plural
 if TYPE_CHECKING:
     from laguna_engine.compress.result import Compression, Dropped, Kept, Part
     from laguna_engine.compress.scorer import Scorer
+    from laguna_tui.base.settings import Settings
 
 
 _KEEP = 0.3
@@ -92,7 +93,6 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
     from laguna_engine.native.verdicts import verdicts
     from laguna_tui.base.paths import state_dir
     from laguna_tui.base.settings import load_settings
-    from laguna_tui.context.scoring import open_scorer
     from laguna_tui.session.model_options import VERDICTS
 
     verdicts.keep_in(state_dir() / VERDICTS)
@@ -101,9 +101,7 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
     with ExitStack() as stack:
         try:
             measure = _counter(settings.model, stack)
-            scorer = open_scorer(settings)
-            if scorer is not None:
-                stack.enter_context(scorer)
+            scorer = _opened_scorer(settings, stack)
             with ProgressLine("reading") as reading:
                 files = list(_files(arguments.paths, reading.show_share))
             tokens = arguments.tokens
@@ -117,6 +115,19 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
                 return _compressed(files, arguments.query, tokens, measure, None, arguments.seconds)
         except EngineError as error:
             raise UserError(sanitize_line(str(error))) from error
+
+
+def _opened_scorer(settings: "Settings", stack: ExitStack) -> "Scorer | None":
+    """Open the scorer, on a GPU where one has room; None without one."""
+    from laguna_engine.fit.scorer_device import scorer_bytes, scorer_device_now
+    from laguna_tui.context.scoring import open_scorer
+    from laguna_tui.models.model_selection import scorer_path
+
+    path = scorer_path(settings)
+    if path is None:
+        return None
+    name = "" if settings.gpu_layers == 0 else scorer_device_now(scorer_bytes(path), 0).name
+    return stack.enter_context(open_scorer(path, settings, name))
 
 
 def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:

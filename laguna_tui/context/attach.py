@@ -48,8 +48,9 @@ class AttachOptions:
     message that is sent waits for the index. trust: whose AGENTS.md is used; None is nobody's, and never looked for.
     scorer: called when something has to be shortened; gives an open scorer, or None to go by words. reading_s: seconds
     in which the model would read so many tokens, None before that was measured. unreadable: why a file's text may not
-    be shown to the model, by its path; empty where it may. scoring_rate: the scorer's tokens per second, asked when a
-    message being typed has something to be shortened; None while unknown, and without a scorer.
+    be shown to the model, by its path; empty where it may. scored: called when a scorer that was given is needed
+    no more. scoring_rate: the scorer's tokens per second, asked when a message being typed has something to be
+    shortened; None while unknown, and without a scorer.
     """
 
     pack: int = 0
@@ -58,6 +59,7 @@ class AttachOptions:
     scorer: "Callable[[], Scorer | None]" = lambda: None
     reading_s: Callable[[int], float | None] = lambda tokens: None
     unreadable: Callable[[str], str] = unreadable_because
+    scored: Callable[[], None] = lambda: None
     scoring_rate: Callable[[], float | None] = lambda: None
 
 
@@ -107,7 +109,7 @@ class Attacher:
             self._codebase.start()
             if not self._codebase.ready and not self._codebase.withheld:
                 self._codebase.wait(options.wait_s, should_stop)
-        how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop)
+        how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop, options.scored)
         gathering = self._gathering(present, how, how.attachments)
         gathered = self._gathered(message, room, gathering, first=first)
         return Gathered(gathered.attachments, self._not_twice(gathered.notes))

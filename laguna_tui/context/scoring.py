@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.compress.estimate import score_in_time
 from laguna_engine.compress.result import UNSCORED, Scores, SpanScorer
+from laguna_engine.errors import GraphError
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_selection import scorer_path
-from laguna_tui.models.store import Store
 
 if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
@@ -19,19 +20,24 @@ SCORING_S = 20.0
 _SCORES = 20_000
 
 
-def open_scorer(settings: Settings, store: Store | None = None) -> "Scorer | None":
-    """The scorer that the settings name, else the first of the catalogue that is on this machine, else None.
+def open_scorer(path: Path, settings: Settings, device: str = "") -> "Scorer":
+    """Open a scorer with the threads of the settings, on a GPU of this name or the CPU.
+
+    One that a GPU cannot run, or has no room for after all, computes on the CPU.
 
     Raises:
-        UserError: what the settings name is not here. EngineError: its file is no scorer.
+        EngineError: the file is no scorer.
     """
-    path = scorer_path(settings, store)
-    if path is None:
-        return None
     from laguna_engine.compress.scorer import Scorer
+    from laguna_engine.fit.scorer_device import open_device
     from laguna_engine.llama.context_params import all_cores_but_one
 
-    return Scorer.open(path, threads=all_cores_but_one() if settings.threads is None else settings.threads)
+    threads = all_cores_but_one() if settings.threads is None else settings.threads
+    gpu = open_device(device) if device else None
+    if gpu is not None:
+        with suppress(GraphError):
+            return Scorer.open(path, device=gpu, threads=threads)
+    return Scorer.open(path, threads=threads)
 
 
 class _KnownScores:

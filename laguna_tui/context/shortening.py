@@ -100,7 +100,8 @@ class Shortening:
 
     question: what for. measure: the tokens of a text. scorer: gives an open one when it is needed, or None. reading_s:
     seconds in which the model would read so many tokens, None before that was measured. should_stop: asked now and
-    then; no scorer is asked any more once it says so. scoring_s: most seconds that the scorer may take.
+    then; no scorer is asked any more once it says so. scored: called when the scorer is needed no more.
+    scoring_s: most seconds that the scorer may take.
     """
 
     question: str
@@ -108,6 +109,7 @@ class Shortening:
     scorer: "Callable[[], Scorer | None]" = lambda: None
     reading_s: Callable[[int], float | None] = lambda tokens: None
     should_stop: Callable[[], bool] = lambda: False
+    scored: Callable[[], None] = lambda: None
     scoring_s: float = SCORING_S
 
     def attachments(self, sources: tuple[SourceFile, ...], room: int) -> Gathered:
@@ -144,6 +146,8 @@ class Shortening:
         except (EngineError, UserError) as error:
             notes = (*notes, FAILED.format(reason=error))
             found = shorten(files, self.question, budget, self.measure)
+        finally:
+            self.scored()
         return found, (*notes, *found.notes)
 
     def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, float, tuple[str, ...]]":

@@ -82,5 +82,5 @@ def test_a_scorer_leaves_a_core_to_others_unless_told_how_many_to_use(monkeypatc
     monkeypatch.setattr(Scorer, "open", lambda path, **how: opened.append(how["threads"]))
     file = tmp_path / "own.gguf"
     file.write_bytes(b"GGUF")
-    open_scorer(replace(Settings(), scorer=str(file), threads=asked))
+    open_scorer(file, replace(Settings(), threads=asked))
     assert opened == [threads]

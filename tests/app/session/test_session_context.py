@@ -256,7 +256,7 @@ class EndlessScorer:
 def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     scorer, events = EndlessScorer(), []
-    opened.parts.context._scorer, opened.parts.context._scorer_asked = scorer, True
+    opened.parts.context.scorer._scorer, opened.parts.context.scorer._looked = scorer, True
     thread = threading.Thread(target=lambda: events.extend(opened.chat.ask("What does @long.py do?")))
     thread.start()
     assert scorer.asked.wait(30)
@@ -269,7 +269,7 @@ def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
 def test_closing_ends_what_is_scored_for_a_message(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     scorer = EndlessScorer()
-    opened.parts.context._scorer, opened.parts.context._scorer_asked = scorer, True
+    opened.parts.context.scorer._scorer, opened.parts.context.scorer._looked = scorer, True
 
     def ask():
         # What it had to say is nobody's business any more.
@@ -287,10 +287,10 @@ def test_closing_ends_what_is_scored_for_a_message(opened, folder):
 def test_the_cost_counts_the_time_that_a_scorer_will_take(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     list(opened.chat.ask("hello"))
-    context, message = opened.parts.context, "What does step_123 in @long.py return?"
-    context._scorer_asked = True
+    slot, message = opened.parts.context.scorer, "What does step_123 in @long.py return?"
+    slot._looked = True
     plain = opened.prompt.cost(message).seconds
-    context._scorer = scorer = EndlessScorer()
+    slot._scorer = scorer = EndlessScorer()
     scorer.rate = 1e6
     fast = opened.prompt.cost(message).seconds
     scorer.rate = 0.5e6
@@ -303,8 +303,8 @@ def test_the_cost_counts_the_time_that_a_scorer_will_take(opened, folder):
 def test_the_scorers_speed_is_measured_while_the_message_is_typed(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     list(opened.chat.ask("hello"))
-    context = opened.parts.context
-    assert context._measuring is None
+    slot = opened.parts.context.scorer
+    assert slot._measuring is None
     opened.prompt.cost("What does step_123 in @long.py return?")
-    context._measuring.join(60)
-    assert context.scoring_rate() > 0
+    slot._measuring.join(60)
+    assert slot.rate() > 0
