@@ -330,6 +330,7 @@ class Engine:
     def _try_start(
         self, request: Request, *, guest: bool = False
     ) -> tuple[Channel[Event], Callable[[], None], Self] | None:
+        self._gate.require_open()
         tokens = checked_tokens(request.tokens, self.vocab.size)
         generation = Generation(self._sequence, self._speculator, request, tokens, self._gate.leave)
         if not self._gate.enter(generation, guest=guest):
