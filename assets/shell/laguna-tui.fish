@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' eval models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --html --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --html --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -390,6 +390,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using compress' -l query -x -d 'the
 complete -c laguna-tui -n '_shtab_laguna_tui_using compress' -l keep -x -d 'share to keep (default: 0.3)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using compress' -l tokens -x -d 'tokens to keep instead of a share'
 complete -c laguna-tui -n '_shtab_laguna_tui_using compress' -l scorer -xka "(__fish_complete_path (commandline -ct))" -d 'a model that helps to rank, or none (default: the one on this machine)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using compress' -l seconds -x -d 'most time for ranking with a scorer; words alone rank what it has no time for (default: 20)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using compress' -l model -xka "(__fish_complete_path (commandline -ct))" -d 'the model to count tokens for'
 complete -c laguna-tui -n '_shtab_laguna_tui_using compress' -l json -d 'one JSON object with text, spans, reasons and scores'
 complete -c laguna-tui -n '_shtab_laguna_tui_using compress; and test $_shtab_laguna_tui_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'files and folders'

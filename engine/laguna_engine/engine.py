@@ -132,6 +132,7 @@ class Engine:
         self._gate = RequestGate()
         self._snapshots = EngineSnapshots(opened.sequence, opened.speculator, opened.info, thread.call)
         self._pool = StatePool(opened.sequence, opened.speculator)
+        self._factory = opened.factory
         self._own: Sequence[int] = ()
         # Also runs at exit: freeing a model under a thread that still computes would crash the interpreter's end.
         self._finalizer = weakref.finalize(self, _shut_down, self._gate, thread, opened)
@@ -285,6 +286,22 @@ class Engine:
         """Learned costs and acceptance of drafts, JSON-serialisable; for `EngineOptions.economy` of a later session."""
         return self._thread.call(self._speculator.learned)
 
+    @property
+    def drafter_nbytes(self) -> int:
+        """Bytes that the drafters take on the target's device."""
+        return self._thread.call(lambda: self._factory.nbytes)
+
+    def rest_drafters(self) -> int:
+        """Free what the drafters have on the target's device, for whatever else needs it; returns how many bytes.
+
+        Answers stay the same and cost more, until `resume_drafters`. Waits for the running generation.
+        """
+        return self._thread.call(self._factory.rest)
+
+    def resume_drafters(self) -> None:
+        """Open the drafters again; one that has no room any more is reported with the next answer."""
+        self._thread.call(self._factory.resume)
+
     def clear(self) -> None:
         """Clear the KV cache; RequestError while a generation is running."""
         self._gate.require_free()
@@ -313,6 +330,7 @@ class Engine:
     def _try_start(
         self, request: Request, *, guest: bool = False
     ) -> tuple[Channel[Event], Callable[[], None], Self] | None:
+        self._gate.require_open()
         tokens = checked_tokens(request.tokens, self.vocab.size)
         generation = Generation(self._sequence, self._speculator, request, tokens, self._gate.leave)
         if not self._gate.enter(generation, guest=guest):

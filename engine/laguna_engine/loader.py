@@ -4,15 +4,16 @@ Runs on the engine thread. A part of speculation that cannot be set up is left o
 the same without it. Only a drafter that does not belong to the model is an error, because the user named it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from laguna_engine.checkpoints import Checkpoints
+from laguna_engine.checkpoints import Checkpoints, DrafterSnapshot
 from laguna_engine.config import EngineInfo, EngineOptions, Speculation
 from laguna_engine.draft import registry
 from laguna_engine.draft.base import MAX_DRAFT, Drafter, DrafterPlan, DraftTarget
 from laguna_engine.errors import ContextError, EngineError, GraphError, ModelFileError, OutOfMemory
-from laguna_engine.events import LoadProgress, Source
+from laguna_engine.events import DrafterFailed, LoadProgress, Source
 from laguna_engine.fit.memory import window_size
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml.device import Device
@@ -86,7 +87,7 @@ class Loader:
             warnings.append("the model names no token that ends an answer; every answer continues until it is stopped")
         self._tell("context", 1.0)
         info = _info(model, self._options, sequence.capacity, assembly.described, warnings + assembly.warnings)
-        return LoadedModel(sequence, speculator, info, self.undo)
+        return LoadedModel(sequence, speculator, info, assembly, self.undo)
 
     def undo(self) -> None:
         """Free what was opened; the drafter first, because it may use the target's weights."""
@@ -103,11 +104,20 @@ class Loader:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """The sequence of an open target, its drafters, what to say about it, and how to free it all."""
+    """An open target.
+
+    Attributes:
+        sequence: its committed tokens.
+        speculator: its drafters.
+        info: what to say about it.
+        factory: opened its drafters, and may free and open them again.
+        close: frees it all.
+    """
 
     sequence: TokenSequence
     speculator: NullSpeculator
     info: EngineInfo
+    factory: "SpeculatorFactory"
     close: Callable[[], None]
 
 
@@ -191,6 +201,9 @@ class SpeculatorFactory:
     warnings: list[str] = field(default_factory=list)
     _plans: dict[Source, DrafterPlan] = field(default_factory=dict)
     _drafters: list[Drafter] = field(default_factory=list)
+    _resting: dict[Source, DrafterSnapshot | None] = field(default_factory=dict)
+    _opened: tuple[TokenSequence, Speculator] | None = None
+    _rested_at: Sequence[int] = ()
 
     def check(self) -> None:
         """Find out which drafters apply; ModelFileError if one was named that does not belong to the model."""
@@ -237,7 +250,48 @@ class SpeculatorFactory:
         if taps is not None:
             for source, plan in self._plans.items():
                 self._open(source, plan, sequence, taps)
-        return Speculator(sequence, self._drafters, policy, [name for name, _ in self.options.adapters])
+        made = Speculator(sequence, self._drafters, policy, [name for name, _ in self.options.adapters])
+        self._opened = sequence, made
+        return made
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the drafters take on the device."""
+        return 0 if self._opened is None else sum(drafter.nbytes for drafter in self._opened[1].drafters)
+
+    def rest(self) -> int:
+        """Free what the drafters have on the device, until `resume`; returns how many bytes."""
+        if self._opened is None or self._resting:
+            return 0
+        sequence, speculator = self._opened
+        self._rested_at = list(sequence.tokens)
+        freed = 0
+        for drafter in [each for each in speculator.drafters if each.nbytes]:
+            freed += drafter.nbytes
+            self._resting[drafter.source] = speculator.take_out(drafter.source)
+            self._drafters.remove(drafter)
+            drafter.close()
+        return freed
+
+    def resume(self) -> None:
+        """Open the drafters again that rest, as they were; one that cannot be opened is reported as failed."""
+        if self._opened is None:
+            return
+        sequence, speculator = self._opened
+        taps = sequence.context.taps
+        same = self._rested_at == list(sequence.tokens)
+        resting, self._resting = self._resting, {}
+        for source, remembered in resting.items():
+            assert taps is not None, "it had drafters"
+            told = len(self.warnings)
+            drafter = None
+            with suppress(EngineError):
+                drafter = self._open(source, self._plans[source], sequence, taps)
+            if drafter is None:
+                problem = " ".join(self.warnings[told:]) or "it could not be opened again"
+                speculator.report(DrafterFailed(source, problem))
+            else:
+                speculator.put_back(drafter, remembered if same else None)
 
     @property
     def described(self) -> str:
@@ -249,10 +303,12 @@ class SpeculatorFactory:
         while self._drafters:
             self._drafters.pop().close()
 
-    def _open(self, source: Source, plan: DrafterPlan, sequence: TokenSequence, taps: Taps | CallbackTaps) -> None:
+    def _open(
+        self, source: Source, plan: DrafterPlan, sequence: TokenSequence, taps: Taps | CallbackTaps
+    ) -> Drafter | None:
         features = taps.features if plan.layers else None
         if plan.layers and features is None:
-            return
+            return None
         opened = DraftTarget(
             header=self.model.header,
             sequence=sequence,
@@ -268,9 +324,10 @@ class SpeculatorFactory:
             raise
         except Exception as error:
             self.warnings.append(f"{source.title} is not used: {type(error).__name__} - {error}")
-            return
+            return None
         if drafter is not None:
             self._drafters.append(drafter)
+        return drafter
 
     @property
     def _tapping(self) -> DrafterPlan | None:

@@ -60,7 +60,7 @@ class PromptPreview:
     def cost(self, message: str) -> Cost:
         """What sending it would cost now."""
         gathered = self._previewed(message)
-        return self._cost(self.conversation.begun(message, gathered), gathered.notes)
+        return self._cost(self.conversation.begun(message, gathered), gathered.notes, gathered.seconds)
 
     def ahead(self, message: str) -> list[int]:
         """The tokens that the prompt will begin with however the message continues, while they fit."""
@@ -88,12 +88,13 @@ class PromptPreview:
         """What the conversation alone would cost with these blocks in these places."""
         return self._cost(list(self.conversation.changed(places)), ())
 
-    def _cost(self, tokens: list[int], notes: tuple[str, ...]) -> Cost:
+    def _cost(self, tokens: list[int], notes: tuple[str, ...], scoring_s: float = 0.0) -> Cost:
         preview = self.engine.preview(tokens)
         if isinstance(self.engine, MessageBackend):
             return Cost(preview.new, None, 0, None, preview.fits, notes)
         lost = max(0, min(self.conversation.computed, len(self.conversation.tokens), len(tokens) - 1) - preview.cached)
-        return Cost(preview.new, preview.cached, lost, preview.seconds, preview.fits, notes)
+        seconds = None if preview.seconds is None else preview.seconds + scoring_s
+        return Cost(preview.new, preview.cached, lost, seconds, preview.fits, notes)
 
     def _previewed(self, message: str) -> Gathered:
         if self.attacher is None and not self.told:

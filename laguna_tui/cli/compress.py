@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize, sanitize_line
+from laguna_tui.base.units import plural
 
 if TYPE_CHECKING:
     from laguna_engine.compress.result import Compression, Dropped, Kept, Part
     from laguna_engine.compress.scorer import Scorer
+    from laguna_tui.base.settings import Settings
 
 
 _KEEP = 0.3
+_SECONDS = 20.0
 _EPILOG = "A line marks every place where something is missing, and says how the model can read it with its read tool."
 
 
@@ -44,6 +47,13 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="a model that helps to rank, or none (default: the one on this machine)",
         default=argparse.SUPPRESS,
     )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=_SECONDS,
+        metavar="N",
+        help=f"most time for ranking with a scorer; words alone rank what it has no time for (default: {_SECONDS:g})",
+    )
     parser.add_argument("--model", metavar="NAME|FILE", help="the model to count tokens for", default=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="one JSON object with text, spans, reasons and scores")
     parser.set_defaults(run=run)
@@ -59,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(f"--keep {arguments.keep}: give a share between 0 and 1")
     if arguments.tokens is not None and arguments.tokens < 0:
         raise UserError(f"--tokens {arguments.tokens}: give 0 or more")
+    if not arguments.seconds >= 0.0:
+        raise UserError(f"--seconds {arguments.seconds}: give 0 or more")
     result = _shortened(arguments)
     if arguments.json:
         json.dump(_as_json(result), sys.stdout)
@@ -81,7 +93,6 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
     from laguna_engine.native.verdicts import verdicts
     from laguna_tui.base.paths import state_dir
     from laguna_tui.base.settings import load_settings
-    from laguna_tui.context.shortening import open_scorer
     from laguna_tui.session.model_options import VERDICTS
 
     verdicts.keep_in(state_dir() / VERDICTS)
@@ -90,22 +101,33 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
     with ExitStack() as stack:
         try:
             measure = _counter(settings.model, stack)
-            scorer = open_scorer(settings)
-            if scorer is not None:
-                stack.enter_context(scorer)
+            scorer = _opened_scorer(settings, stack)
             with ProgressLine("reading") as reading:
                 files = list(_files(arguments.paths, reading.show_share))
             tokens = arguments.tokens
             if tokens is None:
                 tokens = int(arguments.keep * _counted(files, measure))
             try:
-                return _compressed(files, arguments.query, tokens, measure, scorer)
+                return _compressed(files, arguments.query, tokens, measure, scorer, arguments.seconds)
             except ModelFileError as error:
                 # Weights with invalid numbers are only detected while scoring.
                 sys.stderr.write(sanitize_line(f"ranked by words alone: {error}") + "\n")
-                return _compressed(files, arguments.query, tokens, measure, None)
+                return _compressed(files, arguments.query, tokens, measure, None, arguments.seconds)
         except EngineError as error:
             raise UserError(sanitize_line(str(error))) from error
+
+
+def _opened_scorer(settings: "Settings", stack: ExitStack) -> "Scorer | None":
+    """Open the scorer, on a GPU where one has room; None without one."""
+    from laguna_engine.fit.scorer_device import scorer_bytes, scorer_device_now
+    from laguna_tui.context.scoring import open_scorer
+    from laguna_tui.models.model_selection import scorer_path
+
+    path = scorer_path(settings)
+    if path is None:
+        return None
+    name = "" if settings.gpu_layers == 0 else scorer_device_now(scorer_bytes(path), 0).name
+    return stack.enter_context(open_scorer(path, settings, name))
 
 
 def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:
@@ -126,15 +148,19 @@ def _compressed(
     tokens: int,
     measure: Callable[[str], int],
     scorer: "Scorer | None",
+    seconds: float,
 ) -> "Compression":
-    """Shorten the files, showing progress."""
+    """Shorten the files, showing progress and the most that it takes."""
     from laguna_tui.context.shortening import PARSING, SCORING, shorten
 
-    with ProgressLine("parsing") as parsing, ProgressLine(f"scoring {len(files)} files") as scoring:
+    doing = f"scoring {len(files)} {plural(len(files), 'file')} for at most {seconds:g} s"
+    with ProgressLine("parsing") as parsing, ProgressLine(doing) as scoring:
         lines = {PARSING: parsing, SCORING: scoring}
-        return shorten(
-            files, query, tokens, measure, scorer, progress=lambda phase, share: lines[phase].show_share(share, 1)
-        )
+
+        def show(phase: str, share: float) -> None:
+            lines[phase].show_share(share, 1)
+
+        return shorten(files, query, tokens, measure, scorer, progress=show, seconds=seconds)
 
 
 def _counted(files: list[tuple[str, str]], measure: Callable[[str], int]) -> int:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from laguna_tui.context.blocks import Attachment, Gathered
+from laguna_engine.compress.estimate import estimate
+from laguna_tui.context.blocks import Attachment, Gathered, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import Gathering, Shorten
 from laguna_tui.context.instructions import UNTRUSTED, instructions
 from laguna_tui.context.pack import MAP_SHARE, best_spans, folder_map
 from laguna_tui.context.resolve import mentioned_content, needs_index
+from laguna_tui.context.scoring import SCORING_S
 from laguna_tui.context.shortening import Shortening
 from laguna_tui.context.source_files import SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
@@ -46,7 +48,9 @@ class AttachOptions:
     message that is sent waits for the index. trust: whose AGENTS.md is used; None is nobody's, and never looked for.
     scorer: called when something has to be shortened; gives an open scorer, or None to go by words. reading_s: seconds
     in which the model would read so many tokens, None before that was measured. unreadable: why a file's text may not
-    be shown to the model, by its path; empty where it may.
+    be shown to the model, by its path; empty where it may. scored: called when a scorer that was given is needed
+    no more. scoring_rate: the scorer's tokens per second, asked when a message being typed has something to be
+    shortened; None while unknown, and without a scorer.
     """
 
     pack: int = 0
@@ -55,6 +59,8 @@ class AttachOptions:
     scorer: "Callable[[], Scorer | None]" = lambda: None
     reading_s: Callable[[int], float | None] = lambda tokens: None
     unreadable: Callable[[str], str] = unreadable_because
+    scored: Callable[[], None] = lambda: None
+    scoring_rate: Callable[[], float | None] = lambda: None
 
 
 class Attacher:
@@ -103,7 +109,7 @@ class Attacher:
             self._codebase.start()
             if not self._codebase.ready and not self._codebase.withheld:
                 self._codebase.wait(options.wait_s, should_stop)
-        how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop)
+        how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop, options.scored)
         gathering = self._gathering(present, how, how.attachments)
         gathered = self._gathered(message, room, gathering, first=first)
         return Gathered(gathered.attachments, self._not_twice(gathered.notes))
@@ -115,7 +121,20 @@ class Attacher:
         """
         gathering = self._gathering(present, self._quick, self._shortened)
         gathered = self._gathered(message, room, gathering, first=first)
-        return Gathered(gathered.attachments, tuple(note for note in gathered.notes if note != UNTRUSTED))
+        notes = tuple(note for note in gathered.notes if note != UNTRUSTED)
+        return Gathered(gathered.attachments, notes, self._scoring_s(gathered.attachments))
+
+    def _scoring_s(self, attachments: Sequence[Attachment]) -> float:
+        """Seconds that `gather` will spend on scoring what these are shortened from; about right."""
+        # What the user shortens, and what is certain, is done by words.
+        scored = [each for each in attachments if each.place is Place.SHORTENED and not each.certain]
+        rate = self._options.scoring_rate() if scored else None
+        if rate is None:
+            return 0.0
+        whole, kept = (sum(map(self._count, texts)) for texts in zip(*((a.whole, a.text) for a in scored), strict=True))
+        reading = self._options.reading_s(whole)
+        told = estimate(whole, kept, whole / reading if reading else float("inf"), rate, SCORING_S)
+        return told.scoring_s if told.worth else 0.0
 
     def _gathering(self, present: Collection[str], how: Shortening, shorten: Shorten) -> Gathering:
         return Gathering(self._sources, self._codebase, self._count, how, shorten, frozenset(present))

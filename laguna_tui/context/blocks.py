@@ -75,7 +75,7 @@ class Cost:
         new: Tokens to compute.
         cached: Tokens reused from the KV cache; None of a remote model, where `new` is all of them, estimated.
         lost: Cached tokens to compute again, because something before them changes.
-        seconds: Until the first token; None before anything was measured.
+        seconds: Until the first token, scoring of files that are shortened included; None before anything was measured.
         fits: Whether prompt and answer have room.
         notes: Sentences about mentions and attachments.
     """
@@ -158,14 +158,22 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Attachments of a message, in the order of the prompt, and sentences for the user about them."""
+    """Attachments of a message.
+
+    Attributes:
+        attachments: In the order of the prompt.
+        notes: Sentences for the user about them.
+        seconds: Estimated time to choose what to keep of files that are shortened; 0 once that is done.
+    """
 
     attachments: tuple[Attachment, ...] = ()
     notes: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     def followed_by(self, other: "Gathered") -> "Gathered":
         """Return both, these first."""
-        return Gathered(self.attachments + other.attachments, self.notes + other.notes)
+        attachments, notes = self.attachments + other.attachments, self.notes + other.notes
+        return Gathered(attachments, notes, self.seconds + other.seconds)
 
 
 def digest_of(path: str, text: str) -> str:

@@ -3,7 +3,7 @@
 Splits and scores are cached by content, so the same files with another budget cost next to nothing.
 """
 
-import threading
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING
 from laguna_engine.compress.compressor import compress
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.estimate import estimate
-from laguna_engine.compress.result import Compression, Part, Scores, SpanScorer
+from laguna_engine.compress.result import Compression, Part
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.settings import Settings
 from laguna_tui.context import frame
 from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
 from laguna_tui.context.bounded_cache import BoundedCache
 from laguna_tui.context.documents import document
 from laguna_tui.context.frame import framed
+from laguna_tui.context.scoring import SCORING_S, remembering
 from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.models.model_selection import scorer_path
-from laguna_tui.models.store import Store
 from laguna_tui.repo.relative_paths import escaped
 
 if TYPE_CHECKING:
@@ -34,9 +32,10 @@ PARSING, SCORING = "parsing", "scoring"
 """The phases that `progress` reports."""
 Progress = Callable[[str, float], None]
 
-_SCORES = 20_000
 # A file that is cut up takes about eight bytes for each of its characters.
 _REMEMBERED_CHARS = 8 * 1024 * 1024
+# Parsing, and what else is done beside scoring, in times of parsing.
+_PARSINGS = 2.0
 # Longer texts are not worth their place among what is remembered.
 _LONGEST_CHARS = 1024 * 1024
 _CUT_UP = BoundedCache[tuple[str, str, bool], Document](_REMEMBERED_CHARS)
@@ -51,6 +50,7 @@ def shorten(
     should_stop: Callable[[], bool] = lambda: False,
     protected: Collection[str] = (),
     progress: Progress = lambda phase, share: None,
+    seconds: float = SCORING_S,
 ) -> Compression:
     """What to keep of the files (path, text), in their order, within `budget` tokens to answer `query`.
 
@@ -58,28 +58,19 @@ def shorten(
         measure: the tokens of a text. scorer: an open one, or None to rank by words alone.
         should_stop: asked now and then; scoring ends when it says so. protected: paths to keep whole.
         progress: is given what is being done (PARSING, then SCORING if there is a scorer) and which share of it is.
+        seconds: most that all of it takes if there is a scorer; what it has no time for is ranked by words.
     """
+    began = time.monotonic()
     documents = []
     for number, (path, text) in enumerate(files):
         progress(PARSING, number / len(files))
         documents.append(_document(path, text, path in protected))
-    ranks = None if scorer is None else _remembering(scorer, should_stop, lambda share: progress(SCORING, share))
+    if scorer is None:
+        return compress(documents, query, budget, measure, None, should_stop)
+    # Ranking and choosing take about as long as parsing does.
+    left = max(0.0, seconds - _PARSINGS * (time.monotonic() - began))
+    ranks = remembering(scorer, left, should_stop, lambda share: progress(SCORING, share))
     return compress(documents, query, budget, measure, ranks, should_stop)
-
-
-def open_scorer(settings: Settings, store: Store | None = None) -> "Scorer | None":
-    """The scorer that the settings name, else the first of the catalogue that is on this machine, else None.
-
-    Raises:
-        UserError: what the settings name is not here. EngineError: its file is no scorer.
-    """
-    path = scorer_path(settings, store)
-    if path is None:
-        return None
-    from laguna_engine.compress.scorer import Scorer
-    from laguna_engine.llama.context_params import all_cores_but_one
-
-    return Scorer.open(path, threads=all_cores_but_one() if settings.threads is None else settings.threads)
 
 
 def _document(path: str, text: str, protected: bool) -> Document:
@@ -90,40 +81,6 @@ def _document(path: str, text: str, protected: bool) -> Document:
         if len(text) <= _LONGEST_CHARS:
             _CUT_UP.put(key, made, len(text))
     return made
-
-
-class _Scores:
-    """What the last scorer said for the last question, by text."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._asked: tuple[object, str] | None = None
-        self._known: dict[str, Scores] = {}
-
-    def known(self, scorer: object, query: str) -> dict[str, Scores]:
-        """What is known for this scorer and question; what was known for another is forgotten."""
-        with self._lock:
-            if self._asked is None or self._asked[0] is not scorer or self._asked[1] != query:
-                self._asked, self._known = (scorer, query), {}
-            elif len(self._known) > _SCORES:
-                self._known = {}
-            return self._known
-
-
-_SCORED = _Scores()
-
-
-def _remembering(scorer: "Scorer", should_stop: Callable[[], bool], progress: Callable[[float], None]) -> SpanScorer:
-    """A scorer that is asked only for what it has not been asked yet."""
-
-    def scores(texts: Sequence[str], query: str) -> Sequence[Scores]:
-        known = _SCORED.known(scorer, query)
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        if new:
-            known.update(zip(new, scorer.score(new, query, should_stop, progress), strict=True))
-        return [known[text] for text in texts]
-
-    return scores
 
 
 TOKENS_A_FILE = 64
@@ -143,7 +100,8 @@ class Shortening:
 
     question: what for. measure: the tokens of a text. scorer: gives an open one when it is needed, or None. reading_s:
     seconds in which the model would read so many tokens, None before that was measured. should_stop: asked now and
-    then; no scorer is asked any more once it says so.
+    then; no scorer is asked any more once it says so. scored: called when the scorer is needed no more.
+    scoring_s: most seconds that the scorer may take.
     """
 
     question: str
@@ -151,6 +109,8 @@ class Shortening:
     scorer: "Callable[[], Scorer | None]" = lambda: None
     reading_s: Callable[[int], float | None] = lambda tokens: None
     should_stop: Callable[[], bool] = lambda: False
+    scored: Callable[[], None] = lambda: None
+    scoring_s: float = SCORING_S
 
     def attachments(self, sources: tuple[SourceFile, ...], room: int) -> Gathered:
         """As much of the files as fits; files of which nothing would be left are not among them."""
@@ -181,22 +141,24 @@ class Shortening:
         files = [(escaped(source.path), source.text) for source in sources]
         notes: tuple[str, ...] = ()
         try:
-            scorer, notes = self._asked(sum(self.measure(text) for _, text in files), budget)
-            found = shorten(files, self.question, budget, self.measure, scorer, self.should_stop)
+            scorer, seconds, notes = self._asked(sum(self.measure(text) for _, text in files), budget)
+            found = shorten(files, self.question, budget, self.measure, scorer, self.should_stop, seconds=seconds)
         except (EngineError, UserError) as error:
             notes = (*notes, FAILED.format(reason=error))
             found = shorten(files, self.question, budget, self.measure)
+        finally:
+            self.scored()
         return found, (*notes, *found.notes)
 
-    def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, tuple[str, ...]]":
-        """The scorer, unless asking it takes longer than reading everything would."""
+    def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, float, tuple[str, ...]]":
+        """The scorer and its seconds, unless asking it takes longer than reading everything would; and what to say."""
         scorer = self.scorer() if tokens > budget else None
         seconds = self.reading_s(tokens)
         if scorer is None or not seconds:
-            return scorer, ()
-        told = estimate(tokens, budget, tokens / seconds, scorer.rate or scorer.measure())
+            return scorer, self.scoring_s, ()
+        told = estimate(tokens, budget, tokens / seconds, scorer.rate or scorer.measure(), self.scoring_s)
         # That words alone decided is told with each file.
-        return (scorer, (told.sentence,)) if told.worth else (None, ())
+        return (scorer, told.limit_s, (told.sentence,)) if told.worth else (None, 0.0, ())
 
     def _head(self, source: SourceFile) -> int:
         count = len(source.lines)

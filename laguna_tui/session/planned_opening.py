@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from laguna_engine.config import EngineOptions, KvType, Speculation
+from laguna_engine.errors import EngineError
 from laguna_engine.fit.constraints import Constraints
 from laguna_engine.fit.devices import installed_build, read_machine
 from laguna_engine.fit.fallback import FailedPlans, difference, open_with_fallback
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import Plan, choose_plan
+from laguna_engine.fit.scorer_device import scorer_bytes
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import NO_DRAFTER, Settings
+from laguna_tui.models.model_selection import scorer_path
 from laguna_tui.session.opening_report import OpeningReport, strict_lines, summary
 
 T = TypeVar("T")
@@ -72,7 +76,19 @@ def planned(options: EngineOptions, settings: Settings, title: str, context: int
         drafter,
         read_machine(),
         _wishes(settings, shape, context, options.speculation, paired=drafter is not None),
+        _scorer_bytes(settings),
     )
+
+
+def _scorer_bytes(settings: Settings) -> int:
+    """Bytes of the scorer on a GPU; 0 without one. What is wrong with it is said when it is needed."""
+    if settings.gpu_layers == 0:
+        return 0
+    try:
+        path = scorer_path(settings)
+        return 0 if path is None else scorer_bytes(path)
+    except (UserError, EngineError):
+        return 0
 
 
 def _wishes(

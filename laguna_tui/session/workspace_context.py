@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.workspace import Workspace
+from laguna_tui.session.session_scorer import SessionScorer
 
 if TYPE_CHECKING:
-    from laguna_engine.compress.scorer import Scorer
     from laguna_engine.engine import Engine
     from laguna_tui.agent.tools.base.model_profile import ModelProfile
     from laguna_tui.backends.remote import RemoteBackend
@@ -23,7 +24,12 @@ _PACK_MOST = 4096
 
 
 class WorkspaceContext:
-    """One folder. codebase: its index, which begins to be made with `start`."""
+    """One folder.
+
+    Attributes:
+        codebase: its index, which begins to be made with `start`.
+        scorer: what scores files that do not fit.
+    """
 
     def __init__(
         self,
@@ -44,8 +50,7 @@ class WorkspaceContext:
         self._settings = settings
         self._wait_s = wait_s
         self._unreadable = unreadable
-        self._scorer: Scorer | None = None
-        self._scorer_asked = False
+        self.scorer = SessionScorer(settings)
 
     def start(self) -> None:
         """Begin to read the folder in the background; harmless when repeated."""
@@ -57,31 +62,26 @@ class WorkspaceContext:
 
         if not profile.attaches:
             return None
-        vocabulary, pack = engine.vocab, self._pack(engine.n_ctx)
-        measured = engine.prefill_seconds
-        options = AttachOptions(pack, self._wait_s, self.trust, self.scorer, measured, self._unreadable)
+        self.scorer.use_engine(None if isinstance(engine, MessageBackend) else engine)
+        vocabulary = engine.vocab
+        options = AttachOptions(
+            self._pack(engine.n_ctx),
+            self._wait_s,
+            self.trust,
+            self.scorer.take,
+            engine.prefill_seconds,
+            self._unreadable,
+            self.scorer.release,
+            self.scorer.rate,
+        )
         return Attacher(
             self.workspace, self.codebase, lambda text: len(vocabulary.tokenize(text, special=False)), options
         )
 
-    def scorer(self) -> "Scorer | None":
-        """What scores files that do not fit: opened at the first call, on the session's thread; None without one.
-
-        Raises:
-            UserError, EngineError: the settings name one that cannot be used, which is said once.
-        """
-        from laguna_tui.context.shortening import open_scorer
-
-        if not self._scorer_asked:
-            self._scorer_asked = True
-            self._scorer = open_scorer(self._settings)
-        return self._scorer
-
     def close(self) -> None:
         """Stop reading. Idempotent."""
         self.codebase.close()
-        if self._scorer is not None:
-            self._scorer.close()
+        self.scorer.close()
 
     def _pack(self, n_ctx: int) -> int:
         wanted = self._settings.pack

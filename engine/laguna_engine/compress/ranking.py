@@ -12,7 +12,7 @@ from math import isfinite
 from laguna_engine.compress.boosts import Boosts, find_boosts
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.lexical import Lexicon
-from laguna_engine.compress.result import Scores, SpanScorer
+from laguna_engine.compress.result import UNSCORED, Scores, SpanScorer
 from laguna_engine.compress.symbols import Definitions, Mention, UnitId
 from laguna_engine.errors import Stopped
 
@@ -93,10 +93,12 @@ def rank(
     flat = [group for own in groups for group in own]
     for group, name in zip(flat, _names(documents), strict=True):
         lexicon.name(group, name, _NAME_REPEATS)
-    scores, notes = _score_units(documents, query, scorer, should_stop)
     nearness = lexicon.scores([list(range(a, b)) for a, b in pairwise(starts)])
     known = Definitions(documents)
     matched = lexicon.scores(flat)
+    near = [value for value, own in zip(nearness, groups, strict=True) for _ in own]
+    order = sorted(range(len(flat)), key=lambda index: (-matched[index], -near[index], index))
+    scores, notes = _score_units(documents, query, scorer, should_stop, order)
     fused = fuse(matched, scores)
     fused = [value + _USED * used for value, used in zip(fused, _used(documents, known, fused), strict=True)]
     singles = lexicon.scores([[index] for index in range(starts[-1])])
@@ -150,9 +152,16 @@ def _relative(document: Document, scores: Sequence[float]) -> list[float]:
 
 
 def _score_units(
-    documents: Sequence[Document], query: str, scorer: SpanScorer | None, should_stop: Callable[[], bool]
+    documents: Sequence[Document],
+    query: str,
+    scorer: SpanScorer | None,
+    should_stop: Callable[[], bool],
+    order: Sequence[int],
 ) -> tuple[Sequence[Scores] | None, tuple[str, ...]]:
-    """The scorer's scores of every unit and notes; None without a scorer, without a query or after a stop."""
+    """The scorer's scores of every unit, asked for in `order`, and notes.
+
+    None without a scorer, without a query, after a stop, and when there was no time for any.
+    """
     if scorer is None or not query.strip() or should_stop():
         return None, ()
     texts = []
@@ -162,6 +171,13 @@ def _score_units(
             pieces[span.unit].append(document.text[span.start : span.stop])
         texts += ["".join(own) for own in pieces]
     try:
-        return scorer(texts, query), ()
+        scored = scorer([texts[index] for index in order], query)
     except Stopped:
         return None, ("Scoring was stopped: the words alone decided what is kept.",)
+    scores = dict(zip(order, scored, strict=True))
+    read = sum(len(texts[index]) for index, score in scores.items() if score is not UNSCORED)
+    share = read / max(sum(map(len, texts)), 1)
+    if not read:
+        return None, ("There was no time for the scorer: the words alone decided what is kept.",) if texts else ()
+    notes = () if share == 1.0 else (f"The scorer had time for {share:.0%} of the text; words alone ranked the rest.",)
+    return [scores[index] for index in range(len(texts))], notes

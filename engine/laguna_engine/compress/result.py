@@ -22,8 +22,11 @@ class Scores(NamedTuple):
     gain: float
 
 
+UNSCORED = Scores(float("-inf"), float("-inf"))
+"""Of a text that the scorer had no time for: no opinion."""
+
 SpanScorer = Callable[[Sequence[str], str], Sequence[Scores]]
-"""Called with the texts of units and the query; returns one `Scores` per text."""
+"""Called with the texts of units, the most promising first, and the query; returns one `Scores` per text."""
 
 
 class Why(Enum):

@@ -35,6 +35,7 @@ class ScorerFile:
         heads: attention heads, the same in every layer.
         kv_heads: heads of keys and values, the same in every layer.
         head_size: width of one attention head.
+        n_ff: largest width of a feed-forward part.
         epsilon: of the RMS norms.
         rope_base: base frequency of RoPE.
         head: name of the output matrix, which may be the embeddings.
@@ -48,6 +49,7 @@ class ScorerFile:
     heads: int
     kv_heads: int
     head_size: int
+    n_ff: int
     epsilon: float
     rope_base: float
     head: str
@@ -91,6 +93,7 @@ def _described(file: Header, hparams: HParams) -> ScorerFile:
         heads=hparams.heads[0],
         kv_heads=hparams.kv_heads[0],
         head_size=head_size,
+        n_ff=max(hparams.per_layer("feed_forward_length", 1)),
         epsilon=epsilon,
         rope_base=base or _DEFAULT_BASE,
         head=HEAD if HEAD in shapes else EMBEDDINGS,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.compress import scorer_file
 from laguna_engine.compress.scorer_file import EMBEDDINGS, HEAD, LAST_NORM, ScorerFile
+from laguna_engine.compress.scorer_memory import graph_size, graphs_room
 from laguna_engine.compress.scorer_windows import OUTSIDE_TEXT, TAIL, Window, capacity, sizes, slots
 from laguna_engine.errors import ModelFileError, RequestError
 from laguna_engine.ggml.device import Backend, Device
@@ -373,11 +374,19 @@ class ScorerModel:
 
     def _body(self, rows: int, query_rows: int) -> BodyGraph:
         key = rows, capacity(rows, query_rows)
-        found = self._bodies.get(key)
+        found = self._bodies.pop(key, None)
         if found is None:
             assert self._weights is not None, "they are loaded first"
+            self._make_room(graph_size(self.file, rows))
             hidden = None if self._hidden is None else self._hidden["hidden"]
-            found = self._bodies[key] = BodyGraph(
-                *key, self.layers, self.file, self._weights, self._embedding, hidden, self._backend
-            )
+            found = BodyGraph(*key, self.layers, self.file, self._weights, self._embedding, hidden, self._backend)
+        # The one used last stands last.
+        self._bodies[key] = found
         return found
+
+    def _make_room(self, nbytes: int) -> None:
+        """Close the graphs that were used longest ago until there is room for one of so many bytes."""
+        left = graphs_room(self.file, self.window) - nbytes
+        while self._bodies and sum(body.nbytes for body in self._bodies.values()) > left:
+            oldest = next(iter(self._bodies))
+            self._bodies.pop(oldest).close()

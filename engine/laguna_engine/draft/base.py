@@ -114,6 +114,11 @@ class Drafter(Protocol):
     source: Source
     description: str = ""
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the target's device; 0 for a drafter that computes nothing there."""
+        return 0
+
     def offer(self) -> Offer | None:
         """What it could draft now; None for nothing. Asked nearly every round, so it should take microseconds."""
         ...

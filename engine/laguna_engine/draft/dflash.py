@@ -308,6 +308,12 @@ class DFlashDrafter(Drafter):
         self._buffer = buffer
         self._own_head = own_head
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the model, its graphs, and its copy of the target's output matrix."""
+        copy = 0 if self._own_head is None else self._own_head.nbytes
+        return self.model.nbytes + self.model.graphs_nbytes + copy
+
     def begin(self, request: DraftRequest) -> int:
         """Choose adapter and candidates; less than `keep` if features that matter are gone."""
         self.model.use_adapter(request.adapter)

@@ -8,6 +8,7 @@ from laguna_engine.fit.constraints import KV_TYPES, Constraints
 from laguna_engine.fit.devices import GIB
 from laguna_engine.fit.memory import ALL, HOST, Load, kv_per_token
 from laguna_engine.fit.plan_search import SMALL, PlanCandidate, SearchSpace, shortfall
+from laguna_engine.fit.scorer_device import ScorerDevice
 
 _GPU_THREADS = 4
 """With every layer on a GPU the CPU only looks up embeddings."""
@@ -72,6 +73,15 @@ def reasons_for(space: SearchSpace, found: PlanCandidate) -> tuple[Reason, ...]:
         _ubatch(space, found),
         _threads(space, found),
     )
+
+
+def scorer_reason(place: ScorerDevice, size: int) -> Reason:
+    """Where the scorer runs that shortens files, on a machine with a GPU."""
+    if not place.name:
+        return Reason("scorer", "CPU", f"A GPU has no {amount(size)} left for what shortens files.")
+    if place.turns:
+        return Reason("scorer", f"{place.name}, in turns", f"Its {amount(size)} fit there while the drafter is away.")
+    return Reason("scorer", place.name, f"What shortens files takes at most {amount(size)} there.")
 
 
 def improvements(space: SearchSpace, found: PlanCandidate) -> tuple[tuple[str, ...], str]:

@@ -128,9 +128,6 @@ _HOST_OUTPUT_BYTES = 16
 _PIPELINE_COPIES = 4
 """Copies of the graph inputs when several GPUs are pipelined (`GGML_SCHED_MAX_COPIES`)."""
 
-_SCORER_WINDOW, _SCORER_TOKENS = 4096, 512
-"""A scorer processes a prompt in windows and holds one at a time."""
-
 
 @dataclass(frozen=True, slots=True)
 class Load:
@@ -213,6 +210,11 @@ class MemoryUse:
         """Bytes on all devices."""
         return sum(device.total for device in self.devices)
 
+    def with_scorer(self, name: str, size: int) -> "MemoryUse":
+        """The same with a scorer of so many bytes on one device."""
+        gpus = tuple(replace(gpu, scorer=size) if gpu.name == name else gpu for gpu in self.gpus)
+        return MemoryUse(gpus, replace(self.host, scorer=size) if self.host.name == name else self.host)
+
     def sum(self, part: str) -> int:
         """Bytes of one part, such as "kv", on all devices."""
         return sum(getattr(device, part) for device in self.devices)
@@ -251,18 +253,14 @@ def memory_of(
     load: Load,
     gpus: Sequence[DeviceFacts] = (),
     drafter: DrafterShape | None = None,
-    scorer: ModelShape | None = None,
 ) -> MemoryUse:
     """Memory use of a model opened by `load`; with `gpu_layers` 0, `gpus` is ignored."""
     places = _layer_devices(shape, load, gpus)
     found = [_on_gpu(shape, load, gpu, index, places) for index, gpu in enumerate(gpus)] if load.gpu_layers else []
     host = _on_host(shape, load, places, alone=not found)
-    # The drafter runs where the logits are, the scorer where a whole model fits best: both on the last device.
-    extra = replace(
-        found[-1] if found else host,
-        drafter=0 if drafter is None else drafter_size(drafter, load.n_ubatch, load.draft_context),
-        scorer=0 if scorer is None else _scorer_size(scorer),
-    )
+    # The drafter runs where the logits are: on the last device.
+    size = 0 if drafter is None else drafter_size(drafter, load.n_ubatch, load.draft_context)
+    extra = replace(found[-1] if found else host, drafter=size)
     return MemoryUse((*found[:-1], extra), host) if found else MemoryUse((), extra)
 
 
@@ -325,11 +323,6 @@ def _work(shape: ModelShape, load: Load, *, converted: bool) -> Work:
 
 def _output_size(shape: ModelShape, load: Load) -> int:
     return (_HOST_OUTPUT_BYTES * load.outputs if load.hooked else 4) * shape.n_vocab
-
-
-def _scorer_size(shape: ModelShape) -> int:
-    load = Load(_SCORER_WINDOW, KvType.F16, _SCORER_TOKENS, outputs=1)
-    return shape.size + kv_size(shape, load, shape.layers) + compute_size(shape, _work(shape, load, converted=False))
 
 
 def _padded(count: int) -> int:

@@ -16,6 +16,7 @@ from laguna_engine.fit.explanation import Reason, threads_for
 from laguna_engine.fit.memory import ALL, HOST, DrafterShape, Load, MemoryUse
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan_search import PlanCandidate, SearchSpace, budgets, candidates, shortfall
+from laguna_engine.fit.scorer_device import scorer_device
 from laguna_engine.gguf.drafter_header import DrafterHeader
 from laguna_engine.gguf.header import Header
 
@@ -84,9 +85,13 @@ def choose_plan(
     drafter: DrafterShape | DrafterHeader | None,
     machine: Machine,
     constraints: Constraints | None = None,
-    scorer: ModelShape | None = None,
+    scorer: int = 0,
 ) -> Plan:
-    """The best plan for a machine; DoesNotFit if there is none, or none that meets the constraints."""
+    """The best plan for a machine; DoesNotFit if there is none, or none that meets the constraints.
+
+    Args:
+        scorer: bytes of the prompt scorer on a GPU, as from `scorer_bytes`; 0 without one. It takes what is left.
+    """
     return solve(search_space(target, drafter, machine, constraints, scorer))
 
 
@@ -103,7 +108,7 @@ def search_space(
     drafter: DrafterShape | DrafterHeader | None,
     machine: Machine,
     constraints: Constraints | None = None,
-    scorer: ModelShape | None = None,
+    scorer: int = 0,
 ) -> SearchSpace:
     """The search space of `choose_plan`; DoesNotFit for a context that the model does not support on any machine."""
     shape = ModelShape.of(target) if isinstance(target, Header) else target
@@ -124,13 +129,23 @@ def best(space: SearchSpace, found: Iterable[PlanCandidate]) -> PlanCandidate | 
 def to_plan(space: SearchSpace, found: PlanCandidate) -> Plan:
     """A candidate as a plan, with its explanation."""
     given_up, next_step = explanation.improvements(space, found)
+    room = budgets(space.machine)
+    used = zip(space.machine.gpus, found.memory.gpus, strict=False)
+    left = [(gpu, room[gpu.name] - memory.total) for gpu, memory in used]
+    drafter = found.memory.gpus[-1].drafter if left else 0
+    place = scorer_device(space.scorer, left, drafter)
+    memory, reasons = found.memory, explanation.reasons_for(space, found)
+    if space.scorer and left:
+        more = space.scorer - (drafter if place.turns else 0)
+        memory = memory.with_scorer(place.name or HOST, max(0, more))
+        reasons = (*reasons, explanation.scorer_reason(place, space.scorer))
     return Plan(
         load=found.load,
         drafter=found.drafter,
         threads=threads_for(space, found),
         paged=found.paged,
-        memory=found.memory,
-        reasons=explanation.reasons_for(space, found),
+        memory=memory,
+        reasons=reasons,
         given_up=given_up,
         next_step=next_step,
         space=space,

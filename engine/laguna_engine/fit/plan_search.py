@@ -59,7 +59,7 @@ class SearchSpace:
         drafter: its drafter, None without one.
         machine: devices and memory.
         constraints: the user's constraints.
-        scorer: the prompt scorer, None without one.
+        scorer: bytes of the prompt scorer on a GPU, 0 without one.
         last_tapped: whether the drafter taps the target's last layer.
     """
 
@@ -67,7 +67,7 @@ class SearchSpace:
     drafter: DrafterShape | None
     machine: Machine
     constraints: Constraints
-    scorer: ModelShape | None = None
+    scorer: int = 0
     last_tapped: bool = False
 
     def contexts(self) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ class SearchSpace:
     def memory(self, load: Load, drafter: bool) -> MemoryUse:
         """Memory use of a load."""
         gpus = self.machine.gpus if load.gpu_layers else ()
-        return memory_of(self.shape, load, gpus, self.drafter if drafter else None, self.scorer)
+        return memory_of(self.shape, load, gpus, self.drafter if drafter else None)
 
 
 def budgets(machine: Machine) -> dict[str, int]:

@@ -14,7 +14,8 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import prod
-from operator import mul
+from operator import add, mul, truediv
+from typing import NamedTuple
 
 from laguna_engine.draft.base import MAX_DRAFT, PRIOR
 
@@ -345,3 +346,37 @@ def constant_acceptance_tokens(acceptance: float, length: int) -> float:
 def speedup(committed: float, round_s: float, plain_s: float) -> float:
     """How many times faster than plain decoding: `committed` tokens in `round_s` against one in `plain_s` seconds."""
     return committed * plain_s / round_s
+
+
+class DraftPlan(NamedTuple):
+    """How many tokens to draft, and the committed tokens a second that are expected of it."""
+
+    length: int
+    rate: float
+
+
+def best_length(
+    committed: Sequence[float], verify_s: Sequence[float], draft_s: Sequence[float], longest: int
+) -> DraftPlan:
+    """The best of the lengths 1 to `longest`, which is 1 or more; each sequence is indexed by length.
+
+    Plain decoding, `Plan(0, 1 / verify_s[0])`, is the caller's to compare with.
+    """
+    end = longest + 1
+    rates = list(map(truediv, committed[1:end], map(add, verify_s[1:end], draft_s[1:end])))
+    best = max(rates)
+    return DraftPlan(rates.index(best) + 1, best)
+
+
+def cut_length(confidence: Sequence[float], verify_s: Sequence[float], rate: float) -> int:
+    """How many tokens of a finished draft to verify, 0 included.
+
+    The draft is paid for; every further token must bring more than its verification costs at `rate` tokens a second,
+    which is what the time is otherwise worth.
+    """
+    best, best_value = 0, 1 - verify_s[0] * rate
+    for length, committed in enumerate(expected_tokens(confidence)):
+        value = committed - verify_s[length] * rate
+        if value > best_value:
+            best, best_value = length, value
+    return best

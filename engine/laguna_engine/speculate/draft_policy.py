@@ -8,8 +8,7 @@ nothing, and one that gets better is noticed. Runs every round: plain Python, mi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from operator import add, truediv
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from laguna_engine.draft.base import MAX_DRAFT
 from laguna_engine.speculate.cost_model import (
@@ -17,48 +16,16 @@ from laguna_engine.speculate.cost_model import (
     LAST_INTERVAL,
     CostModel,
     Costs,
+    DraftPlan,
     KindRecord,
+    best_length,
     bucket_of,
-    expected_tokens,
+    cut_length,
 )
 from laguna_engine.speculate.cost_profile import load_profile, profile_of
 
 if TYPE_CHECKING:
     from laguna_engine.draft.base import Draft, Offer
-
-
-class DraftPlan(NamedTuple):
-    """How many tokens to draft, and the committed tokens a second that are expected of it."""
-
-    length: int
-    rate: float
-
-
-def best_length(
-    committed: Sequence[float], verify_s: Sequence[float], draft_s: Sequence[float], longest: int
-) -> DraftPlan:
-    """The best of the lengths 1 to `longest`, which is 1 or more; each sequence is indexed by length.
-
-    Plain decoding, `Plan(0, 1 / verify_s[0])`, is the caller's to compare with.
-    """
-    end = longest + 1
-    rates = list(map(truediv, committed[1:end], map(add, verify_s[1:end], draft_s[1:end])))
-    best = max(rates)
-    return DraftPlan(rates.index(best) + 1, best)
-
-
-def cut_length(confidence: Sequence[float], verify_s: Sequence[float], rate: float) -> int:
-    """How many tokens of a finished draft to verify, 0 included.
-
-    The draft is paid for; every further token must bring more than its verification costs at `rate` tokens a second,
-    which is what the time is otherwise worth.
-    """
-    best, best_value = 0, 1 - verify_s[0] * rate
-    for length, committed in enumerate(expected_tokens(confidence)):
-        value = committed - verify_s[length] * rate
-        if value > best_value:
-            best, best_value = length, value
-    return best
 
 
 _WORTH_IT = 1.03
@@ -371,3 +338,39 @@ def _name(offer: "Offer") -> str:
 
 def _tokens(count: int) -> str:
     return f"{count} token" if count == 1 else f"{count} tokens"
+
+
+_ASKING_SHARE = 0.02
+"""What asking may cost of plain decoding."""
+
+_LONGEST_BACKOFF = 16
+"""Rounds without asking, at most: what could be copied must not be overlooked for long."""
+
+
+class Backoff:
+    """Counts the rounds until the drafters are asked again.
+
+    While nothing pays, even asking costs: on a tiny model a tenth of a token's time. On one whose tokens take
+    milliseconds no round goes by without asking.
+    """
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._choice: DraftChoice | None = None
+
+    def choice(self) -> DraftChoice | None:
+        """To decode plainly and for the same reason as before, or None when it is time to ask."""
+        if not self._left:
+            return None
+        self._left -= 1
+        return self._choice
+
+    def after(self, choice: DraftChoice, asking_s: float, plain_s: float) -> None:
+        """A round was asked about, which took `asking_s`; it was computed in `plain_s` if nobody drafted."""
+        if choice.offer is None and choice.purpose is Purpose.BEST and plain_s > 0:
+            self._left = min(_LONGEST_BACKOFF, int(asking_s / (_ASKING_SHARE * plain_s)))
+            self._choice = choice
+
+    def end(self) -> None:
+        """Something changed: ask in the next round."""
+        self._left = 0

@@ -5,10 +5,6 @@ request's whole sampling chain and its constraint, and a drafted token is accept
 exact for any draft, however it was made and wherever it was cut, and for any sampling settings: what is picked depends
 on the target's logits, the tokens before, the seed and the position alone (`laguna_engine.llama.sampler`). A round
 always commits at least one token, which is the target's own.
-
-While nothing pays, even asking costs: on a tiny model the drafters' offers take a tenth of a token's time. So after a
-plain round the drafters are not asked for as many rounds as make the asking cheap (`Backoff`). On a model whose tokens
-take milliseconds that is none.
 """
 
 import time
@@ -28,7 +24,7 @@ from laguna_engine.llama.context_params import DecodeStatus
 from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.prefix_reuse import Reuse
 from laguna_engine.sequence import TokenSequence
-from laguna_engine.speculate.draft_policy import DraftChoice, DraftPolicy, Purpose
+from laguna_engine.speculate.draft_policy import Backoff, DraftChoice, DraftPolicy, Purpose
 
 _NO_DRAFT = Draft([])
 
@@ -103,6 +99,7 @@ class Speculator(NullSpeculator):
         super().__init__(sequence)
         self.policy = policy
         self._drafters = {drafter.source: drafter for drafter in drafters}
+        self._order = list(self._drafters)
         # The drafters' own hooks, looked up once a request: a round calls four of them, of every drafter.
         self._hooks: dict[str, tuple[tuple[Source, Callable[..., object]], ...]] = {}
         self._adapters = adapters
@@ -164,6 +161,28 @@ class Speculator(NullSpeculator):
             if snapshot is not None:
                 return replace(snapshot, drafter=source)
         return None
+
+    @property
+    def drafters(self) -> Collection[Drafter]:
+        """Those that may be asked."""
+        return self._drafters.values()
+
+    def take_out(self, source: Source) -> DrafterSnapshot | None:
+        """Ask this drafter no more, until `put_back`: what it knows of what is cached, as from `remember`."""
+        drafter = self._drafters[source]
+        snapshot = self._try(source, partial(drafter.remember, self._sequence.position))
+        self._use({other: each for other, each in self._drafters.items() if other != source})
+        return snapshot if snapshot is None else replace(snapshot, drafter=source)
+
+    def put_back(self, drafter: Drafter, remembered: DrafterSnapshot | None) -> None:
+        """Ask a drafter that was just opened. remembered: what the one before it knew of all that is cached."""
+        found = {**self._drafters, drafter.source: drafter}
+        self._use({source: found[source] for source in self._order if source in found})
+        self._try(drafter.source, partial(drafter.restored, self._sequence.position, remembered))
+
+    def report(self, failure: DrafterFailed) -> None:
+        """Have `failures` name a drafter that is not there any more."""
+        self._failures.append(failure)
 
     def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:
         """The sequence was given `length` positions from outside. remembered: as from `remember`, if it was kept."""
@@ -307,14 +326,16 @@ class Speculator(NullSpeculator):
 
     def _switch_off(self, source: Source, error: Exception) -> None:
         problem = " ".join(filter(None, (type(error).__name__, str(error) and f"- {error}")))
-        self._failures.append(DrafterFailed(source, problem))
-        self._backoff.end()
-        # Another dict, as the old one may be iterated over.
+        self.report(DrafterFailed(source, problem))
         failed = self._drafters[source]
-        self._drafters = {other: drafter for other, drafter in self._drafters.items() if other != source}
-        self._hooks = {}
+        self._use({other: drafter for other, drafter in self._drafters.items() if other != source})
         with suppress(Exception):
             failed.close()
+
+    def _use(self, drafters: dict[Source, Drafter]) -> None:
+        """Ask these from now on; in another dict, as the old one may be iterated over."""
+        self._drafters, self._hooks = drafters, {}
+        self._backoff.end()
 
     def _text(self, tokens: Sequence[int]) -> str:
         return b"".join(map(self._sequence.model.vocab.piece, tokens)).decode("utf-8", "replace")
@@ -350,38 +371,6 @@ def _longest_draft(chain: SamplerChain, room: int | None) -> int:
     longest = MAX_DRAFT if room is None else room - 1
     free = None if chain.constraints is None else chain.constraints.free_rows()
     return longest if free is None else min(longest, free)
-
-
-_ASKING_SHARE = 0.02
-"""What asking may cost of plain decoding."""
-
-_LONGEST_BACKOFF = 16
-"""Rounds without asking, at most: what could be copied must not be overlooked for long."""
-
-
-class Backoff:
-    """Counts the rounds until the drafters are asked again."""
-
-    def __init__(self) -> None:
-        self._left = 0
-        self._choice: DraftChoice | None = None
-
-    def choice(self) -> DraftChoice | None:
-        """To decode plainly and for the same reason as before, or None when it is time to ask."""
-        if not self._left:
-            return None
-        self._left -= 1
-        return self._choice
-
-    def after(self, choice: DraftChoice, asking_s: float, plain_s: float) -> None:
-        """A round was asked about, which took `asking_s`; it was computed in `plain_s` if nobody drafted."""
-        if choice.offer is None and choice.purpose is Purpose.BEST and plain_s > 0:
-            self._left = min(_LONGEST_BACKOFF, int(asking_s / (_ASKING_SHARE * plain_s)))
-            self._choice = choice
-
-    def end(self) -> None:
-        """Something changed: ask in the next round."""
-        self._left = 0
 
 
 def accept(draft: Sequence[int], pick: Callable[[int], int]) -> list[int]:

@@ -54,7 +54,7 @@ def folder(tmp_path):
 
 def test_compress_says_what_it_reads_counts_parses_and_scores(shown, folder):
     doing, code = shown("compress", folder, "--query", "what does make_3 return?", "--scorer", "nano-scorer")
-    assert (doing, code) == (["reading", "counting tokens", "parsing", "scoring 5 files"], 0)
+    assert (doing, code) == (["reading", "counting tokens", "parsing", "scoring 5 files for at most 20 s"], 0)
 
 
 def test_compress_by_words_scores_nothing(shown, folder):

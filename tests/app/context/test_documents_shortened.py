@@ -9,7 +9,8 @@ from laguna_engine.compress.scorer import Scorer
 from laguna_engine.llama import context_params
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
-from laguna_tui.context.shortening import open_scorer, shorten
+from laguna_tui.context.scoring import open_scorer
+from laguna_tui.context.shortening import shorten
 from laguna_tui.models.model_selection import scorer_path
 from laguna_tui.models.store import Store
 
@@ -19,8 +20,13 @@ FILES = [("a.py", "".join(f"def f{n}():\n    return g{n}()\n\n\n" for n in range
 class Recorder:
     """What `Scorer.score` is asked; longer texts score higher. Stands in for a model to count the questions."""
 
+    rate = 1e9
+
     def __init__(self):
         self.asked = []
+
+    def count(self, text):
+        return letters(text)
 
     def score(self, texts, query, should_stop, progress):
         self.asked += texts
@@ -76,5 +82,5 @@ def test_a_scorer_leaves_a_core_to_others_unless_told_how_many_to_use(monkeypatc
     monkeypatch.setattr(Scorer, "open", lambda path, **how: opened.append(how["threads"]))
     file = tmp_path / "own.gguf"
     file.write_bytes(b"GGUF")
-    open_scorer(replace(Settings(), scorer=str(file), threads=asked))
+    open_scorer(file, replace(Settings(), threads=asked))
     assert opened == [threads]

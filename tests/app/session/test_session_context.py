@@ -239,6 +239,9 @@ class EndlessScorer:
     def __init__(self) -> None:
         self.asked, self.stopped = threading.Event(), threading.Event()
 
+    def count(self, text) -> int:
+        return len(text)
+
     def score(self, texts, query, should_stop, progress):
         self.asked.set()
         while not should_stop() and not self.stopped.wait(0.01):
@@ -253,7 +256,7 @@ class EndlessScorer:
 def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     scorer, events = EndlessScorer(), []
-    opened.parts.context._scorer, opened.parts.context._scorer_asked = scorer, True
+    opened.parts.context.scorer._scorer, opened.parts.context.scorer._looked = scorer, True
     thread = threading.Thread(target=lambda: events.extend(opened.chat.ask("What does @long.py do?")))
     thread.start()
     assert scorer.asked.wait(30)
@@ -266,7 +269,7 @@ def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
 def test_closing_ends_what_is_scored_for_a_message(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     scorer = EndlessScorer()
-    opened.parts.context._scorer, opened.parts.context._scorer_asked = scorer, True
+    opened.parts.context.scorer._scorer, opened.parts.context.scorer._looked = scorer, True
 
     def ask():
         # What it had to say is nobody's business any more.
@@ -279,3 +282,29 @@ def test_closing_ends_what_is_scored_for_a_message(opened, folder):
     opened.close()
     thread.join(30)
     assert not thread.is_alive()
+
+
+def test_the_cost_counts_the_time_that_a_scorer_will_take(opened, folder):
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    list(opened.chat.ask("hello"))
+    slot, message = opened.parts.context.scorer, "What does step_123 in @long.py return?"
+    slot._looked = True
+    plain = opened.prompt.cost(message).seconds
+    slot._scorer = scorer = EndlessScorer()
+    scorer.rate = 1e6
+    fast = opened.prompt.cost(message).seconds
+    scorer.rate = 0.5e6
+    slow = opened.prompt.cost(message).seconds
+    scorer.stopped.set()
+    assert fast - plain == pytest.approx((slow - plain) / 2)
+    assert fast > plain
+
+
+def test_the_scorers_speed_is_measured_while_the_message_is_typed(opened, folder):
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    list(opened.chat.ask("hello"))
+    slot = opened.parts.context.scorer
+    assert slot._measuring is None
+    opened.prompt.cost("What does step_123 in @long.py return?")
+    slot._measuring.join(60)
+    assert slot.rate() > 0

@@ -217,10 +217,3 @@ def test_without_drafts_there_is_no_drafter_but_room_for_every_row_of_logits():
 
 def test_a_large_model_on_few_cores_gets_them_all_and_on_many_leaves_one():
     assert [plan(f"cpu-32GB {cores}cores").threads for cores in (1, 2, 4, 8)] == [1, 2, 4, 7]
-
-
-def test_a_scorer_takes_its_share_of_the_last_device():
-    nano = ModelShape.of(header.check(ASSETS / "laguna-nano.gguf"))
-    alone = plan("24GB")
-    both = choose_plan(XS, XS_DRAFTER, alone.machine, scorer=nano)
-    assert both.memory.gpus[-1].scorer > nano.size and alone.memory.gpus[-1].scorer == 0

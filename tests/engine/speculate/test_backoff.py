@@ -2,8 +2,7 @@
 
 from laguna_engine.draft.base import Offer
 from laguna_engine.draft.suffix import SuffixDrafter, kind
-from laguna_engine.speculate.draft_policy import DraftChoice, Purpose
-from laguna_engine.speculate.speculator import Backoff
+from laguna_engine.speculate.draft_policy import Backoff, DraftChoice, Purpose
 
 OFF = DraftChoice(None, 0, "off: would cost 12 % here")
 

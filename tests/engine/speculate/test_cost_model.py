@@ -2,8 +2,13 @@
 
 import pytest
 
-from laguna_engine.speculate.cost_model import constant_acceptance_tokens, expected_tokens, speedup
-from laguna_engine.speculate.draft_policy import best_length, cut_length
+from laguna_engine.speculate.cost_model import (
+    best_length,
+    constant_acceptance_tokens,
+    cut_length,
+    expected_tokens,
+    speedup,
+)
 
 
 @pytest.mark.parametrize("acceptance", [0.0, 0.3, 0.8, 1.0])

@@ -17,7 +17,7 @@ from laguna_engine.events import DrafterFailed, Round, Source
 from laguna_engine.ggml.weights import Weights
 from laguna_engine.llama.model import Model
 from laguna_engine.native import cpu_determinism
-from laguna_engine.speculate import speculator
+from laguna_engine.speculate import draft_policy
 from tests.engine import drafters, tiny
 from tests.engine.runs import Run, assert_same_answer, gather
 
@@ -63,7 +63,7 @@ def engine(
     monkeypatch.setattr(checkpoints, "_LEAST", 1)
     monkeypatch.setattr(checkpoints, "STEP", 64)
     # Every round asks the drafters, however little a round of a model this small takes.
-    monkeypatch.setattr(speculator, "_LONGEST_BACKOFF", 0)
+    monkeypatch.setattr(draft_policy, "_LONGEST_BACKOFF", 0)
     target, drafter = files
     options = EngineOptions(
         target, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, checkpoints=9, speculation=request.param

@@ -1,0 +1,77 @@
+"""The scorer of files that are shortened: which one, what it said before, and how long it may take."""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laguna_engine.compress.estimate import score_in_time
+from laguna_engine.compress.result import UNSCORED, Scores, SpanScorer
+from laguna_engine.errors import GraphError
+from laguna_tui.base.settings import Settings
+
+if TYPE_CHECKING:
+    from laguna_engine.compress.scorer import Scorer
+
+SCORING_S = 20.0
+"""Most seconds that a scorer takes for one message: a person waits for the answer."""
+
+_SCORES = 20_000
+
+
+def open_scorer(path: Path, settings: Settings, device: str = "") -> "Scorer":
+    """Open a scorer with the threads of the settings, on a GPU of this name or the CPU.
+
+    One that a GPU cannot run, or has no room for after all, computes on the CPU.
+
+    Raises:
+        EngineError: the file is no scorer.
+    """
+    from laguna_engine.compress.scorer import Scorer
+    from laguna_engine.fit.scorer_device import open_device
+    from laguna_engine.llama.context_params import all_cores_but_one
+
+    threads = all_cores_but_one() if settings.threads is None else settings.threads
+    gpu = open_device(device) if device else None
+    if gpu is not None:
+        with suppress(GraphError):
+            return Scorer.open(path, device=gpu, threads=threads)
+    return Scorer.open(path, threads=threads)
+
+
+class _KnownScores:
+    """What the last scorer said for the last question, by text."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._asked: tuple[object, str] | None = None
+        self._known: dict[str, Scores] = {}
+
+    def known(self, scorer: object, query: str) -> dict[str, Scores]:
+        """What is known for this scorer and question; what was known for another is forgotten."""
+        with self._lock:
+            if self._asked is None or self._asked[0] is not scorer or self._asked[1] != query:
+                self._asked, self._known = (scorer, query), {}
+            elif len(self._known) > _SCORES:
+                self._known = {}
+            return self._known
+
+
+_KNOWN = _KnownScores()
+
+
+def remembering(
+    scorer: "Scorer", seconds: float, should_stop: Callable[[], bool], progress: Callable[[float], None]
+) -> SpanScorer:
+    """A scorer that is asked only for what it has not been asked yet, and for at most so many seconds."""
+
+    def scores(texts: Sequence[str], query: str) -> Sequence[Scores]:
+        known = _KNOWN.known(scorer, query)
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            found = score_in_time(scorer, new, query, seconds, should_stop, progress)
+            known.update((text, score) for text, score in zip(new, found, strict=True) if score is not UNSCORED)
+        return [known.get(text, UNSCORED) for text in texts]
+
+    return scores

@@ -1,0 +1,127 @@
+"""The scorer of a session: opened when files have to be shortened, on the device that has room for it.
+
+Where a GPU has room for the drafter or the scorer but not for both, they take turns: the drafter leaves while files are
+scored for a message, and is opened again before the answer begins.
+"""
+
+import threading
+from typing import TYPE_CHECKING
+
+from laguna_engine.errors import EngineError
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import Settings
+from laguna_tui.models.model_selection import scorer_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from laguna_engine.compress.scorer import Scorer
+    from laguna_engine.engine import Engine
+    from laguna_engine.fit.scorer_device import ScorerDevice
+
+
+class SessionScorer:
+    """At most one open scorer. `take` and `release` are the session's thread's; the others may be called from any."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open nothing yet."""
+        self._settings = settings
+        self._engine: Engine | None = None
+        self._scorer: Scorer | None = None
+        self._looked = False
+        self._turns = False
+        self._rate: float | None = None
+        self._measuring: threading.Thread | None = None
+        self._closed = False
+        # Reentrant: a scorer that cannot be opened is released.
+        self._lock = threading.RLock()
+
+    def use_engine(self, engine: "Engine | None") -> None:
+        """The engine whose drafter makes room for the scorer; None where the model is elsewhere."""
+        with self._lock:
+            self._engine = engine
+
+    def take(self) -> "Scorer | None":
+        """The scorer, opened if it is not; None without one. `release` it when the message's files are scored.
+
+        Raises:
+            UserError, EngineError: the settings name one that cannot be used, which is said once.
+        """
+        with self._lock:
+            if not self._looked and not self._closed:
+                self._looked = True
+                self._open()
+            return self._scorer
+
+    def release(self) -> None:
+        """Scoring is over for now: one that takes turns with the drafter leaves the device to it."""
+        with self._lock:
+            if not self._turns:
+                return
+            self._turns = False
+            if self._scorer is not None:
+                self._rate = self._scorer.rate or self._rate
+                self._scorer.close()
+                self._scorer, self._looked = None, False
+            if self._engine is not None:
+                self._engine.resume_drafters()
+
+    def rate(self) -> float | None:
+        """Its tokens per second; None while that is not known, and without one.
+
+        The first call has it opened and measured in the background, unless it would take turns with the drafter.
+        """
+        scorer = self._scorer
+        if scorer is not None and scorer.rate:
+            return scorer.rate
+        if self._rate is None and self._measuring is None and (scorer is not None or not self._looked):
+            self._measuring = threading.Thread(target=self._measure, name="scorer", daemon=True)
+            self._measuring.start()
+        return self._rate
+
+    def close(self) -> None:
+        """Free it. Idempotent."""
+        self._closed = True
+        if self._measuring is not None:
+            self._measuring.join()
+        if self._scorer is not None:
+            self._scorer.close()
+
+    def _measure(self) -> None:
+        """Open and measure it; what is wrong with it is said when it is needed."""
+        try:
+            with self._lock:
+                path = scorer_path(self._settings)
+                if path is None or self._device(path).turns:
+                    return
+            scorer = self.take()
+            if scorer is not None:
+                scorer.measure()
+        except (EngineError, UserError):
+            with self._lock:
+                self._looked = self._scorer is not None
+
+    def _open(self) -> None:
+        path = scorer_path(self._settings)
+        if path is None:
+            return
+        from laguna_tui.context.scoring import open_scorer
+
+        place = self._device(path)
+        if place.turns and self._engine is not None:
+            self._turns = True
+            self._engine.rest_drafters()
+        try:
+            self._scorer = open_scorer(path, self._settings, place.name)
+        except BaseException:
+            self.release()
+            raise
+
+    def _device(self, path: "Path") -> "ScorerDevice":
+        """Where it has room now."""
+        from laguna_engine.fit.scorer_device import ScorerDevice, scorer_bytes, scorer_device_now
+
+        # Who wants nothing of the model on a GPU wants nothing else there.
+        if self._settings.gpu_layers == 0:
+            return ScorerDevice()
+        return scorer_device_now(scorer_bytes(path), 0 if self._engine is None else self._engine.drafter_nbytes)
