@@ -22,8 +22,11 @@ EDITED = 1.0
 # the rank: taken first, what the code says pushed out what it leaves unsaid (recall at keep 0.1 was 0.60, not 0.79).
 IN_CODE = 1.5
 IMPORTED = 0.6
-# Longer questions are taken for code, in which every line looks like an answer.
+# In longer questions every line looks like an answer.
 _ASKED_WORDS, _ASKED_LINES = 40, 4
+# Code has more lines than a question, and so many of them are indented or end as code does.
+_CODE_LINES, _CODE_SHARE = 3, 0.5
+_CODE = re.compile(r"[ \t]+\S|.*(?:[:;{}(,\[]|[^\s.]\))\s*$|.*\w\s*(?:=|\+=|->)\s*\S")
 # An answer has words of the question to the left of its `=`, and nearly as many as the best answer.
 _NEARLY = 0.75
 _LEAST_SHARE = 0.4
@@ -95,12 +98,13 @@ def find_boosts(
     """
     found = Boosts()
     home = _home(documents, nearness)
-    asked = len(lexicon.asked) <= _ASKED_WORDS and len(query.split("\n")) <= _ASKED_LINES
-    named = Boost(NAMED, Why.NAMED) if asked else Boost(IN_CODE, Why.NAMED, sure=False)
+    code = is_code(query)
+    named = Boost(IN_CODE, Why.NAMED, sure=False) if code else Boost(NAMED, Why.NAMED)
     for mention in mentions(query, known):
         _boost_name(found, known, mention, home, named)
-    if asked:
+    if len(lexicon.asked) <= _ASKED_WORDS and len(query.split("\n")) <= _ASKED_LINES:
         _boost_answers(found, documents, lexicon, starts)
+    if not code:
         _boost_uses(found, documents, known)
     else:
         for name in sorted(frozenset(imported_words(documents[home]))):
@@ -112,6 +116,12 @@ def find_boosts(
         else:
             _boost_protected(found, number, document)
     return found
+
+
+def is_code(query: str) -> bool:
+    """Whether a question is a piece of code, by the look of its lines."""
+    lines = [line for line in query.splitlines() if line.strip()]
+    return len(lines) >= _CODE_LINES and sum(_CODE.match(line) is not None for line in lines) > _CODE_SHARE * len(lines)
 
 
 def _home(documents: Sequence[Document], nearness: Sequence[float]) -> int:
