@@ -30,14 +30,15 @@ def row(python: str, path: str, dist: Path) -> bool:
     """Install, and print a row of the table; returns whether the bundled model answers correctly."""
     with tempfile.TemporaryDirectory(prefix="laguna-install-") as folder:
         clean = Clean(Path(folder), dist.resolve(), python=python)
+        begun = f"| {clean.version} | {path} |"
         try:
             found = install(path, clean)
         except subprocess.CalledProcessError as error:
-            print(f"| {clean.version} | {path} | failed: {error} |", flush=True)
+            print(f"{begun} failed: {error} |", flush=True)
             return False
     times = f"{found.seconds:.0f} s | {found.answer_seconds:.1f} s | {found.nbytes / _MIB:.0f} MiB"
     correct = ANSWER in found.answer
-    print(f"| {clean.version} | {path} | {times} |{'' if correct else f' wrong: {found.answer}'}", flush=True)
+    print(f"{begun} {times} |{'' if correct else f' wrong: {found.answer}'}", flush=True)
     return correct
 
 
