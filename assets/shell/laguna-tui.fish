@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' eval models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --html --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --hours --html --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -278,6 +278,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l out -xka "(__fish_co
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l markdown -xka "(__fish_complete_path (commandline -ct))" -d 'write the report to this file too'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'write it to this file as a page with plots'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l timeout -x -d 'stop an attempt after this long (default: 1800)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l hours -x -d 'begin no attempt after so many hours; the same command resumes with the rest'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l compare -xka "(__fish_complete_path (commandline -ct))" -d 'compare two runs that --out kept, and run nothing; see --points'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l points -x -d 'with --compare: whether they are equal within X points of a hundred (default: 3)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l quiet -d 'no progress on stderr'
