@@ -147,7 +147,7 @@ class Evaluation:
                     return
                 if number == timed and known:
                     left = [each.set.value for each, _ in todo[number:]]
-                    expects(ExpectedLength.of(known, left, checks_s / max(1, number)))
+                    expects(ExpectedLength.of(known, left, checks_s / max(1, number - 1)))
                 joules = energy.joules() if here else None
                 sample = model.attempt(task, index, self._seed_of(task, index), self.limit_s)
                 if joules is not None and (after := energy.joules()) is not None:
@@ -155,7 +155,8 @@ class Evaluation:
                 if kept is not None:
                     kept.add(sample)
                 known.append(sample)
-                checks_s += max(0.0, time.monotonic() - begins - sample.seconds)
+                if number > 0:  # the first one opens the model
+                    checks_s += max(0.0, time.monotonic() - begins - sample.seconds)
                 told(len(before) + number + 1, len(before) + len(todo), sample)
                 yield sample
 

@@ -8,7 +8,7 @@ from laguna_tui.base.units import count, duration, plural, rate
 from laguna_tui.evals.samples import Sample
 from laguna_tui.evals.task import Task
 
-TIMED = 2
+TIMED = 4
 """Tasks of each set that are timed first. They count as samples like all others."""
 
 

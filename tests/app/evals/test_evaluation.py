@@ -123,7 +123,7 @@ def test_some_tasks_are_timed_and_the_length_of_the_rest_is_said_before_it_begin
     out = home / "samples.jsonl"
     line = [word for word in arguments(out, "--samples", "3", "--temperature", "0.5") if word != "--quiet"]
     assert run(knows(*RIGHT), line, home) == 0
-    assert re.search(r"4 samples of [\d,]+ tokens at .+ tok/s and .+ s for the rest of each: about ", said(capsys))
+    assert re.search(r"2 samples of [\d,]+ tokens at .+ tok/s and .+ s for the rest of each: about ", said(capsys))
     out.write_bytes(b"".join(out.read_bytes().splitlines(keepends=True)[:6]))
     assert run(knows(*RIGHT), line, home) == 0
     # What is in the file is measured already.
