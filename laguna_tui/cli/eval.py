@@ -24,8 +24,8 @@ exit codes: 0 run to the end, or equal, 1 not shown to be equal, 2 wrong usage o
 """
 _FAILED = 4
 _MOST = 1_000_000
-_MOST_POINTS = 100
 _MOST_HOURS = 10_000
+_MOST_POINTS = 100
 _POINTS = 3.0
 """Two runs of all tasks that never differ are equal within so much; most changes of a model are larger."""
 _GO_ON = "the samples so far are in {file}; the same command resumes with what is missing"
@@ -187,17 +187,6 @@ def _compare(arguments: argparse.Namespace) -> int:
     return 0 if comparison.equal_within(arguments.points / 100) else 1
 
 
-def _points(text: str) -> float:
-    """Points of a hundred; the error is one that argparse shows."""
-    try:
-        points = float(text)
-    except ValueError:
-        points = 0.0
-    if not 0 < points <= _MOST_POINTS:
-        raise argparse.ArgumentTypeError(f"it must be a number of points above 0, at most {_MOST_POINTS}")
-    return points
-
-
 def _hours(text: str) -> float:
     """Hours; the error is one that argparse shows."""
     try:
@@ -207,6 +196,17 @@ def _hours(text: str) -> float:
     if not 0 < hours <= _MOST_HOURS:
         raise argparse.ArgumentTypeError(f"it must be a number of hours above 0, at most {_MOST_HOURS:,}")
     return hours
+
+
+def _points(text: str) -> float:
+    """Points of a hundred; the error is one that argparse shows."""
+    try:
+        points = float(text)
+    except ValueError:
+        points = 0.0
+    if not 0 < points <= _MOST_POINTS:
+        raise argparse.ArgumentTypeError(f"it must be a number of points above 0, at most {_MOST_POINTS}")
+    return points
 
 
 def _number(text: str) -> int:

@@ -21,10 +21,10 @@ from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import select_model
 from laguna_tui.models.remote_entry import is_loopback
 
+_HOUR_S = 3600
 LIMIT_S = 1800.0
 """Most seconds of an attempt, unless the user says otherwise: many steps of a model that thinks."""
 
-_HOUR_S = 3600
 _DECISIVE = (
     *("model", "context", "kv", "thinking", "thinking_budget", "temperature", "top_k", "top_p", "min_p"),
     *("repeat_penalty", "max_tokens", "max_steps", "constrain", "speculation", "drafter", "draft_length"),
