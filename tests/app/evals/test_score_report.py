@@ -47,5 +47,6 @@ def test_four_tasks_of_each_set_are_timed_first_and_none_is_left_out():
         TaskSet.FUNCTIONS: 4,
         TaskSet.EDITS: 3,
         TaskSet.REPOSITORIES: 4,
+        TaskSet.LOOKUPS: 4,
     }
     assert sorted((task.name, index) for task, index in order) == sorted((task.name, index) for task, index in wanted)
