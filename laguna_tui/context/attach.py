@@ -1,8 +1,8 @@
 """Attachments of a user message: instructions, map, mentioned files, the best code.
 
-Works on attachments; renders no turn, and knows the model only through `count`. Deterministic: the same words about the
-same files, with the same room, attach the same bytes. Attachments that depend on the question come last, so that as
-much as possible can be computed while it is being typed.
+Works on attachments; renders no turn, and knows the model only through `count`. Deterministic, unless a scorer runs out
+of time: the same words about the same files, with the same room, attach the same bytes. Attachments that depend on the
+question come last, so that as much as possible can be computed while it is being typed.
 """
 
 import threading
