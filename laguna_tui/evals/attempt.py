@@ -6,7 +6,7 @@ The engine stays open from one attempt to the next; every attempt has a session,
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,13 +19,13 @@ from laguna_tui.agent.messages import ChatMessage, GenerationRecord
 from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnFinished
 from laguna_tui.base.settings import Settings
-from laguna_tui.evals.samples import Sample, TokenTurn
+from laguna_tui.evals.samples import Answer, Sample, TokenTurn
 from laguna_tui.evals.task import SOLUTION, Task, TaskSet
 from laguna_tui.evals.verdict import Verdict, check_solution, code_of, read_files, write_files
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.session_pool import SharedEngine
 
-_SYSTEM = "Answer with code that is complete and runs. Explain nothing."
+CODE_ONLY = "Answer with code that is complete and runs. Explain nothing."
 """No tools and no person: both were seen to cost answers in tasks that need neither."""
 
 
@@ -78,6 +78,37 @@ class EvaluatedModel:
         Raises:
             EngineError, UserError: the model cannot be opened or fails; there is no sample.
         """
+        with self._session(seed) as (session, folder):
+            begun = time.monotonic()
+            tries = _answered if task.set is TaskSet.FUNCTIONS else _worked
+            heard = tries(task, session, folder, begun + limit_s)
+            seconds = time.monotonic() - begun
+        verdict = check_solution(task, heard.solution) if heard.solution else Verdict(False, "no code was given")
+        return _sample(task, index, seed, heard, verdict, seconds)
+
+    def answer(self, system: str, question: str, seed: int, limit_s: float) -> Answer:
+        """Ask one question, without tools. Arguments and errors are those of `attempt`."""
+        with self._session(seed) as (session, _):
+            begun = time.monotonic()
+            heard = _asked(system, question, session, begun + limit_s)
+            seconds = time.monotonic() - begun
+        steps = heard.steps
+        said = heard.records[-1].answer
+        return Answer(
+            text=said.text,
+            reasoning=said.reasoning,
+            end=heard.end,
+            prompt_tokens=sum(step.prompt_tokens for step in steps),
+            generated_tokens=sum(step.generated_tokens for step in steps),
+            drafted=sum(step.drafted for step in steps),
+            accepted=sum(step.accepted for step in steps),
+            seconds=seconds,
+            tokens=tuple(_turns(heard.records)),
+        )
+
+    @contextmanager
+    def _session(self, seed: int) -> Iterator[tuple[LocalSession, Path]]:
+        """An open session in an empty folder of its own."""
         with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
             folder = Path(name).resolve()
             session = LocalSession.prepare(
@@ -85,12 +116,7 @@ class EvaluatedModel:
             )
             with closing(session):
                 session.open(_ignored)
-                begun = time.monotonic()
-                tries = _answered if task.set is TaskSet.FUNCTIONS else _worked
-                heard = tries(task, session, folder, begun + limit_s)
-                seconds = time.monotonic() - begun
-        verdict = check_solution(task, heard.solution) if heard.solution else Verdict(False, "no code was given")
-        return _sample(task, index, seed, heard, verdict, seconds)
+                yield session, folder
 
     def close(self) -> None:
         """Close the engine. Idempotent."""
@@ -103,12 +129,20 @@ def _ignored(progress: LoadProgress) -> None:
 
 def _answered(task: Task, session: LocalSession, folder: Path, deadline: float) -> _Heard:
     """Ask for a function, without tools."""
+    heard = _asked(CODE_ONLY, task.question, session, deadline)
+    code = code_of(heard.records[-1].answer.text, task.entry)
+    heard.solution = {SOLUTION: code} if code else {}
+    return heard
+
+
+def _asked(system: str, question: str, session: LocalSession, deadline: float) -> _Heard:
+    """Ask a question, without tools."""
     heard = _Heard()
     parts, engine = session.opened(), session.slot.healthy()
     options = parts.agent.options
-    profile = replace(parts.toolbox.profile, system_prompt=_SYSTEM, tools=())
+    profile = replace(parts.toolbox.profile, system_prompt=system, tools=())
     conversation = Conversation(engine.vocab, profile, thinking=options.thinking)
-    conversation.add_message(ChatMessage.asked(task.question))
+    conversation.add_message(ChatMessage.asked(question))
     step: Step
     if isinstance(engine, MessageBackend):
         step = MessageStep(engine, conversation)
@@ -128,8 +162,6 @@ def _answered(task: Task, session: LocalSession, folder: Path, deadline: float) 
     record = step.record(request)
     heard.record(record)
     heard.end = "timed_out" if late.reached else "repeating" if step.looping else _ENDS[step.reason]
-    code = code_of(record.answer.text, task.entry)
-    heard.solution = {SOLUTION: code} if code else {}
     return heard
 
 
