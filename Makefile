@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Compiled by GCC before 12.3, llama.cpp's kernels for AMX crash without it (laguna_tui/doctor/amx_tile_config.h).
+BUILD_FLAGS := CXXFLAGS="$$CXXFLAGS -include '$(CURDIR)/laguna_tui/doctor/amx_tile_config.h'"
 # `make demo` asks about this very repository, a question for each of four skills (tests/app/test_demo.py checks the
 # answers); `make demo QUESTION="where is Workspace defined?"` asks another one, FOLDER=... about another folder.
 DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests cover safe_context?" \
@@ -10,7 +12,7 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test test-again test-other fuzz lint bench release wheels installer lock nano nano-work nano-check clean
+.PHONY: demo run test test-again test-other other-ready fuzz lint bench release wheels installer lock nano nano-work nano-check clean
 
 demo: $(READY)
 	@for question in $(if $(QUESTION),"$(QUESTION)",$(DEMO)); do \
@@ -34,17 +36,28 @@ test-again: $(READY)
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 # The tests that depend most on Python's own library, on another Python: OTHER=python3.13. The whole suite on two versions
-# would take twice as long; the release's workflow does that.
+# would take twice as long; the release's workflow does that. VERSIONED='$(QUICK)' takes a minute; AGAIN=--last-failed
+# repeats what failed.
 OTHER ?= python3.13
-OTHER_VENV := .venv-other
-VERSIONED := tests/engine/native tests/engine/gguf tests/engine/selfcheck tests/app/base tests/app/bench tests/app/cli \
-  tests/app/context tests/app/doctor tests/app/models tests/app/repo tests/app/setup_gpu tests/app/upgrade tests/tui/markdown \
+OTHER_VENV := .venv-$(notdir $(OTHER))
+OTHER_READY := $(OTHER_VENV)/.ready
+AGAIN ?=
+QUICK := tests/engine/native $(filter-out %/test_network.py,$(wildcard tests/app/base/test_*.py)) tests/app/context \
+  tests/app/doctor tests/app/repo tests/app/upgrade tests/app/setup_gpu/test_builds_and_trial.py tests/tui/markdown \
   tests/test_dependencies.py tests/test_release.py tests/test_shell_files.py
+VERSIONED := $(QUICK) tests/engine/gguf tests/engine/selfcheck tests/app/base/test_network.py tests/app/bench tests/app/cli \
+  tests/app/models tests/app/setup_gpu
 
-test-other:
+test-other: $(OTHER_READY)
+	$(OTHER_VENV)/bin/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 \
+	  -o cache_dir=$(OTHER_VENV)/.pytest_cache $(AGAIN) $(VERSIONED)
+
+other-ready: $(OTHER_READY)
+
+$(OTHER_READY): pyproject.toml
 	test -x $(OTHER_VENV)/bin/python || $(OTHER) -m venv $(OTHER_VENV)
-	$(OTHER_VENV)/bin/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
-	$(OTHER_VENV)/bin/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 $(VERSIONED)
+	$(BUILD_FLAGS) $(OTHER_VENV)/bin/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
+	touch $@
 
 # The property tests alone, with examples that were never tried before.
 fuzz: $(READY)
@@ -109,9 +122,9 @@ $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "laguna-tui needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing; compiling llama.cpp takes 5 to 15 minutes the first time"
-	$(BIN)/python -m pip install --disable-pip-version-check --config-settings=cmake.verbose=true --verbose -e '.[dev]' 2>&1 \
+	$(BUILD_FLAGS) $(BIN)/python -m pip install --disable-pip-version-check --config-settings=cmake.verbose=true --verbose -e '.[dev]' 2>&1 \
 	  | $(PYTHON) packaging/build_progress.py
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OTHER_VENV) .venv-nano .venv-lock build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

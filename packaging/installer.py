@@ -107,11 +107,30 @@ def _download(dist: Path, wheels: Path, python: str) -> None:
     """The wheels of the listed packages for a Python: those that have none are built by nobody without a network."""
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--python-version", python]
     systems = [word for each in _platforms() for word in ("--platform", each)]
+    listed = wheels.parent / f"for-{python}.txt"
+    listed.write_text(needed((dist / "requirements.txt").read_text(encoding="utf-8"), python), encoding="utf-8")
     subprocess.run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", *options, *systems,
-         "--find-links", str(wheels), "--dest", str(wheels), "-r", str(dist / "requirements.txt")],
+         "--find-links", str(wheels), "--dest", str(wheels), "-r", str(listed)],
         env=dict(os.environ), check=True,
     )  # fmt: skip
+    listed.unlink()
+
+
+def needed(packages: str, python: str) -> str:
+    """Return what of the list of packages this system needs with a Python, without conditions.
+
+    pip's own `--python-version` chooses wheels by it, but decides on conditions by the Python that it runs in.
+    """
+    from packaging.requirements import Requirement
+
+    environment, kept = {"python_version": python, "python_full_version": f"{python}.0"}, []
+    for package in re.split(r"^(?=\w)", packages, flags=re.MULTILINE)[1:]:
+        first, _, hashes = package.partition(" \\\n")
+        wanted = Requirement(first)
+        if wanted.marker is None or wanted.marker.evaluate(environment):
+            kept.append(f"{wanted.name}{wanted.specifier} \\\n{hashes}")
+    return "".join(kept)
 
 
 def _platforms() -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parents[1] / "assets" / "shell"
 COMPLETIONS = {"bash": "laguna-tui.bash", "zsh": "_laguna-tui", "fish": "laguna-tui.fish"}
 MAN_PAGE = "laguna-tui.1"
-_FOLDERS, _FILES = ("DIR",), ("FILE", "NAME|FILE", "NAME|FILE|URL", "PATH")
+_FOLDERS, _FILES = ("DIR", "FOLDER"), ("FILE", "NAME|FILE", "NAME|FILE|URL", "PATH")
 
 
 def made() -> dict[str, str]:

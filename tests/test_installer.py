@@ -5,6 +5,7 @@ The list and the wheels are of a project that weighs nothing; a whole release is
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -173,3 +174,20 @@ def test_the_list_has_the_hash_of_every_wheel_of_ours(tmp_path: Path):
     for path in (release.dist / "wheels").glob("*.whl"):
         assert text.count(f"--hash=sha256:{installer._sha256(path)}") == 1
     assert text.startswith(f"# llama-cpp-python: Linux {platform.machine()} {LIBC}\n")
+
+
+@pytest.mark.parametrize("python", installer.PYTHONS)
+def test_the_bundle_has_what_each_python_needs_whichever_makes_it(python: str):
+    packages = installer.needed(installer._requirements(), python)
+    names = re.findall(r"^([\w.-]+)==", packages, re.MULTILINE)
+    assert {"numpy", "textual", "llama-cpp-python"} <= set(names)
+    assert len(names) == len(set(names))
+    assert " ; " not in packages
+    assert packages.count("--hash=sha256:") > len(names)
+
+
+def test_what_an_older_python_needs_is_not_in_the_bundle_for_a_newer_one():
+    old, new = (f"numpy=={version} ; {{}} \\\n    --hash=sha256:{version[-1] * 64}\n" for version in ("2.4.6", "2.5.5"))
+    listed = "# heads\n" + old.format("python_full_version == '3.11.*'") + new.format("python_full_version >= '3.12'")
+    assert installer.needed(listed, "3.11") == f"numpy==2.4.6 \\\n    --hash=sha256:{'6' * 64}\n"
+    assert installer.needed(listed, "3.13") == f"numpy==2.5.5 \\\n    --hash=sha256:{'5' * 64}\n"

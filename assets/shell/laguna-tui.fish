@@ -51,7 +51,7 @@ function _shtab_laguna_tui_using
 end
 
 set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' eval rollouts models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --concurrency --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gpu-layers --held --host --html --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --retries --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --temperatures --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --verify --verify-file --waiting --wheels
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --concurrency --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gate --gpu-layers --held --host --html --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --retries --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --temperatures --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --vary --verify --verify-file --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -271,15 +271,18 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using bench model' -l quiet -d 'no 
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a eval -d 'Let a model solve tasks that ship with the app, check each answer by running it in the sandbox, and report pass@k with intervals.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l list -d 'list the tasks, and run none'
-complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l set -xka "functions edits repositories" -d 'run this set; may be given several times'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l set -xka "functions edits repositories lookups" -d 'run this set; may be given several times'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l task -x -d 'run this task; likewise'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l samples -x -d 'samples of each task (default: 1)'
-complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'keep every sample in this file, and go on with it'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l keep -x -d 'answer look-ups without tools, with their files in the prompt, shortened to this share of their tokens'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'keep every sample in this file, and resume from it'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l markdown -xka "(__fish_complete_path (commandline -ct))" -d 'write the report to this file too'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'write it to this file as a page with plots'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l timeout -x -d 'stop an attempt after this long (default: 1800)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l compare -xka "(__fish_complete_path (commandline -ct))" -d 'compare two runs that --out kept, and run nothing; see --points'
-complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l points -x -d 'with --compare: whether they are equal within X points of a hundred (default: 3)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l gate -xka "(__fish_complete_directories)" -d 'run the tasks with settings that must not change their scores, compare the runs in pairs, and keep them in FOLDER; see --vary'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l vary -xka "speculation kv constrain keep thinking" -d 'with --gate: vary this setting; may be given several times (default: all)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l points -x -d 'with --compare and --gate: whether they are equal within X points of a hundred (default: 3)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l quiet -d 'no progress on stderr'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l model -xka "(__fish_complete_path (commandline -ct))" -d 'a model from the catalogue, a GGUF file, or an endpoint (default: nano)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l context -x -d 'context size; at least 1024 tokens (default: what fits)'
@@ -387,6 +390,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using models convert' -l repository
 complete -c laguna-tui -n '_shtab_laguna_tui_using models convert' -l revision -x -d 'its revision, for the file'"'"'s metadata'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models convert' -l license -x -d 'its licence (default: its model card'"'"'s)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models convert' -l force -d 'replace OUT.gguf if it exists'
+complete -c laguna-tui -n '_shtab_laguna_tui_using models convert; and test $_shtab_laguna_tui_npos -eq 0' -ka "(__fish_complete_directories)" -d 'folder of its config.json and *.safetensors'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a fit -d 'Show whether a model fits on this machine, with every context and KV cache type, and how it would be opened. Without a model: one line for each model in the catalogue.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using fit' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using fit' -l context -x -d 'required context, in tokens'
@@ -442,9 +446,11 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_
 complete -c laguna-tui -n '_shtab_laguna_tui_using trust' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using trust' -l revoke -d 'stop trusting it'
 complete -c laguna-tui -n '_shtab_laguna_tui_using trust' -l list -d 'list the trusted folders'
+complete -c laguna-tui -n '_shtab_laguna_tui_using trust; and test $_shtab_laguna_tui_npos -eq 0' -ka "(__fish_complete_directories)" -d 'default: the current folder'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a mcp -d 'List the MCP servers that a session about the folder would have, or trust those of the folder.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using mcp' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using mcp; and test $_shtab_laguna_tui_npos -eq 0' -ka "list trust" -d 'start and list all; or trust the folder'"'"'s .mcp.json'
+complete -c laguna-tui -n '_shtab_laguna_tui_using mcp; and test $_shtab_laguna_tui_npos -eq 1' -ka "(__fish_complete_directories)" -d 'default: the current folder'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a permissions -d 'The rules in force in the current folder, or in --folder.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using permissions' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using permissions' -l folder -xka "(__fish_complete_directories)" -d 'folder of the code (default: the current one)'

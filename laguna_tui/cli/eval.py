@@ -14,16 +14,18 @@ if TYPE_CHECKING:
     from laguna_tui.evals.evaluation import Evaluation
     from laguna_tui.evals.samples import Sample
 
-_SETS = ("functions", "edits", "repositories")
+_SETS = ("functions", "edits", "repositories", "lookups")
 _EPILOG = """\
 Without --out nothing is kept. With it, Ctrl-C and any other end lose no sample: the same command resumes.
---compare pairs two runs by task: McNemar's exact test, and an interval of the difference.
+--compare pairs two runs by task: McNemar's exact test, and an interval of the difference. --gate runs such pairs.
 exit codes: 0 run to the end, or equal, 1 not shown to be equal, 2 wrong usage or a model that cannot be opened,
 4 the model failed, 130 interrupted
 """
 _FAILED = 4
 _MOST = 1_000_000
 _MOST_POINTS = 100
+_VARIED = ("speculation", "kv", "constrain", "keep", "thinking")
+_KEEP_WITHOUT_LOOKUPS = "--keep {keep:g} is for look-ups alone; add --set lookups, or leave it out"
 _POINTS = 3.0
 """Two runs of all tasks that never differ are equal within so much; most changes of a model are larger."""
 _GO_ON = "the samples so far are in {file}; the same command resumes with what is missing"
@@ -53,7 +55,13 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--task", dest="tasks", action="append", metavar="NAME", default=[], help="run this task; likewise"
     )
     parser.add_argument("--samples", type=_number, metavar="K", default=1, help="samples of each task (default: 1)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="keep every sample in this file, and go on with it")
+    parser.add_argument(
+        "--keep",
+        type=_share,
+        metavar="X",
+        help="answer look-ups without tools, with their files in the prompt, shortened to this share of their tokens",
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="keep every sample in this file, and resume from it")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report to this file too")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write it to this file as a page with plots")
     parser.add_argument(
@@ -71,11 +79,25 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="compare two runs that --out kept, and run nothing; see --points",
     )
     parser.add_argument(
+        "--gate",
+        type=Path,
+        metavar="FOLDER",
+        help="run the tasks with settings that must not change their scores, compare the runs in pairs, and keep them"
+        " in FOLDER; see --vary",
+    )
+    parser.add_argument(
+        "--vary",
+        action="append",
+        choices=_VARIED,
+        default=[],
+        help="with --gate: vary this setting; may be given several times (default: all)",
+    )
+    parser.add_argument(
         "--points",
         type=_points,
         metavar="X",
         default=_POINTS,
-        help=f"with --compare: whether they are equal within X points of a hundred (default: {_POINTS:g})",
+        help=f"with --compare and --gate: whether they are equal within X points of a hundred (default: {_POINTS:g})",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_setting_options(parser, nested=True)
@@ -93,7 +115,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.compare:
         return _compare(arguments)
     settings = load_settings().merged(chosen_settings(arguments))
-    evaluation = Evaluation.chosen(settings, arguments.sets, arguments.tasks, arguments.samples, arguments.timeout)
+    if arguments.keep is not None and arguments.sets != ["lookups"]:
+        raise UserError(_KEEP_WITHOUT_LOOKUPS.format(keep=arguments.keep))
+    evaluation = Evaluation.chosen(
+        settings, arguments.sets, arguments.tasks, arguments.samples, arguments.timeout, arguments.keep
+    )
+    if arguments.gate is not None:
+        return _gate(evaluation, arguments)
     samples: list[Sample] = []
     code = 0
     try:
@@ -170,7 +198,27 @@ def _compare(arguments: argparse.Namespace) -> int:
     say(text.splitlines())
     if arguments.markdown is not None:
         _write(arguments.markdown, text, "--markdown")
-    return 0 if comparison.equal_within(arguments.points / 100) else 1
+    return 1 if comparison.problems(arguments.points) else 0
+
+
+def _gate(evaluation: "Evaluation", arguments: argparse.Namespace) -> int:
+    from laguna_tui.base.progress import ProgressLine
+    from laguna_tui.evals.gate_runs import Gate, gate_report
+
+    gate = Gate(evaluation, arguments.gate.expanduser(), arguments.vary)
+    try:
+        with ProgressLine(quiet=arguments.quiet) as progress:
+            verdicts = list(
+                gate.verdicts(lambda title, done, total: progress.show(f"{title}: {done} of {total}", at_once=True))
+            )
+    except KeyboardInterrupt:
+        sys.stderr.write(f"laguna-tui: {_GO_ON.format(file=arguments.gate)}\n")
+        return 130
+    text = gate_report(verdicts, arguments.points)
+    say(text.splitlines())
+    if arguments.markdown is not None:
+        _write(arguments.markdown, text, "--markdown")
+    return 1 if any(each.problems(arguments.points) for each in verdicts) else 0
 
 
 def _points(text: str) -> float:
@@ -182,6 +230,17 @@ def _points(text: str) -> float:
     if not 0 < points <= _MOST_POINTS:
         raise argparse.ArgumentTypeError(f"it must be a number of points above 0, at most {_MOST_POINTS}")
     return points
+
+
+def _share(text: str) -> float:
+    """A share above 0; the error is one that argparse shows."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError("it must be a share above 0, at most 1")
+    return share
 
 
 def _number(text: str) -> int:

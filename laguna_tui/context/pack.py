@@ -75,14 +75,16 @@ def best_spans(
 
 
 def _with(piece: _FileSpans | None, sources: SourceFiles, path: str, first: int, last: int) -> _FileSpans | None:
-    """The piece with some more lines; None when the file cannot be read or no longer has them."""
+    """The piece with some more lines; None when the file cannot be read or no longer has anything there."""
     if piece is None:
         try:
             piece = _FileSpans(sources.read(path), ())
         except WorkspaceError:
             return None
     last = min(last, len(piece.source.lines))
-    return replace(piece, ranges=_joined([*piece.ranges, (first, last)])) if first <= last else None
+    if not any(line.strip() for line in piece.source.lines[first - 1 : last]):
+        return None
+    return replace(piece, ranges=_joined([*piece.ranges, (first, last)]))
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -1,8 +1,10 @@
 """One attempt of a model at a task: a function is answered in words, a task about files by the agent with its tools.
 
-The engine stays open from one attempt to the next; every attempt has a session, a folder and a conversation of its own.
+A look-up is answered by the agent too, unless its files are to be in the prompt: then there are no tools. The engine
+stays open from one attempt to the next; every attempt has a session, a folder and a conversation of its own.
 """
 
+import math
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -19,14 +21,19 @@ from laguna_tui.agent.messages import ChatMessage, GenerationRecord
 from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnFinished
 from laguna_tui.base.settings import Settings
+from laguna_tui.context.shortening import framed_part, shorten
+from laguna_tui.context.source_files import SourceFile
+from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.evals.samples import Answer, Sample, TokenTurn
-from laguna_tui.evals.task import SOLUTION, Task, TaskSet
+from laguna_tui.evals.task import ANSWER, SOLUTION, Task, TaskSet
 from laguna_tui.evals.verdict import Verdict, check_solution, code_of, read_files, write_files
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.session_pool import SharedEngine
+from laguna_tui.session.session_scorer import SessionScorer
 
 CODE_ONLY = "Answer with code that is complete and runs. Explain nothing."
 """No tools and no person: both were seen to cost answers in tasks that need neither."""
+_READING = "Answer the question about these files in one short sentence."
 
 
 @dataclass
@@ -34,13 +41,15 @@ class _Heard:
     """What is known of an attempt so far.
 
     Attributes:
-        solution: files by path; filled at the end.
+        said: the text of the last generation; filled at the end.
+        solution: files by path; likewise.
     """
 
     text: list[str] = field(default_factory=list)
     steps: list[Stats] = field(default_factory=list)
     records: list[GenerationRecord] = field(default_factory=list)
     end: str = ""
+    said: str = ""
     solution: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, event: AgentEvent) -> None:
@@ -61,11 +70,18 @@ class _Heard:
 class EvaluatedModel:
     """The model that is evaluated; close it. One thread."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Open nothing yet. settings: the user's, with what the model is."""
+    def __init__(self, settings: Settings, keep: float | None = None) -> None:
+        """Open nothing yet.
+
+        Args:
+            settings: the user's, with what the model is.
+            keep: share of a look-up's files that its prompt holds; None lets the agent look.
+        """
         # Nobody is asked: files are changed and commands run unasked, in the sandbox and a folder of the attempt's own.
         self._settings = settings.merged({"mode": "auto"})
         self._engines = SharedEngine(0)
+        self._keep = keep
+        self._scorer = SessionScorer(self._settings)
 
     def attempt(self, task: Task, index: int, seed: int, limit_s: float) -> Sample:
         """Let the model try a task and judge what came of it.
@@ -80,23 +96,21 @@ class EvaluatedModel:
         """
         with self._session(seed) as (session, folder):
             begun = time.monotonic()
-            tries = _answered if task.set is TaskSet.FUNCTIONS else _worked
-            heard = tries(task, session, folder, begun + limit_s)
+            heard = self._tried(task, session, folder, begun + limit_s)
             seconds = time.monotonic() - begun
         verdict = check_solution(task, heard.solution) if heard.solution else Verdict(False, "no code was given")
         return _sample(task, index, seed, heard, verdict, seconds)
 
     def answer(self, system: str, question: str, seed: int, limit_s: float) -> Answer:
-        """Ask one question, without tools. Arguments and errors are those of `attempt`."""
+        """Ask one question, without tools. The other arguments and the errors are those of `attempt`."""
         with self._session(seed) as (session, _):
             begun = time.monotonic()
-            heard = _asked(system, question, session, begun + limit_s)
+            heard = _answered(system, question, session, begun + limit_s)
             seconds = time.monotonic() - begun
         steps = heard.steps
-        said = heard.records[-1].answer
         return Answer(
-            text=said.text,
-            reasoning=said.reasoning,
+            text=heard.said,
+            reasoning=heard.records[-1].answer.reasoning,
             end=heard.end,
             prompt_tokens=sum(step.prompt_tokens for step in steps),
             generated_tokens=sum(step.generated_tokens for step in steps),
@@ -119,30 +133,52 @@ class EvaluatedModel:
                 yield session, folder
 
     def close(self) -> None:
-        """Close the engine. Idempotent."""
+        """Close the engine and the scorer. Idempotent."""
         self._engines.end()
+        self._scorer.close()
+
+    def _tried(self, task: Task, session: LocalSession, folder: Path, deadline: float) -> _Heard:
+        if task.set is TaskSet.FUNCTIONS:
+            heard = _answered(CODE_ONLY, task.question, session, deadline)
+            code = code_of(heard.said, task.entry)
+            heard.solution = {SOLUTION: code} if code else {}
+        elif task.set is TaskSet.LOOKUPS:
+            if self._keep is None:
+                heard = _worked(task, session, folder, deadline)
+            else:
+                asked = f"{self._shortened(task, session, self._keep)}\n{task.question}"
+                heard = _answered(_READING, asked, session, deadline)
+            heard.solution = {ANSWER: heard.said} if heard.said else {}
+        else:
+            heard = _worked(task, session, folder, deadline)
+            heard.solution = read_files(folder)
+        return heard
+
+    def _shortened(self, task: Task, session: LocalSession, keep: float) -> str:
+        """The files of a task as they stand in a message, shortened for its question."""
+        vocabulary = session.slot.healthy().vocab
+        measure = CachedTokenCounter(lambda text: len(vocabulary.tokenize(text, special=False)))
+        budget = int(keep * sum(map(measure, task.files.values())))
+        # Nobody waits, and what is kept is not to depend on the machine's load.
+        scorer, files = self._scorer.take(), list(task.files.items())
+        found = shorten(files, task.question, budget, measure, scorer, seconds=math.inf)
+        self._scorer.release()
+        sources = [SourceFile(path, text, 0, 0) for path, text in task.files.items()]
+        return "\n".join(framed_part(*each) for each in zip(sources, found.parts, strict=True) if each[1].kept)
 
 
 def _ignored(progress: LoadProgress) -> None:
     del progress
 
 
-def _answered(task: Task, session: LocalSession, folder: Path, deadline: float) -> _Heard:
-    """Ask for a function, without tools."""
-    heard = _asked(CODE_ONLY, task.question, session, deadline)
-    code = code_of(heard.records[-1].answer.text, task.entry)
-    heard.solution = {SOLUTION: code} if code else {}
-    return heard
-
-
-def _asked(system: str, question: str, session: LocalSession, deadline: float) -> _Heard:
-    """Ask a question, without tools."""
+def _answered(system: str, asked: str, session: LocalSession, deadline: float) -> _Heard:
+    """Ask something, without tools."""
     heard = _Heard()
     parts, engine = session.opened(), session.slot.healthy()
     options = parts.agent.options
     profile = replace(parts.toolbox.profile, system_prompt=system, tools=())
     conversation = Conversation(engine.vocab, profile, thinking=options.thinking)
-    conversation.add_message(ChatMessage.asked(question))
+    conversation.add_message(ChatMessage.asked(asked))
     step: Step
     if isinstance(engine, MessageBackend):
         step = MessageStep(engine, conversation)
@@ -162,6 +198,7 @@ def _asked(system: str, question: str, session: LocalSession, deadline: float) -
     record = step.record(request)
     heard.record(record)
     heard.end = "timed_out" if late.reached else "repeating" if step.looping else _ENDS[step.reason]
+    heard.said = record.answer.text
     return heard
 
 
@@ -187,7 +224,7 @@ def _worked(task: Task, session: LocalSession, folder: Path, deadline: float) ->
             if late.passed():
                 session.chat.cancel()
     heard.end = "timed_out" if late.reached else heard.end
-    heard.solution = read_files(folder)
+    heard.said = "" if conversation.last is None else conversation.last.answer.text
     return heard
 
 

@@ -114,6 +114,23 @@ def compared(differences: Sequence[int], samples: int) -> Difference:
     return Difference(len(counts), int((counts > 0).sum()), int((counts < 0).sum()), mean, sign_flip_p(differences))
 
 
+def ratio_change(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> Interval:
+    """How much the share of all tasks together changes, with the interval of the bootstrap over tasks.
+
+    Args:
+        first, second: by task, how many of how many; 0 of 0 counts as nothing, and a share of nothing as 0.
+    """
+    counts = np.asarray([(*a, *b) for a, b in zip(first, second, strict=True)], dtype=np.float64)
+
+    def change(sums: np.ndarray) -> np.ndarray:
+        before, of_before, after, of_after = np.moveaxis(sums, -1, 0)
+        return np.asarray(after / np.maximum(of_after, 1) - before / np.maximum(of_before, 1))
+
+    drawn = np.random.default_rng(_SEED).integers(len(counts), size=(_RESAMPLES, len(counts)))
+    low, high = np.quantile(change(counts[drawn].sum(axis=1)), (0.025, 0.975))
+    return Interval(float(change(counts.sum(axis=0))), float(low), float(high))
+
+
 def _bonett_price(shares: np.ndarray) -> tuple[float, float]:
     added = np.concatenate([shares, [1.0, -1.0]])
     margin = Z * math.sqrt(float(np.var(added)) / len(added))

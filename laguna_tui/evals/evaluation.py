@@ -40,6 +40,7 @@ class Evaluation:
         seed: the run's; every sample's is made of it.
         limit_s: seconds of an attempt.
         settings: the user's, with what the model is.
+        keep: share of a look-up's files that its prompt holds; None lets the agent look with its tools.
     """
 
     tasks: Sequence[Task]
@@ -48,6 +49,7 @@ class Evaluation:
     seed: int
     limit_s: float
     settings: Settings
+    keep: float | None = None
 
     @classmethod
     def chosen(
@@ -57,6 +59,7 @@ class Evaluation:
         names: Sequence[str] = (),
         samples: int = 1,
         limit_s: float = LIMIT_S,
+        keep: float | None = None,
     ) -> "Evaluation":
         """Choose tasks by sets and names; all without either.
 
@@ -78,13 +81,13 @@ class Evaluation:
             temperature = selection.entry.sampling.get("temperature", 0.0)
         if samples > 1 and temperature == 0 and selection.entry.kind is not ModelKind.REMOTE:
             raise UserError(_ALWAYS_THE_SAME.format(count=samples))
-        return cls(tasks, skipped, samples, 1 if settings.seed is None else settings.seed, limit_s, settings)
+        return cls(tasks, skipped, samples, 1 if settings.seed is None else settings.seed, limit_s, settings, keep)
 
     @property
     def facts(self) -> RunFacts:
         """How the samples are made."""
         title = select_model(self.settings).entry.title
-        named = {key: getattr(self.settings, key) for key in DECISIVE}
+        named = {**{key: getattr(self.settings, key) for key in DECISIVE}, "keep": self.keep}
         return RunFacts(title, {key: value for key, value in named.items() if value is not None}, self.seed)
 
     def missing(self, done: Sequence[Sample]) -> list[tuple[Task, int]]:
@@ -110,7 +113,7 @@ class Evaluation:
             todo = self.missing(before)
             total = len(before) + len(todo)
             told(len(before), total, None)
-            with closing(EvaluatedModel(self.settings)) as model:
+            with closing(EvaluatedModel(self.settings, self.keep)) as model:
                 for done, (task, index) in enumerate(todo, len(before) + 1):
                     sample = model.attempt(task, index, self._seed_of(task, index), self.limit_s)
                     if kept is not None:

@@ -1,16 +1,38 @@
-"""The gate: two runs of the same tasks, compared task by task, and whether they are equal within some points."""
+"""The gate: two runs of the same tasks, compared task by task, and whether they are equal within some points.
+
+A fault in what drafts are made of, such as taps of the wrong layer, never changes an answer. So the share of drafted
+tokens that is accepted is compared too, and a run that accepts less does not pass.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.units import count
-from laguna_tui.evals.estimates import Difference, compared
+from laguna_tui.evals.estimates import Difference, Interval, compared, ratio_change
 from laguna_tui.evals.samples import RunFacts, Sample
 from laguna_tui.evals.score_report import markdown_table, percent
 from laguna_tui.evals.task import TaskSet
 
 _NOTHING = "the two files have no sample of the same task in common; compare runs of the same tasks"
+_NONE_PASSED = "no task passed in either run, so the runs show nothing; take a set that the model can do"
+_LEAVE_DRAFTS = {"speculation", "kv", "constrain"}
+"""Settings that leave the text as it is, so that no less of a draft is to be accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Which share of the drafted tokens was accepted in either run.
+
+    Attributes:
+        change: the second run's less the first one's, over tasks.
+        counts: whether the runs differ in nothing that makes other text likely, so that less is a fault.
+    """
+
+    first: float
+    second: float
+    change: Interval
+    counts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +46,7 @@ class Comparison:
         same: pairs of samples that are equal token by token; of models behind an endpoint, in their text.
         pairs: pairs of samples.
         changed: tasks that passed more often in one of the runs: the name, and by how many samples in the second one.
+        acceptance: None where either run was without speculation.
     """
 
     sets: Mapping[str, Difference]
@@ -32,13 +55,42 @@ class Comparison:
     same: int
     pairs: int
     changed: Sequence[tuple[str, int]]
+    acceptance: Acceptance | None
+
+    @property
+    def all(self) -> Difference:
+        """The difference over all tasks."""
+        return self.sets[_ALL]
+
+    @property
+    def passed(self) -> tuple[float, float]:
+        """The shares that passed, over all tasks."""
+        return self.shares[_ALL]
 
     def equal_within(self, share: float) -> bool:
         """Whether both runs are equal within this share, over all tasks."""
-        return self.sets[_ALL].equal_within(share)
+        return self.all.equal_within(share)
+
+    def accepts_less(self, share: float) -> bool:
+        """Whether the second run is shown to accept less of its drafts, by more than this share, for no reason."""
+        return self.acceptance is not None and self.acceptance.counts and self.acceptance.change.high < -share
+
+    def problems(self, points: float) -> list[str]:
+        """Why the second run does not pass for equal within these points, in percent; empty if it does."""
+        found = []
+        if not any(self.passed):
+            found.append(_NONE_PASSED)
+        elif not self.equal_within(points / 100):
+            what = f"not shown to be equal within {points:g} points"
+            found.append(what if self.all.p_value > _LIKELY else f"{what}, and different beyond chance")
+        if self.accepts_less(points / 100):
+            found.append(f"accepts less of its drafts, by more than {points:g} points")
+        return found
 
 
 _ALL = "all"
+_LIKELY = 0.05
+"""Below it a difference is taken for more than chance."""
 
 
 def compare(first: tuple[RunFacts, Sequence[Sample]], second: tuple[RunFacts, Sequence[Sample]]) -> Comparison:
@@ -71,7 +123,24 @@ def compare(first: tuple[RunFacts, Sequence[Sample]], second: tuple[RunFacts, Se
         sum(_said(a) == _said(b) for a, b in flat),
         len(flat),
         [(name, change) for name, change in changes.items() if change],
+        _acceptance(first[0], second[0], list(pairs.values())),
     )
+
+
+def _acceptance(
+    first: RunFacts, second: RunFacts, tasks: Sequence[Sequence[tuple[Sample, Sample]]]
+) -> Acceptance | None:
+    by_task = [[_drafts([pair[run] for pair in found]) for found in tasks] for run in (0, 1)]
+    accepted, drafted = (tuple(sum(each[at] for each in run) for run in by_task) for at in (0, 1))
+    if "off" in (first.settings.get("speculation"), second.settings.get("speculation")) or not any(drafted):
+        return None
+    before, after = (a / max(1, d) for a, d in zip(accepted, drafted, strict=True))
+    counts = {name for name, _, _ in _differing(first, second)} <= _LEAVE_DRAFTS
+    return Acceptance(before, after, ratio_change(by_task[0], by_task[1]), counts)
+
+
+def _drafts(samples: Sequence[Sample]) -> tuple[int, int]:
+    return sum(sample.accepted for sample in samples), sum(sample.drafted for sample in samples)
 
 
 def _by_task(samples: Sequence[Sample]) -> dict[str, dict[int, Sample]]:
@@ -114,7 +183,7 @@ def comparison_report(comparison: Comparison, points: float) -> str:
     ]
     what = "; ".join(f"{name}: {before}, then {after}" for name, before, after in comparison.differing)
     changed = ", ".join(f"{name} {change:+d}" for name, change in comparison.changed)
-    equal = comparison.equal_within(points / 100)
+    problems = comparison.problems(points)
     return "\n".join(
         [
             f"Between the runs differ: {what or 'nothing that is known'}.",
@@ -123,10 +192,21 @@ def comparison_report(comparison: Comparison, points: float) -> str:
             "",
             "In brackets the interval of 95 %, over tasks; p is of McNemar's exact test, by task.",
             f"Answered with the same tokens: {comparison.same} of {comparison.pairs}.",
+            *([] if comparison.acceptance is None else [_acceptance_line(comparison.acceptance)]),
             *([f"Tasks that differ: {changed}."] if changed else []),
-            f"Equal within {points:g} points."
-            if equal
-            else f"Not shown to be equal within {points:g} points; more tasks or samples make the interval narrower.",
+            *([f"Does not pass: {'; '.join(problems)}."] if problems else [f"Equal within {points:g} points."]),
+            *([_NARROWER] if problems and comparison.all.p_value > _LIKELY else []),
             "",
         ]
+    )
+
+
+_NARROWER = "More tasks or samples make the interval narrower."
+
+
+def _acceptance_line(found: Acceptance) -> str:
+    why = "" if found.counts else " The runs draft for other text, so this decides nothing."
+    return (
+        f"Accepted of what was drafted: {100 * found.first:.1f} %, then {100 * found.second:.1f} %; "
+        f"difference {percent(found.change)} points.{why}"
     )

@@ -4,7 +4,8 @@ A set is a folder of TOML files beside this module; each table is a task. A func
 docstring), its `reference` (the body behind it) and `tests` that the model does not see. A task about files has a
 `question`, `files`, `hidden` files that are put over them before the check, and `reference`, a list of
 `[path, old, new]`. In both `mutants` are changes of the reference, each of which has to fail: `[old, new]` of a
-function, `[path, old, new]` of files. Every `old` occurs exactly once.
+function, `[path, old, new]` of files. Every `old` occurs exactly once. The look-ups are made instead of read
+(`laguna_tui.evals.lookups`); their answer is words.
 """
 
 import tomllib
@@ -16,7 +17,9 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-SOLUTION, CHECK = "solution.py", "check.py"
+from laguna_tui.evals.lookups import lookup_tables
+
+SOLUTION, CHECK, ANSWER = "solution.py", "check.py", "answer.txt"
 PASSED = "all checks passed"
 """Stands for the last line of a function's check, which is another word every time: a solution that ends the process,
 or says that it passed, does not pass."""
@@ -32,6 +35,22 @@ from solution import {entry}
 {tests}
 print({passed!r})
 """
+_ANSWER_CHECK = """\
+import re
+from pathlib import Path
+
+answer = Path({answer!r}).read_text(encoding="utf-8")
+
+
+def says(word):
+    return re.search(rf"(?<!\\w){{re.escape(word)}}(?!\\w)", answer) is not None
+
+
+missing = [word for word in {wanted!r} if not says(word)]
+wrong = [word for word in {others!r} if says(word)]
+print("missing:", missing, "wrong:", wrong)
+raise SystemExit(bool(missing or wrong))
+"""
 
 
 _FUNCTION_KEYS = frozenset({"prompt", "reference", "tests", "mutants"})
@@ -46,6 +65,7 @@ class TaskSet(StrEnum):
     FUNCTIONS = "functions"
     EDITS = "edits"
     REPOSITORIES = "repositories"
+    LOOKUPS = "lookups"
 
 
 @dataclass(frozen=True)
@@ -87,8 +107,8 @@ class Task:
         hidden: files that are put over the model's before the check; it never sees them.
         check: a line for a shell, with `{python}` for the app's own Python; 0 is the verdict that it is right.
         entry: the function's name; empty for tasks about files.
-        reference: all files of a right solution.
-        mutants: all files of each wrong one.
+        reference: all files of a right solution; of a look-up, the answer.
+        mutants: all files of each wrong one, likewise.
     """
 
     name: str
@@ -120,6 +140,10 @@ def load_tasks() -> Mapping[str, Task]:
 
 
 def _tasks_of(task_set: TaskSet) -> Iterator[Task]:
+    if task_set is TaskSet.LOOKUPS:
+        for name, table in lookup_tables():
+            yield _lookup(name, task_set, table)
+        return
     folder = resources.files(__package__) / task_set.value
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if file.name.endswith(".toml"):
@@ -183,6 +207,21 @@ def _file_task(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:
         check=table.get("check", LANGUAGES[language].check),
         reference=right,
         mutants=mutants,
+    )
+
+
+def _lookup(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:
+    check = _ANSWER_CHECK.format(answer=ANSWER, wanted=table["wanted"], others=table["others"])
+    return Task(
+        name=name,
+        set=task_set,
+        language="python",
+        question=table["question"],
+        files=table["files"],
+        hidden={CHECK: check},
+        check=LANGUAGES["python"].check,
+        reference={ANSWER: ", ".join(table["wanted"])},
+        mutants=[{ANSWER: wrong} for wrong in table["wrong"]],
     )
 
 

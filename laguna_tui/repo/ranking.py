@@ -37,7 +37,7 @@ class Weights:
         path: Share of the question's words in the path.
         declares: Prototypes in headers, and files of no programming language (divided by 1 + this).
         aside: Tests, examples, old and copied code, text and data (divided by 1 + this).
-        coherence: Other units of the file match too, which lifts its best one (by this share of the best score).
+        coherence: Other units of the file match too, which lifts all of them (at most by this share).
         references: Closeness of the file to the best ones in the reference graph.
         repeats: Each further unit of one file (divided by 1 + this once more).
     """
@@ -186,20 +186,19 @@ def _share(name: frozenset[str], asked: frozenset[str]) -> float:
 
 
 def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
-    """The results with the best one of each file lifted by its share of the largest sum of a file's scores."""
+    """The results lifted by their file's share of the largest sum of a file's scores, all of a file alike.
+
+    If only a file's best one were, the definition that is meant would stand further behind where it comes second.
+    """
     sums: dict[int, float] = {}
-    best: dict[int, Found] = {}
-    for result in sorted(found, key=best_first):
+    best: dict[int, float] = {}
+    for result in found:
         file = result.unit.file
         sums[file] = sums.get(file, 0.0) + result.score
-        best.setdefault(file, result)
-    lift = weight * max(result.score for result in found) / max(sums.values())
-    return [
-        times(result, "coherence", 1.0 + lift * sums[result.unit.file] / result.score)
-        if result is best[result.unit.file]
-        else result
-        for result in found
-    ]
+        best[file] = max(best.get(file, 0.0), result.score)
+    lift = weight * max(best.values()) / max(sums.values())
+    factors = {file: 1.0 + lift * total / best[file] for file, total in sums.items()}
+    return [times(result, "coherence", factors[result.unit.file]) for result in found]
 
 
 def _near(found: Sequence[Found], weight: float, graph: ReferenceGraph) -> list[Found]:

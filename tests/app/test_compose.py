@@ -189,7 +189,7 @@ def test_what_was_learned_about_drafts_is_there_in_the_next_session(tiny_model_p
 
 def test_the_last_answer_is_proved_against_plain_decoding(session):
     session.open(lambda progress: None)
-    with pytest.raises(UserError, match="no answer to prove"):
+    with pytest.raises(UserError, match="no answer to verify"):
         session.chat.check_replay(pytest.fail)
     list(session.chat.ask("hello"))
     heard = []

@@ -1,6 +1,6 @@
 """Rollouts killed with SIGKILL again and again and resumed: `python -m tests.evals.rollouts_killed [--rollouts N]`.
 
-An endpoint on loopback answers at once and fails every 50th request. The run is killed after each tenth of the rollouts;
+An endpoint on loopback answers at once and fails every 50th request. The run is killed after each tenth of them, and
 the last one comes to its end. Says how many rollouts the file holds, whether each is there once, in order and as it was
 before the kills, and how many answers were made again.
 """

@@ -1,6 +1,7 @@
 """Installs a release in every way and prints a table: `python -m tests.install --dist dist [PATH]...`."""
 
 import argparse
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -14,20 +15,31 @@ def main() -> int:
     """Install; returns the exit code: 1 if the bundled model does not answer correctly somewhere."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dist", type=Path, default=Path("dist"), help="folder that packaging/installer.py filled")
-    parser.add_argument("--python", default=sys.executable, help="the Python to install with")
+    parser.add_argument("--python", action="append", help="a Python to install with, any number (default: this one)")
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", default=[], help=f"of {', '.join(PATHS)} (default: not source)"
     )
     options = parser.parse_args()
-    wrong = 0
-    print("| path | installed in | first answer after | size |\n|---|---|---|---|", flush=True)
-    for path in options.paths or [each for each in PATHS if each != "source"]:
-        with tempfile.TemporaryDirectory(prefix="laguna-install-") as folder:
-            found = install(path, Clean(Path(folder), options.dist.resolve(), python=options.python))
-        wrong += ANSWER not in found.answer
-        times = f"{found.seconds:.0f} s | {found.answer_seconds:.1f} s | {found.nbytes / _MIB:.0f} MiB"
-        print(f"| {path} | {times} |{'' if ANSWER in found.answer else f' wrong: {found.answer}'}", flush=True)
-    return int(wrong > 0)
+    paths = options.paths or [each for each in PATHS if each != "source"]
+    print("| Python | path | installed in | first answer after | size |\n|---|---|---|---|---|", flush=True)
+    rows = [row(python, path, options.dist) for python in options.python or [sys.executable] for path in paths]
+    return int(not all(rows))
+
+
+def row(python: str, path: str, dist: Path) -> bool:
+    """Install, and print a row of the table; returns whether the bundled model answers correctly."""
+    with tempfile.TemporaryDirectory(prefix="laguna-install-") as folder:
+        clean = Clean(Path(folder), dist.resolve(), python=python)
+        begun = f"| {clean.version} | {path} |"
+        try:
+            found = install(path, clean)
+        except subprocess.CalledProcessError as error:
+            print(f"{begun} failed: {error} |", flush=True)
+            return False
+    times = f"{found.seconds:.0f} s | {found.answer_seconds:.1f} s | {found.nbytes / _MIB:.0f} MiB"
+    correct = ANSWER in found.answer
+    print(f"{begun} {times} |{'' if correct else f' wrong: {found.answer}'}", flush=True)
+    return correct
 
 
 if __name__ == "__main__":

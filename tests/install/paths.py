@@ -48,7 +48,7 @@ class Clean:
         self.python = str(folder / "bin/python3")
         for made in (self.home, folder / "bin", folder / "project"):
             made.mkdir(parents=True)
-        (folder / "bin/python3").symlink_to(Path(python).resolve())
+        (folder / "bin/python3").symlink_to(Path(shutil.which(python) or python).resolve())
         for name in PROGRAMS:
             if found := shutil.which(name):
                 (folder / "bin" / name).symlink_to(found)
@@ -57,6 +57,11 @@ class Clean:
             archive.extractall(folder, filter="data")
         self.bundle = next(folder.glob("*-offline"))
         shutil.copytree(self.bundle / "wheels", self.wheels)
+
+    @property
+    def version(self) -> str:
+        """Of its Python, as `3.13`."""
+        return self.run(self.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -131,7 +136,7 @@ def by_source(clean: Clean) -> Path:
     environment = clean.folder / "environment"
     wheel = next(clean.dist.glob("laguna_tui-*.whl"))
     for command in (
-        [sys.executable, "-m", "venv", environment],
+        [clean.python, "-m", "venv", environment],
         [environment / "bin/python", "-m", "pip", "install", "--quiet", "--no-binary", "llama-cpp-python", wheel],
     ):
         subprocess.run(list(map(str, command)), check=True)

@@ -77,7 +77,7 @@ async def test_the_check_is_chosen_for_the_folder_and_taken_away(project: Path, 
         await until(pilot, lambda: "python3 -m unittest checks this project from now on." in said(app))
         assert read_user_rules(rules, project).check == "python3 -m unittest"
         await ask(app, pilot, "/check none")
-        await until(pilot, lambda: "Nothing checks this project" in said(app))
+        await until(pilot, lambda: "No command checks this project" in said(app))
         assert read_user_rules(rules, project).check == ""
 
 

@@ -45,7 +45,10 @@ def comment(path: str, words: str) -> str:
 
 
 NAMES = 6
-"""Definitions named per gap, unless the budget allows fewer."""
+"""Definitions named in a document's first gap, unless the budget allows fewer."""
+
+INNER_NAMES = 1
+"""Definitions named in each further gap: markers took a seventh of small budgets when there were more."""
 
 _NAME_CHARS = 60
 _INDENT_CHARS = 40
@@ -117,7 +120,8 @@ class _Writer:
         """Write the marker line for a run of dropped spans."""
         if self._pieces and not self._pieces[-1].endswith(_NEWLINES):
             self._put(self._newline)
-        words = marker(self._document, run[0], run[-1], self._names, full=not self._marked)
+        names = min(self._names, INNER_NAMES) if self._marked else self._names
+        words = marker(self._document, run[0], run[-1], names, full=not self._marked)
         self._put(_indent(self._document, run[0]) + words + self._newline)
         self._marked = True
 

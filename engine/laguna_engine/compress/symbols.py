@@ -23,8 +23,8 @@ PLAIN_WORD = 0.3
 # `Config.load` refers to one method; its class is kept only where there is room.
 _QUALIFIER_STRENGTH = 0.5
 _NAME_CHARS = 2
-WHOLE_LINES = 40
-"""A definition of at most this many lines is kept or dropped as a whole, where possible."""
+_SHORT_LINES = 40
+"""A class of at most this many lines is kept together with its methods."""
 
 
 class UnitId(NamedTuple):
@@ -70,7 +70,7 @@ class Definitions:
         """The unit and, if it is short, the units inside it: a class is not understood without its methods."""
         yield unit_id
         unit = self._documents[unit_id.document].units[unit_id.unit]
-        if unit.end - unit.line < WHOLE_LINES:
+        if unit.end - unit.line < _SHORT_LINES:
             for inner in self._inside.get(unit_id, ()):
                 yield from self.with_members(inner)
 
@@ -92,7 +92,7 @@ class Definitions:
     @cached_property
     def _imported(self) -> Sequence[frozenset[str]]:
         """Words of each document's imports."""
-        return [frozenset(_imports(document)) for document in self._documents]
+        return [frozenset(imported_words(document)) for document in self._documents]
 
 
 def mentions(query: str, known: Definitions) -> list[Mention]:
@@ -139,7 +139,8 @@ def _module(path: str) -> Iterator[str]:
         yield parts[-3]
 
 
-def _imports(document: Document) -> Iterator[str]:
+def imported_words(document: Document) -> Iterator[str]:
+    """The words of a document's imports."""
     for span in document.spans:
         if span.role is SpanRole.OUTLINE and not document.units[span.unit].defines:
             yield from _WORD.findall(document.text[span.start : span.stop])

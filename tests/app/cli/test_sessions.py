@@ -61,7 +61,7 @@ def test_sessions_about_this_folder_are_listed_and_all_if_wanted(sessions, place
 
 def test_where_none_is_about_this_folder_it_says_how_to_see_the_others(sessions, place):
     kept(place, ("message", "x"), about="/farm")
-    assert "there are 1 about others: laguna-tui sessions list --all" in sessions("list")[1]
+    assert "1 of other folders: laguna-tui sessions list --all" in sessions("list")[1]
 
 
 def test_search(sessions, place):

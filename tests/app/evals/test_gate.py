@@ -16,10 +16,13 @@ PLAIN = replace(FACTS, settings={"speculation": "off"})
 TASKS = 180
 
 
-def sample(task: int, *, passed: bool, index: int = 0, tokens: tuple[int, ...] = (1, 2)) -> Sample:
-    turn = TokenTurn(0, (7,), tokens)
+def sample(
+    task: int, *, passed: bool, index: int = 0, tokens: tuple[int, ...] = (1, 2), drafts: tuple[int, int] = (0, 0)
+) -> Sample:
+    turn, (drafted, accepted) = TokenTurn(0, (7,), tokens), drafts
     return Sample(
-        f"task{task}", "functions", index, 1, float(passed), "answered", 1, 1, 2, 0, 0, 0.1, 0.1, "", "", (turn,)
+        f"task{task}", "functions", index, 1, float(passed), "answered", 1, 1, 2, drafted, accepted, 0.1, 0.1, "", "",
+        (turn,),
     )  # fmt: skip
 
 
@@ -51,7 +54,7 @@ def test_a_run_that_loses_tasks_is_caught(tmp_path: Path, capsys: pytest.Capture
     said = capsys.readouterr().out
     assert "-10.0 [" in said
     assert "same tokens: 0 of 180" in said
-    assert "Not shown to be equal within 3 points" in said
+    assert "Does not pass: not shown to be equal within 3 points, and different beyond chance." in said
 
 
 @pytest.mark.parametrize("loss", [0.1, 0.2])
@@ -72,6 +75,48 @@ def test_runs_with_other_numbers_of_samples_are_paired_by_what_both_have(tmp_pat
     found = compare((FACTS, first), (FACTS, second))
     assert (found.pairs, found.changed) == (12, [("task5", -2)])
     assert found.shares["all"] == (1.0, pytest.approx(5 / 6))
+
+
+def test_a_run_that_accepts_less_of_its_drafts_is_caught_though_every_answer_is_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    before = [sample(task, passed=True, drafts=(40, 30 + task % 7)) for task in range(TASKS)]
+    after = [sample(task, passed=True, drafts=(60, 10 + task % 7)) for task in range(TASKS)]
+    files = written(tmp_path / "a", FACTS, before), written(tmp_path / "b", FACTS, after)
+    assert cli.main(["eval", "--compare", *files]) == 1
+    said = capsys.readouterr().out
+    assert "same tokens: 180 of 180" in said
+    assert "Accepted of what was drafted: 82.4 %, then 21.6 %" in said
+    assert "Does not pass: accepts less of its drafts, by more than 3 points." in said
+    assert cli.main(["eval", "--compare", *reversed(files)]) == 0
+
+
+def test_drafts_for_other_text_may_be_accepted_less(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    before = [sample(task, passed=True, drafts=(40, 30)) for task in range(TASKS)]
+    after = [sample(task, passed=True, drafts=(40, 10)) for task in range(TASKS)]
+    thinking = replace(FACTS, settings={"speculation": "fast", "thinking": True})
+    files = written(tmp_path / "a", FACTS, before), written(tmp_path / "b", thinking, after)
+    assert cli.main(["eval", "--compare", *files]) == 0
+    assert "The runs draft for other text, so this decides nothing." in capsys.readouterr().out
+
+
+def test_simulated_runs_with_the_same_acceptance_are_seldom_taken_for_worse():
+    generator, caught = np.random.default_rng(5), 0
+    for _ in range(100):
+        first, second = ([int(each) for each in generator.binomial(40, 0.6, 40)] for _ in range(2))
+        before, after = (
+            [sample(task, passed=True, drafts=(40, accepted)) for task, accepted in enumerate(run)]
+            for run in (first, second)
+        )
+        caught += compare((FACTS, before), (FACTS, after)).accepts_less(0.0)
+    assert caught <= 5
+
+
+def test_runs_in_which_no_task_passed_show_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    samples = [sample(task, passed=False) for task in range(TASKS)]
+    files = written(tmp_path / "a", PLAIN, samples), written(tmp_path / "b", FACTS, samples)
+    assert cli.main(["eval", "--compare", *files]) == 1
+    assert "Does not pass: no task passed in either run" in capsys.readouterr().out
 
 
 def test_runs_of_other_tasks_cannot_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -8,7 +8,7 @@ from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.evals.tasks import LEAST_MUTANTS, problems
 
 TASKS = load_tasks()
-SAMPLE = ("run_lengths", "average_of_nothing", "full_stack")
+SAMPLE = ("run_lengths", "average_of_nothing", "full_stack", "callers_schedule_watch_1", "takes_sum_salvage_2")
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -54,3 +54,13 @@ def test_a_key_behind_the_hidden_files_is_refused_as_it_would_be_a_file():
 def test_a_misspelt_key_is_named():
     with pytest.raises(ValueError, match="twice: a task has no `chek`; it has check, files, hidden"):
         list(parse_tasks(TABLE.format(early='chek = "true"', late=""), TaskSet.EDITS))
+
+
+def test_lookups_are_about_code_that_parses_and_ask_everything_of_it():
+    lookups = [task for task in TASKS.values() if task.set is TaskSet.LOOKUPS]
+    assert len(lookups) == 80
+    for repository in {tuple(task.files.items()) for task in lookups}:
+        for path, text in repository:
+            compile(text, path, "exec")
+    kinds = {task.name.partition("_")[0] for task in lookups}
+    assert kinds == {"where", "takes", "callers", "number"}

@@ -100,6 +100,15 @@ def test_further_units_of_a_file_and_what_only_declares_come_later(index, shop):
     assert sorted((found.factors.get("repeats", 1.0) for found in again), reverse=True)[:2] == [1.0, 0.5]
 
 
+def test_a_file_with_several_matches_is_lifted_as_a_whole(index):
+    found = search(index, "price cart", DEPTH)
+    lifts = {}
+    for result in found:
+        lifts.setdefault(result.unit.path, set()).add(result.factors["coherence"])
+    assert all(len(factors) == 1 for factors in lifts.values())
+    assert min(min(factors) for factors in lifts.values()) > 1.0
+
+
 def test_the_next_units_of_a_file_are_shown_with_its_best_one(index, shop):
     write(shop, {"shop/refund.py": "".join(f"def refund_{at}(order): return order\n\n" for at in range(9))})
     index.refresh(workers=0)

@@ -7,14 +7,25 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from laguna_engine.compress.boosts import is_code
 from laguna_engine.compress.compressor import compress
 from laguna_engine.compress.document import Document, Span, SpanRole, Unit
+from laguna_engine.compress.elision import marker
+from laguna_engine.compress.ranking import rank
 from laguna_engine.compress.result import Why
 from laguna_engine.compress.symbols import Definitions
+from laguna_tui.context.documents import document
 from tests.engine.compress.paragraphs import cut, filler, letters
 
 STEPS = "".join(f"def step_{n}(state):\n    state.value += {n}\n    return state\n\n" for n in range(400))
+
+
+def find(documents, query):
+    """The boosts of units."""
+    return rank(documents, query, None, lambda: False).boosts.units
 
 
 def kept_units(result):
@@ -98,6 +109,7 @@ def test_a_name_is_looked_up_once_for_a_file_however_many_definitions_use_it(mon
 def test_every_process_values_everything_alike():
     """The order of a set of strings depends on the hash seed, and so does a sum of floats in that order."""
     script = """
+from laguna_tui.context.documents import document
 from tests.engine.compress.paragraphs import cut
 from laguna_engine.compress.ranking import rank
 keys = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
@@ -116,3 +128,73 @@ print(found.units, found.spans, sorted(found.boosts.spans.items()), sorted(found
         for seed in "012345"
     }
     assert len(results) == 1
+
+
+CODE = """\
+def total(order):
+    rates = wanted_rates(order)
+    return sum(rates)
+"""
+PROSE = """\
+When I change the order after it was paid,
+the total is wrong: it has the old rates.
+
+I think `wanted_rates` is at fault, because
+it is called only once.
+What can I do about it?
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        (CODE, True),
+        (PROSE, False),
+        ("what does f(x) do?", False),
+        ("", False),
+        ("x = 1\ny = 2\nz = 3", True),
+        ("fn f() {\n    g();\n}", True),
+        ("- first\n- second\n- third", False),
+    ],
+)
+def test_code_is_told_from_words_by_its_lines(query, code):
+    assert is_code(query) is code
+
+
+def test_a_long_question_in_words_gets_what_it_names_first_and_code_weighs_it():
+    documents = [cut("a.py", filler(60) + "def wanted_rates(order):\n    return order.all_of_them\n\n")]
+    for query, sure in ((PROSE, True), (CODE, False)):
+        result = compress(documents, query, 60, letters)
+        assert "wanted_rates" in kept_units(result)
+        boosts = find(documents, query)
+        assert [boost.sure for unit, boost in boosts.items() if boost.why is Why.NAMED] == [sure]
+
+
+def test_code_draws_in_what_the_file_imports_that_it_seems_to_be_from():
+    imports = "from tax import levy_duty\n\n"
+    shop = document(
+        "shop.py", imports + "def total_order(order):\n    return order.total\n\n\ndef pay_order(order):\n    pass\n"
+    )
+    tax = document("tax.py", "def levy_duty(goods):\n    return goods * 2\n\n\n" + filler(30))
+    query = "def refund_order(order):\n    if order.total > 3:\n        ____(order)\n    return total_order(order)\n"
+    assert {tax.units[unit.unit].name for unit, boost in find([shop, tax], query).items() if unit.document == 1} == {
+        "levy_duty"
+    }
+
+
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=30), st.data())
+@settings(max_examples=60)
+def test_the_definition_that_a_question_names_is_always_in(sizes, data):
+    texts = [
+        f"def step_{n}_of_all(state):\n" + "".join(f"    state = change_{n}(state, {line})\n" for line in range(size))
+        for n, size in enumerate(sizes)
+    ]
+    documents = [document(f"m{n}.py", "\n\n".join(texts[n::3]) or "x = 1\n") for n in range(3)]
+    wanted = data.draw(st.integers(0, len(sizes) - 1))
+    home = documents[wanted % 3]
+    note = letters(marker(home, 0, len(home.spans) - 1, full=True))
+    least = 2 * letters(texts[wanted]) + 3 * note
+    budget = data.draw(st.integers(least, least + 400))
+    query = data.draw(st.sampled_from(["what does {} do?", "{}", "why is it lost in `{}`?", "where is {} called?"]))
+    result = compress(documents, query.format(f"step_{wanted}_of_all"), budget, letters)
+    assert texts[wanted].strip() in result.text

@@ -214,7 +214,7 @@ async def test_a_resumed_session_shows_its_turns_and_what_is_left_out():
         assert "It is fixed now." in shown
         assert "Not yet, half of" in shown
         assert "thought\n" in shown
-        assert "38,100 tokens are in the KV cache again, in 0.2 s." in shown.replace("\n", " ")
+        assert "38,100 tokens restored to the KV cache in 0.2 s." in shown.replace("\n", " ")
         assert "Laguna XS 2.1 is not here" in shown
         assert "fix the discount" in screen(app).splitlines()[-1]
         await ask(app, pilot, "go on")

@@ -358,7 +358,7 @@ async def test_without_an_answer_there_is_nothing_to_prove() -> None:
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f5")
-        await until(pilot, lambda: "no answer to prove yet" in transcript(app))
+        await until(pilot, lambda: "no answer to verify yet" in transcript(app))
         await ready(app, pilot)
         assert "replaying" not in transcript(app)
 
