@@ -12,6 +12,7 @@ from laguna_tui.cli.session_options import add_setting_options, chosen_settings
 
 if TYPE_CHECKING:
     from laguna_tui.evals.evaluation import Evaluation
+    from laguna_tui.evals.expected_length import ExpectedLength
     from laguna_tui.evals.samples import Sample
 
 _SETS = ("functions", "edits", "repositories", "lookups")
@@ -23,6 +24,7 @@ exit codes: 0 run to the end, or equal, 1 not shown to be equal, 2 wrong usage o
 """
 _FAILED = 4
 _MOST = 1_000_000
+_MOST_HOURS = 10_000
 _MOST_POINTS = 100
 _VARIED = ("speculation", "kv", "constrain", "keep", "thinking")
 _KEEP_WITHOUT_LOOKUPS = "--keep {keep:g} is for look-ups alone; add --set lookups, or leave it out"
@@ -70,6 +72,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         metavar="SECONDS",
         default=1800,
         help="stop an attempt after this long (default: 1800)",
+    )
+    parser.add_argument(
+        "--hours",
+        type=_hours,
+        metavar="H",
+        help="begin no attempt after so many hours; the same command resumes with the rest",
     )
     parser.add_argument(
         "--compare",
@@ -132,7 +140,8 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"laguna-tui: {sanitize(str(error))}\n")
         code = _FAILED
     _report(evaluation, arguments, samples)
-    if code and arguments.out is not None:
+    unfinished = len(samples) < len(evaluation.tasks) * evaluation.samples
+    if (code or unfinished) and arguments.out is not None:
         sys.stderr.write(f"laguna-tui: {_GO_ON.format(file=arguments.out)}\n")
     return code
 
@@ -144,8 +153,13 @@ def _run(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "list
         what = "" if newest is None else f", {newest.task}: {'passed' if newest.reward else 'failed'}"
         progress.show(f"{done} of {total}{what}", at_once=True)
 
+    def expects(expected: "ExpectedLength") -> None:
+        progress.clear()
+        if not arguments.quiet:
+            sys.stderr.write(f"laguna-tui: {expected.sentence()}\n")
+
     with ProgressLine(quiet=arguments.quiet) as progress:
-        for sample in evaluation.run(arguments.out, told):
+        for sample in evaluation.run(arguments.out, told, expects, arguments.hours):
             samples.append(sample)
 
 
@@ -219,6 +233,17 @@ def _gate(evaluation: "Evaluation", arguments: argparse.Namespace) -> int:
     if arguments.markdown is not None:
         _write(arguments.markdown, text, "--markdown")
     return 1 if any(each.problems(arguments.points) for each in verdicts) else 0
+
+
+def _hours(text: str) -> float:
+    """Hours; the error is one that argparse shows."""
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not 0 < hours <= _MOST_HOURS:
+        raise argparse.ArgumentTypeError(f"it must be a number of hours above 0, at most {_MOST_HOURS:,}")
+    return hours
 
 
 def _points(text: str) -> float:

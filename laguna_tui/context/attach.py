@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
 
 NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
+SCORES = "Choosing what to keep of files that do not fit takes about {seconds:.0f} s, and never more than {most:.0f} s"
+_WORTH_TELLING_S = 1.0
 # The room shrinks with every typed word; it is rounded down to steps, so that the shortened text changes less often.
 _ROOM_STEP = 128
 # A map and a few functions must not take the room of mentioned files.
@@ -122,7 +124,10 @@ class Attacher:
         gathering = self._gathering(present, self._quick, self._shortened)
         gathered = self._gathered(message, room, gathering, first=first)
         notes = tuple(note for note in gathered.notes if note != UNTRUSTED)
-        return Gathered(gathered.attachments, notes, self._scoring_s(gathered.attachments))
+        seconds = self._scoring_s(gathered.attachments)
+        if seconds >= _WORTH_TELLING_S:
+            notes = (SCORES.format(seconds=seconds, most=SCORING_S), *notes)
+        return Gathered(gathered.attachments, notes, seconds)
 
     def _scoring_s(self, attachments: Sequence[Attachment]) -> float:
         """Seconds that `gather` will spend on scoring what these are shortened from; about right."""

@@ -16,6 +16,8 @@ from laguna_tui.evals.task import TaskSet
 
 _NOTHING = "the two files have no sample of the same task in common; compare runs of the same tasks"
 _NONE_PASSED = "no task passed in either run, so the runs show nothing; take a set that the model can do"
+_CHOICE = 10.0
+"""Points by which acceptance may differ by chance: drafters are chosen by measured times; seven were seen."""
 _LEAVE_DRAFTS = {"speculation", "kv", "constrain"}
 """Settings that leave the text as it is, so that no less of a draft is to be accepted."""
 
@@ -71,9 +73,11 @@ class Comparison:
         """Whether both runs are equal within this share, over all tasks."""
         return self.all.equal_within(share)
 
-    def accepts_less(self, share: float) -> bool:
-        """Whether the second run is shown to accept less of its drafts, by more than this share, for no reason."""
-        return self.acceptance is not None and self.acceptance.counts and self.acceptance.change.high < -share
+    @property
+    def accepts_less(self) -> bool:
+        """Whether the second run is shown to accept less of its drafts, beyond chance and for no reason."""
+        found = self.acceptance
+        return found is not None and found.counts and found.change.high < -_CHOICE / 100
 
     def problems(self, points: float) -> list[str]:
         """Why the second run does not pass for equal within these points, in percent; empty if it does."""
@@ -83,8 +87,8 @@ class Comparison:
         elif not self.equal_within(points / 100):
             what = f"not shown to be equal within {points:g} points"
             found.append(what if self.all.p_value > _LIKELY else f"{what}, and different beyond chance")
-        if self.accepts_less(points / 100):
-            found.append(f"accepts less of its drafts, by more than {points:g} points")
+        if self.accepts_less:
+            found.append(f"accepts less of its drafts, by more than {_CHOICE:g} points")
         return found
 
 

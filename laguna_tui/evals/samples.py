@@ -79,6 +79,7 @@ class Sample:
         answer: the model's text.
         check: the end of what the check wrote.
         tokens: of every step; empty for an endpoint, whose tokens are not seen.
+        joules: that this machine's cards took meanwhile; None where none tells it, or the model is elsewhere.
     """
 
     task: str
@@ -97,6 +98,7 @@ class Sample:
     answer: str
     check: str
     tokens: Sequence[TokenTurn] = field(default_factory=tuple)
+    joules: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

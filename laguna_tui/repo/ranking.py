@@ -47,7 +47,7 @@ class Weights:
     title: float = 1.0
     path: float = 0.3
     declares: float = 1.0
-    aside: float = 2.0
+    aside: float = 1.0
     coherence: float = 0.2
     references: float = 0.2
     repeats: float = 1.0

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from laguna_engine.compress.scorer import Scorer
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import data_root
-from laguna_tui.context.attach import Attacher, AttachOptions
+from laguna_tui.context.attach import SCORES, Attacher, AttachOptions
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import taken_whole
 from laguna_tui.context.instructions import UNTRUSTED, agree
+from laguna_tui.context.scoring import SCORING_S
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.repository_map import estimated_tokens
 from laguna_tui.repo.workspace import Workspace
@@ -390,6 +391,22 @@ def test_a_scorer_that_takes_longer_than_reading_everything_is_not_asked(folder,
     assert gathered.attachments[0].why.endswith("chosen by words")
     assert not any("scoring" in note for note in gathered.notes)
     assert scorer.tokens == before
+
+
+def test_the_time_that_a_scorer_will_take_is_said_while_the_message_is_typed(folder, codebase):
+    def typed(rate, reading_s=lambda tokens: None):
+        options = AttachOptions(scoring_rate=lambda: rate, reading_s=reading_s)
+        attacher = Attacher(Workspace(folder), codebase, estimated_tokens, options)
+        return attacher.preview("what does refund_order do in @shop/long.py", 600)
+
+    quick, slow = typed(1e6), typed(500.0)
+    assert slow.seconds == pytest.approx(quick.seconds * 2000)
+    assert not any("Choosing" in note for note in quick.notes)
+    told = [note for note in slow.notes if "Choosing" in note]
+    assert told == [SCORES.format(seconds=slow.seconds, most=SCORING_S)]
+    # Nobody waits for a scorer that would read less than half in its time, or that costs more than it saves.
+    assert typed(1.0).seconds == 0.0
+    assert typed(500.0, lambda tokens: tokens * 1e-9).seconds == 0.0
 
 
 def test_no_scorer_is_opened_for_what_fits_or_is_only_typed(folder, codebase):

@@ -1,6 +1,7 @@
 """`laguna-tui eval` from the command line, with models whose score is known."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.cli import main as cli
+from laguna_tui.evals import evaluation
 from laguna_tui.evals.task import SOLUTION, TaskSet, load_tasks
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.scripted_endpoint import answer, endpoint, status
@@ -113,6 +115,52 @@ def test_a_file_that_another_run_writes_to_is_left_alone(home: Path, capsys: pyt
         held.kill()
     assert out.read_bytes() == before
     assert run(knows(*RIGHT), arguments(out), home) == 0
+
+
+def test_some_tasks_are_timed_and_the_length_of_the_rest_is_said_before_it_begins(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = home / "samples.jsonl"
+    line = [word for word in arguments(out, "--samples", "3", "--temperature", "0.5") if word != "--quiet"]
+    assert run(knows(*RIGHT), line, home) == 0
+    assert re.search(r"2 samples of [\d,]+ tokens at .+ tok/s and .+ s for the rest of each: about ", said(capsys))
+    out.write_bytes(b"".join(out.read_bytes().splitlines(keepends=True)[:6]))
+    assert run(knows(*RIGHT), line, home) == 0
+    # What is in the file is measured already.
+    assert re.search(r"1 sample of [\d,]+ tokens at ", said(capsys))
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().err
+
+
+class QuarterHours:
+    """A clock that says another quarter of an hour each time that it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def monotonic(self) -> float:
+        self.asked += 1
+        return 900.0 * self.asked
+
+
+def test_after_its_hours_a_run_begins_nothing_and_the_same_command_resumes(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    out = home / "samples.jsonl"
+    line = arguments(out, "--samples", "3", "--temperature", "0.5", "--hours", "1")
+    with monkeypatch.context() as patched:
+        patched.setattr(evaluation, "time", QuarterHours())
+        assert run(knows(*RIGHT), line, home) == 0
+    assert "the same command resumes with what is missing" in said(capsys)
+    made = len(lines_of(out)) - 1
+    assert 0 < made < 6
+    assert run(knows(*RIGHT), line, home) == 0
+    assert len(lines_of(out)) == 7
+    with pytest.raises(SystemExit):
+        cli.main(arguments(out, "--hours", "0"))
+    assert "it must be a number of hours above 0" in said(capsys)
 
 
 def test_samples_that_would_all_be_the_same_are_refused(home: Path, capsys: pytest.CaptureFixture[str]):

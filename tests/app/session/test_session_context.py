@@ -293,6 +293,7 @@ def test_the_cost_counts_the_time_that_a_scorer_will_take(opened, folder):
     slot._scorer = scorer = EndlessScorer()
     scorer.rate = 1e6
     fast = opened.prompt.cost(message).seconds
+    assert not any("Choosing what to keep" in note for note in opened.prompt.cost(message).notes)
     scorer.rate = 0.5e6
     slow = opened.prompt.cost(message).seconds
     scorer.stopped.set()
