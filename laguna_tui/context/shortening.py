@@ -34,8 +34,8 @@ Progress = Callable[[str, float], None]
 
 # A file that is cut up takes about eight bytes for each of its characters.
 _REMEMBERED_CHARS = 8 * 1024 * 1024
-# Parsing, and what else is done beside scoring, in times of parsing.
-_PARSINGS = 2.0
+# Parsing, ranking by words, choosing and counting, in times of parsing.
+_PARSINGS = 3.0
 # Longer texts are not worth their place among what is remembered.
 _LONGEST_CHARS = 1024 * 1024
 _CUT_UP = BoundedCache[tuple[str, str, bool], Document](_REMEMBERED_CHARS)
@@ -67,7 +67,7 @@ def shorten(
         documents.append(_document(path, text, path in protected))
     if scorer is None:
         return compress(documents, query, budget, measure, None, should_stop)
-    # Ranking and choosing take about as long as parsing does.
+    # What is done after scoring is known by how long parsing took.
     left = max(0.0, seconds - _PARSINGS * (time.monotonic() - began))
     ranks = remembering(scorer, left, should_stop, lambda share: progress(SCORING, share))
     return compress(documents, query, budget, measure, ranks, should_stop)

@@ -28,7 +28,8 @@ class Acceptance:
 
     Attributes:
         change: the second run's less the first one's, over tasks.
-        counts: whether the runs differ in nothing that makes other text likely, so that less is a fault.
+        counts: whether the runs differ in nothing that makes other text likely, and drafts are of a fixed length, so
+            that less is a fault.
     """
 
     first: float
@@ -139,7 +140,8 @@ def _acceptance(
     if "off" in (first.settings.get("speculation"), second.settings.get("speculation")) or not any(drafted):
         return None
     before, after = (a / max(1, d) for a, d in zip(accepted, drafted, strict=True))
-    counts = {name for name, _, _ in _differing(first, second)} <= _LEAVE_DRAFTS
+    alike = {name for name, _, _ in _differing(first, second)} <= _LEAVE_DRAFTS
+    counts = alike and first.settings.get("draft_length") is not None
     return Acceptance(before, after, ratio_change(by_task[0], by_task[1]), counts)
 
 
@@ -209,7 +211,9 @@ _NARROWER = "More tasks or samples make the interval narrower."
 
 
 def _acceptance_line(found: Acceptance) -> str:
-    why = "" if found.counts else " The runs draft for other text, so this decides nothing."
+    why = (
+        "" if found.counts else " It decides nothing: the drafts are for other text, or of lengths that timing decides."
+    )
     return (
         f"Accepted of what was drafted: {100 * found.first:.1f} %, then {100 * found.second:.1f} %; "
         f"difference {percent(found.change)} points.{why}"

@@ -12,6 +12,7 @@ from laguna_tui.evals.gate import compare
 from laguna_tui.evals.samples import RunFacts, Sample, TokenTurn
 
 FACTS = RunFacts("A model", {"speculation": "fast"}, 1)
+FIXED = replace(FACTS, settings={"speculation": "fast", "draft_length": 4})
 PLAIN = replace(FACTS, settings={"speculation": "off"})
 TASKS = 180
 
@@ -82,7 +83,7 @@ def test_a_run_that_accepts_less_of_its_drafts_is_caught_though_every_answer_is_
 ):
     before = [sample(task, passed=True, drafts=(40, 30 + task % 7)) for task in range(TASKS)]
     after = [sample(task, passed=True, drafts=(60, 10 + task % 7)) for task in range(TASKS)]
-    files = written(tmp_path / "a", FACTS, before), written(tmp_path / "b", FACTS, after)
+    files = written(tmp_path / "a", FIXED, before), written(tmp_path / "b", FIXED, after)
     assert cli.main(["eval", "--compare", *files]) == 1
     said = capsys.readouterr().out
     assert "same tokens: 180 of 180" in said
@@ -94,10 +95,18 @@ def test_a_run_that_accepts_less_of_its_drafts_is_caught_though_every_answer_is_
 def test_drafts_for_other_text_may_be_accepted_less(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     before = [sample(task, passed=True, drafts=(40, 30)) for task in range(TASKS)]
     after = [sample(task, passed=True, drafts=(40, 10)) for task in range(TASKS)]
-    thinking = replace(FACTS, settings={"speculation": "fast", "thinking": True})
-    files = written(tmp_path / "a", FACTS, before), written(tmp_path / "b", thinking, after)
+    thinking = replace(FIXED, settings={"speculation": "fast", "draft_length": 4, "thinking": True})
+    files = written(tmp_path / "a", FIXED, before), written(tmp_path / "b", thinking, after)
     assert cli.main(["eval", "--compare", *files]) == 0
-    assert "The runs draft for other text, so this decides nothing." in capsys.readouterr().out
+    assert "It decides nothing: the drafts are for other text" in capsys.readouterr().out
+
+
+def test_drafts_whose_lengths_timing_decides_may_be_accepted_less(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    before = [sample(task, passed=True, drafts=(40, 30)) for task in range(TASKS)]
+    after = [sample(task, passed=True, drafts=(40, 10)) for task in range(TASKS)]
+    files = written(tmp_path / "a", FACTS, before), written(tmp_path / "b", FACTS, after)
+    assert cli.main(["eval", "--compare", *files]) == 0
+    assert "It decides nothing" in capsys.readouterr().out
 
 
 def test_simulated_runs_with_the_same_acceptance_are_seldom_taken_for_worse():
@@ -108,7 +117,7 @@ def test_simulated_runs_with_the_same_acceptance_are_seldom_taken_for_worse():
             [sample(task, passed=True, drafts=(40, accepted)) for task, accepted in enumerate(run)]
             for run in (first, second)
         )
-        caught += compare((FACTS, before), (FACTS, after)).accepts_less
+        caught += compare((FIXED, before), (FIXED, after)).accepts_less
     assert caught <= 5
 
 
