@@ -32,6 +32,10 @@ class Served:
     asked: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    otherwise: Callable[[dict[str, Any]], Response] = lambda body: answer(OVER)
+    """What a request gets after the script."""
+    metrics: Callable[[], str] = lambda: ""
+    """The text of /metrics; without one there is none."""
     gone: Callable[[], None] = lambda: None
     """Ends it before the block does."""
 
@@ -39,7 +43,7 @@ class Served:
         with self.lock:
             self.asked.append(body)
             self.headers.append(headers)
-            return self.script.pop(0) if self.script else answer(OVER)
+            return self.script.pop(0) if self.script else self.otherwise(body)
 
 
 class Chat(BaseHTTPRequestHandler):
@@ -59,6 +63,11 @@ class Chat(BaseHTTPRequestHandler):
         if self.path.endswith("/models"):
             more = {} if self.served.context is None else {"max_model_len": self.served.context}
             self.json(200, {"object": "list", "data": [{"id": name, **more} for name in self.served.models]})
+        elif self.path == "/metrics" and (text := self.served.metrics()):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
         else:
             self.json(404, {"error": {"message": "not found"}})
 
@@ -148,6 +157,15 @@ def answer(
         chat.whole("tool_calls" if calls else "stop", counted)
 
     return respond
+
+
+def whole(text: str, prompt: Sequence[int] = (), tokens: Sequence[int] | None = None) -> Response:
+    """An answer that does not stream. prompt, tokens: their ids, as vLLM gives them where it is asked to."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    value: dict[str, Any] = {"usage": {"prompt_tokens": 9, "completion_tokens": 4}}
+    if tokens is not None:
+        value, choice = {**value, "prompt_token_ids": list(prompt)}, {**choice, "token_ids": list(tokens)}
+    return lambda chat: chat.json(200, {"object": "chat.completion", "choices": [choice], **value})
 
 
 def dies(text: str) -> Response:

@@ -50,8 +50,8 @@ function _shtab_laguna_tui_using
   test "$_shtab_laguna_tui_cmdpath" = "$argv"
 end
 
-set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' eval models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
-set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gate --gpu-layers --held --host --hours --html --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --vary --waiting --wheels
+set -g _shtab_laguna_tui_commands ask sessions 'sessions list' 'sessions search' 'sessions rename' 'sessions fork' 'sessions delete' 'sessions export' 'sessions prune' quantize-drafter bench 'bench ab' 'bench sweep' 'bench kv' 'bench profile' 'bench model' eval rollouts models 'models list' 'models info' 'models download' 'models verify' 'models remove' 'models path' 'models convert' fit doctor selfcheck completions help index search map compress trust mcp permissions 'permissions list' 'permissions allow' 'permissions deny' 'permissions check' setup 'setup gpu' serve acp
+set -g _shtab_laguna_tui_opts_with_value --adapter --allow --allow-host --allow-origin --compare --concurrency --constrain --context --deny --draft-length --drafter --first --focus --folder --format --gate --gpu-layers --held --host --hours --html --index-url --issue --json --keep --keep-sessions --kv --license --limit --machine --markdown --max-steps --max-tokens --min-p --mode --model --out --output --pack --points --port --print --prompts --query --repeat-penalty --repeats --report --repository --resume --retries --revision --samples --schema --scorer --seconds --seed --sessions-limit --set --snapshots-limit --speculation --tag --target --task --temperature --temperatures --theme --thinking-budget --threads --timeout --title --token-file --tokens --top-k --top-p --type --use --vary --verify --verify-file --waiting --wheels
 
 complete -c laguna-tui -e
 complete -c laguna-tui -f
@@ -316,6 +316,50 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l snapshots-limit -x -
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l offline -l no-offline -d 'open no sockets and offer no downloads'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l theme -x -d 'colour theme: one of these or any of Textual'"'"'s; one of auto, laguna-dark, laguna-light (default: auto)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using eval' -l notify -l no-notify -d 'ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds'
+complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a rollouts -d 'Sample several answers to each prompt, from an OpenAI-compatible endpoint or the model in this process, give each a reward by running a verifier in the sandbox, and say what temperature and the size of the group cost.'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -s h -l help -d 'show this help message and exit'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l prompts -xka "(__fish_complete_path (commandline -ct))" -d 'JSON lines, each with a "prompt"'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l task -x -d 'a function of `laguna-tui eval`, which verifies it; may be given several times (default: all of them)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l samples -x -d 'rollouts of each prompt, by group (default: 1)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l temperatures -x -d 'a group for each of these as well'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l verify -x -d 'gives answers to --prompts their reward'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l verify-file -xka "(__fish_complete_path (commandline -ct))" -d 'stands beside the answer for --verify; may be given several times'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'keep every rollout in this file, and go on with it'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l concurrency -x -d 'rollouts at a time at an endpoint; a model in this process makes one at a time (default: 16)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l retries -x -d 'send a request again so often, after longer and longer pauses (default: 6)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l timeout -x -d 'stop an answer after this long (default: 1800)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l quiet -d 'no progress on stderr'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l model -xka "(__fish_complete_path (commandline -ct))" -d 'a model from the catalogue, a GGUF file, or an endpoint (default: nano)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l context -x -d 'context size; at least 1024 tokens (default: what fits)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l kv -x -d 'KV cache type; one of f16, q8_0, q4_0 (default: what fits)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l gpu-layers -x -d 'layers on the GPU; -1 (all) or more (default: what fits)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l threads -x -d 'CPU threads; between 0 (one per core) and the processors of this machine (default: as planned)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l thinking -l no-thinking -d 'let the model think before it answers'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l thinking-budget -x -d 'limit of thinking in one generation; then the model has to answer; 0 (no limit) or more tokens (default: 8192, at most a quarter of the context)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l temperature -x -d 'sampling temperature, 0 is greedy; between 0 and 5 (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l top-k -x -d 'sample from the K most likely tokens; 0 (off) or more (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l top-p -x -d 'sample from the most likely tokens up to this total probability; above 0, at most 1 (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l min-p -x -d 'drop tokens less likely than this share of the most likely one; between 0 and 1 (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l repeat-penalty -x -d 'penalty for repeated tokens; 1 (off) or more (default: the model'"'"'s own)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l seed -x -d 'sampling seed; the same seed gives the same answer; between 0 and 4294967294 (default: a new one each time)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l max-tokens -x -d 'limit of tokens in one generation; at least 1 (default: what is left of the context)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l max-steps -x -d 'limit of generations in one turn, each with its tool calls; at least 1 (default: enough for a long task)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l constrain -x -d 'restrict tool calls to tools, arguments, files and texts that exist; auto: where it helps the model; one of auto, on, off (default: auto)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l speculation -x -d 'speculative decoding; strict: exactly the plain answer, on the CPU; one of fast, strict, off (default: fast)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l drafter -xka "(__fish_complete_path (commandline -ct))" -d 'a drafter from the catalogue, a GGUF file, or none (default: the recommended one, if it is downloaded)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l draft-length -x -d 'tokens drafted per round; between 0 and 16 tokens (default: as many as pay off)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l sample-drafts -l no-sample-drafts -d 'sample drafts like answers, which pays off at high temperatures'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l adapter -xka "(__fish_complete_path (commandline -ct))" -d 'a LoRA for the drafter, such as one trained on this repository (default: none)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l scorer -xka "(__fish_complete_path (commandline -ct))" -d 'model that scores texts too long for the context: a qwen3 GGUF, or none (default: the one that is downloaded)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l pack -x -d 'size of the folder'"'"'s map and relevant code sent with the first message; 0 (none) or more tokens (default: what the context allows)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l mode -x -d 'what needs no approval: reading, also edits (accept-edits), also sandboxed commands (auto); plan forbids both; one of ask, accept-edits, plan, auto (default: ask)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l keep-sessions -x -d 'how long sessions are kept after their last message; 0 (forever) or more days (default: 0)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l sessions-limit -x -d 'disk space for sessions; beyond the default you are warned, beyond a limit you set the oldest are deleted; 0 (no limit) or more GB (default: 10.0)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l snapshots -l no-snapshots -d 'save the KV cache of sessions to disk, so that they resume at once'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l snapshots-limit -x -d 'disk space for saved KV caches; the least recently used are deleted first; at least 1 GB (default: 20)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l offline -l no-offline -d 'open no sockets and offer no downloads'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l theme -x -d 'colour theme: one of these or any of Textual'"'"'s; one of auto, laguna-dark, laguna-light (default: auto)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l notify -l no-notify -d 'ring and notify while the terminal is not focused: for a question, or an answer that took over 10 seconds'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a models -d 'The models that laguna-tui knows, and those that are on this machine.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using models; and test $_shtab_laguna_tui_npos -eq 0' -a list -d 'All models, and which of them are downloaded.'

@@ -195,7 +195,7 @@ class RemoteBackend:
     ) -> None:
         url, body = f"{self.options.url}/chat/completions", self._body(request)
         async with (
-            _client(self.options, _SILENCE_S) as client,
+            endpoint_client(self.options, _SILENCE_S) as client,
             client.stream("POST", url, content=body, headers=_JSON) as response,
         ):
             if response.status_code != httpx2.codes.OK:
@@ -240,14 +240,29 @@ class RemoteBackend:
 _JSON = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
 
 
-def _client(options: RemoteOptions, silence_s: float) -> httpx2.AsyncClient:
-    """A client for one request: it follows nobody elsewhere with the key, and asks no proxy for this machine."""
+def endpoint_client(options: RemoteOptions, silence_s: float, connections: int = 1) -> httpx2.AsyncClient:
+    """A client of an endpoint: it follows nobody elsewhere with the key, and asks no proxy for this machine."""
     return httpx2.AsyncClient(
         headers={"User-Agent": f"laguna-tui/{__version__}", **options.key.headers},
         timeout=httpx2.Timeout(silence_s, connect=_CONNECT_S),
         follow_redirects=False,
         trust_env=not options.loopback,
+        limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
     )
+
+
+async def ask_whole(client: httpx2.AsyncClient, options: RemoteOptions, url: str, body: object = None) -> bytes:
+    """One request and its whole answer. body: sent as JSON; None for a GET. RemoteError where there is no answer."""
+    try:
+        sent = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        async with client.stream("GET" if body is None else "POST", url, content=sent, headers=_JSON) as response:
+            if response.status_code != httpx2.codes.OK:
+                raise await _refusal(response, options)
+            return await _limited(response)
+    except GarbageError as error:
+        raise RemoteError(RemoteProblem.GARBAGE, f"{options.host} sent {error}") from error
+    except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+        raise of_exception(error, options.host, begun=False) from error
 
 
 async def _refusal(response: httpx2.Response, options: RemoteOptions) -> RemoteError:
@@ -304,7 +319,7 @@ async def list_served(options: RemoteOptions) -> Sequence[ServedModel]:
 
     host = options.host
     try:
-        async with _client(options, _ASK_S) as client:
+        async with endpoint_client(options, _ASK_S) as client:
             return await served_models(get, options.url)
     except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
         if isinstance(error, TimeoutError):

@@ -70,13 +70,17 @@ class RemoteError(EngineError):
 
     Attributes:
         problem: why.
+        what: what happened, a sentence without a full stop.
         n_ctx: tokens of its context, where the error tells; None otherwise.
+        wait_s: seconds that it asks to wait; 0 where it does not.
     """
 
-    def __init__(self, problem: RemoteProblem, what: str, variable: str = "", n_ctx: int | None = None) -> None:
+    def __init__(
+        self, problem: RemoteProblem, what: str, variable: str = "", n_ctx: int | None = None, wait_s: int = 0
+    ) -> None:
         """what: a sentence without a full stop. variable: that the key is looked for in."""
         super().__init__(f"{what}. {_TO_DO[problem].format(variable=variable)}")
-        self.problem, self.n_ctx = problem, n_ctx
+        self.problem, self.what, self.n_ctx, self.wait_s = problem, what, n_ctx, wait_s
 
 
 def of_exception(error: Exception, host: str, *, begun: bool) -> RemoteError:
@@ -114,8 +118,10 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str], host: str, v
         case 404 | 405:
             return RemoteError(RemoteProblem.URL, f"{host} has no endpoint for chats there ({status}){quoted}")
         case 429 | 503:
-            wait = _wait(headers.get("retry-after", ""))
-            return RemoteError(RemoteProblem.BUSY, f"{host} takes no more requests now ({status}){wait}{quoted}")
+            wait_s = _wait_s(headers.get("retry-after", ""))
+            wait = f"; it asks to wait {wait_s} {plural(wait_s, 'second')}" if wait_s else ""
+            said = f"{host} takes no more requests now ({status}){wait}{quoted}"
+            return RemoteError(RemoteProblem.BUSY, said, wait_s=wait_s)
         case _ if 400 <= status < 500:
             return RemoteError(RemoteProblem.REFUSED, f"{host} refuses the request ({status}){quoted}")
         case _:
@@ -161,10 +167,8 @@ def _short(text: str) -> str:
     return line if len(line) <= _QUOTED_CHARS else f"{line[:_QUOTED_CHARS]}…"
 
 
-def _wait(header: str) -> str:
-    if not header.isascii() or not header.isdigit():
-        return ""
-    return f"; it asks to wait {int(header)} {plural(int(header), 'second')}"
+def _wait_s(header: str) -> int:
+    return int(header[:6]) if header.isascii() and header.isdigit() else 0
 
 
 def _root(error: BaseException) -> BaseException:

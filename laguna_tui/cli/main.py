@@ -25,6 +25,7 @@ from laguna_tui.cli import (
     models,
     permissions,
     quantize_drafter,
+    rollouts,
     selfcheck,
     serve,
     sessions,
@@ -171,6 +172,7 @@ def command_parser() -> SuggestingParser:
     quantize_drafter.add_command(commands)
     bench.add_command(commands)
     eval_command.add_command(commands)
+    rollouts.add_command(commands)
     models.add_command(commands)
     fit.add_command(commands)
     doctor.add_command(commands)

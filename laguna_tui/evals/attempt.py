@@ -8,7 +8,7 @@ import math
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,14 +24,14 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.context.shortening import framed_part, shorten
 from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.evals.samples import Sample, TokenTurn
+from laguna_tui.evals.samples import Answer, Sample, TokenTurn
 from laguna_tui.evals.task import ANSWER, SOLUTION, Task, TaskSet
 from laguna_tui.evals.verdict import Verdict, check_solution, code_of, read_files, write_files
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.session_pool import SharedEngine
 from laguna_tui.session.session_scorer import SessionScorer
 
-_SYSTEM = "Answer with code that is complete and runs. Explain nothing."
+CODE_ONLY = "Answer with code that is complete and runs. Explain nothing."
 """No tools and no person: both were seen to cost answers in tasks that need neither."""
 _READING = "Answer the question about these files in one short sentence."
 
@@ -94,6 +94,35 @@ class EvaluatedModel:
         Raises:
             EngineError, UserError: the model cannot be opened or fails; there is no sample.
         """
+        with self._session(seed) as (session, folder):
+            begun = time.monotonic()
+            heard = self._tried(task, session, folder, begun + limit_s)
+            seconds = time.monotonic() - begun
+        verdict = check_solution(task, heard.solution) if heard.solution else Verdict(False, "no code was given")
+        return _sample(task, index, seed, heard, verdict, seconds)
+
+    def answer(self, system: str, question: str, seed: int, limit_s: float) -> Answer:
+        """Ask one question, without tools. The other arguments and the errors are those of `attempt`."""
+        with self._session(seed) as (session, _):
+            begun = time.monotonic()
+            heard = _answered(system, question, session, begun + limit_s)
+            seconds = time.monotonic() - begun
+        steps = heard.steps
+        return Answer(
+            text=heard.said,
+            reasoning=heard.records[-1].answer.reasoning,
+            end=heard.end,
+            prompt_tokens=sum(step.prompt_tokens for step in steps),
+            generated_tokens=sum(step.generated_tokens for step in steps),
+            drafted=sum(step.drafted for step in steps),
+            accepted=sum(step.accepted for step in steps),
+            seconds=seconds,
+            tokens=tuple(_turns(heard.records)),
+        )
+
+    @contextmanager
+    def _session(self, seed: int) -> Iterator[tuple[LocalSession, Path]]:
+        """An open session in an empty folder of its own."""
         with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
             folder = Path(name).resolve()
             session = LocalSession.prepare(
@@ -101,11 +130,7 @@ class EvaluatedModel:
             )
             with closing(session):
                 session.open(_ignored)
-                begun = time.monotonic()
-                heard = self._tried(task, session, folder, begun + limit_s)
-                seconds = time.monotonic() - begun
-        verdict = check_solution(task, heard.solution) if heard.solution else Verdict(False, "no code was given")
-        return _sample(task, index, seed, heard, verdict, seconds)
+                yield session, folder
 
     def close(self) -> None:
         """Close the engine and the scorer. Idempotent."""
@@ -114,7 +139,7 @@ class EvaluatedModel:
 
     def _tried(self, task: Task, session: LocalSession, folder: Path, deadline: float) -> _Heard:
         if task.set is TaskSet.FUNCTIONS:
-            heard = _answered(_SYSTEM, task.question, session, deadline)
+            heard = _answered(CODE_ONLY, task.question, session, deadline)
             code = code_of(heard.said, task.entry)
             heard.solution = {SOLUTION: code} if code else {}
         elif task.set is TaskSet.LOOKUPS:

@@ -25,7 +25,7 @@ _HOUR_S = 3600
 LIMIT_S = 1800.0
 """Most seconds of an attempt, unless the user says otherwise: many steps of a model that thinks."""
 
-_DECISIVE = (
+DECISIVE = (
     *("model", "context", "kv", "thinking", "thinking_budget", "temperature", "top_k", "top_p", "min_p"),
     *("repeat_penalty", "max_tokens", "max_steps", "constrain", "speculation", "drafter", "draft_length"),
     *("sample_drafts", "adapter", "scorer", "pack"),
@@ -92,7 +92,7 @@ class Evaluation:
     def facts(self) -> RunFacts:
         """How the samples are made."""
         title = select_model(self.settings).entry.title
-        named = {**{key: getattr(self.settings, key) for key in _DECISIVE}, "keep": self.keep}
+        named = {**{key: getattr(self.settings, key) for key in DECISIVE}, "keep": self.keep}
         return RunFacts(title, {key: value for key, value in named.items() if value is not None}, self.seed)
 
     def missing(self, done: Sequence[Sample]) -> list[tuple[Task, int]]:

@@ -91,6 +91,19 @@ class RecordFile(Generic[Head, Record]):
         self._write(record)
         self.records.append(record)
 
+    def sort(self, key: Callable[[Record], Any]) -> None:
+        """Put the records into an order, in the file too: until all of it is on the disk the old one stays."""
+        self.records.sort(key=key)
+        beside = self._path.with_name(f"{self._path.name}.new")
+        with beside.open("wb") as file:
+            file.writelines(map(line_of, (self.head, *self.records)))
+            file.flush()
+            os.fsync(file.fileno())
+        self._file.close()
+        beside.replace(self._path)
+        self._file = self._path.open("r+b")
+        self._file.seek(0, os.SEEK_END)
+
     def close(self) -> None:
         """Close the file, and let others write to it. Idempotent."""
         self._file.close()

@@ -35,6 +35,33 @@ class TokenTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model answered to one question.
+
+    Attributes:
+        text: without the thinking.
+        reasoning: the thinking; empty where there is none, or it is not seen.
+        end: how it ended: `answered`, `max_tokens`, `context_full`, `timed_out`, or the endpoint's own word.
+        prompt_tokens, generated_tokens: those of an endpoint are its own counts.
+        drafted, accepted: tokens; an endpoint's are those since an answer that had some, of all that is done there.
+        seconds: from the question to the end of the answer.
+        retries: how often it was asked again.
+        tokens: the turn; empty where they are not seen.
+    """
+
+    text: str
+    reasoning: str
+    end: str
+    prompt_tokens: int
+    generated_tokens: int
+    drafted: int
+    accepted: int
+    seconds: float
+    retries: int = 0
+    tokens: Sequence[TokenTurn] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One attempt at a task, judged.
 

@@ -5,7 +5,7 @@ import secrets
 import shlex
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +17,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.evals.task import LANGUAGES, PASSED, Task
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
-from laguna_tui.sandbox.running_command import CommandNotRun
+from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult
 
 CHECK_S = 120.0
 """Most seconds of a check: each takes less than one on an idle machine, compilers included."""
@@ -79,27 +79,45 @@ def code_of(answer: str, entry: str) -> str:
     return answer if defines.search(answer) else ""
 
 
-def check_solution(task: Task, solution: Mapping[str, str]) -> Verdict:
-    """Run the task's check over a solution in a new folder. solution: all its files by path."""
+def check_solution(task: Task, solution: Mapping[str, str], cancelled: Callable[[], bool] = lambda: False) -> Verdict:
+    """Run the task's check over a solution in a new folder.
+
+    Args:
+        solution: all its files by path.
+        cancelled: asked many times a second.
+    """
     command = task.check.replace("{python}", shlex.quote(sys.executable))
     last = secrets.token_hex(8)
     hidden = {path: text.replace(PASSED, last) for path, text in task.hidden.items()} if task.entry else task.hidden
+    result = run_in_folder({**solution, **hidden}, command, f"the check of {task.name}", cancelled)
+    output = result.stdout.strip()
+    ended = not task.entry or output.endswith(last)
+    return Verdict(result.exit_code == 0 and ended, output[-_KEPT_CHARS:], result.timed_out)
+
+
+def run_in_folder(
+    files: Mapping[str, str], command: str, what: str, cancelled: Callable[[], bool] = lambda: False
+) -> CommandResult:
+    """Run a command in the sandbox, for at most `CHECK_S`, in a new folder with these files.
+
+    Args:
+        command: a line for a shell.
+        what: what it is, for the sentence of the UserError that is raised if it is not started.
+        cancelled: asked many times a second.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="laguna-eval-") as name,
         tempfile.TemporaryDirectory(prefix="laguna-eval-output-") as results,
     ):
         folder = Path(name).resolve()
-        write_files(folder, {**solution, **hidden})
+        write_files(folder, files)
         runner = CommandRunner(folder, results=Path(results))
         try:
-            result = runner.run(command, folder=folder, timeout_s=CHECK_S)
+            return runner.run(command, folder=folder, timeout_s=CHECK_S, cancelled=cancelled)
         except CommandNotRun as error:
-            raise UserError(f"the check of {task.name} was not run: {error}") from error
+            raise UserError(f"{what} was not run: {error}") from error
         finally:
             runner.close()
-    output = result.stdout.strip()
-    ended = not task.entry or output.endswith(last)
-    return Verdict(result.exit_code == 0 and ended, output[-_KEPT_CHARS:], result.timed_out)
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:

@@ -37,6 +37,7 @@ match = []
 """
 CODES = {
     "eval": 2 if probe_sandbox().kind is SandboxKind.NONE else 0,
+    "rollouts": 2 if probe_sandbox().kind is SandboxKind.NONE else 0,
     "selfcheck": 2,
     "serve": 2,
     "sessions rename": 2,
@@ -134,6 +135,7 @@ def commands(files: dict[str, Path], target: Path) -> dict[str, list[str]]:
         "bench profile": [*bench, "--use", "copy"],
         "bench model": [*bench, "--use", "copy"],
         "eval": ["--task", "run_lengths", "--model", model, "--max-tokens", "2", "--threads", "1"],
+        "rollouts": ["--task", "run_lengths", "--model", model, "--max-tokens", "2", "--threads", "1"],
         "models list": [],
         "models info": ["away"],
         "models download": ["away"],

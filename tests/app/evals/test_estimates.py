@@ -44,6 +44,32 @@ def test_the_interval_of_several_samples_of_unlike_tasks_covers_the_true_mean(sh
     assert covered((mean_interval(list(run), tasks * samples) for run in drawn), share) >= 0.95 * RUNS
 
 
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.2, 0.441, 0.7, 0.97])
+def test_the_chance_that_the_interval_of_a_share_covers_it_is_at_least_95_percent(share: float):
+    """Exactly, by all outcomes; pass@k of k samples a task is such a share."""
+    tasks = 80
+    found = [mean_interval([1.0] * passed + [0.0] * (tasks - passed), tasks) for passed in range(tasks + 1)]
+    chances = (
+        math.comb(tasks, passed) * share**passed * (1 - share) ** (tasks - passed) for passed in range(tasks + 1)
+    )
+    assert sum(chance for chance, each in zip(chances, found, strict=True) if each.low <= share <= each.high) >= 0.95
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
+@pytest.mark.parametrize("spread", [0.3, 1.0, 5.0])
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_interval_of_pass_at_k_covers_the_known_rate(share: float, spread: float, k: int):
+    """Ten samples of each of 80 tasks; what a table says of a set, by the same two calls."""
+    generator, tasks, samples = np.random.default_rng(4), 80, 10
+    # The mean of (1 - p)^k where p comes from a beta distribution.
+    truth = 1 - math.prod(((1 - share) * spread + at) / (spread + at) for at in range(k))
+    own = generator.beta(share * spread, (1 - share) * spread, (RUNS, tasks))
+    drawn = generator.binomial(samples, own).tolist()
+    values = [pass_at_k(samples, passed, k) for passed in range(samples + 1)]
+    intervals = (mean_interval([values[passed] for passed in run], tasks * samples // k) for run in drawn)
+    assert covered(intervals, truth) >= 0.95 * RUNS
+
+
 def test_several_samples_of_like_tasks_make_the_interval_narrower():
     one, four = mean_interval([0.0, 1.0] * 40, 80), mean_interval([0.5] * 80, 320)
     assert four.high - four.low < 0.7 * (one.high - one.low)

@@ -1,0 +1,133 @@
+"""A rollout, what is drawn for it, and the file that keeps them.
+
+The file is written in the order in which rollouts end, so that none is lost; once all are there it is put into the
+order of what was asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from laguna_tui.base.errors import UserError
+from laguna_tui.evals.record_file import RecordFile, read_records
+from laguna_tui.evals.samples import RunFacts, TokenTurn, differing
+from laguna_tui.evals.task import Task
+
+_OTHER_RUN = (
+    "{path}: its rollouts were made otherwise ({what}); run it with the same options, or give another file with --out"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is asked.
+
+    Attributes:
+        name: unique in a run.
+        system: the system prompt; empty for none.
+        question: the user's message.
+        line: all that its line of the prompts' file holds, for the verifier.
+        task: whose check is the verifier; None where there is another one, or none.
+    """
+
+    name: str
+    system: str
+    question: str
+    line: Mapping[str, Any] = field(default_factory=dict)
+    task: Task | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What all rollouts of a row of the table share.
+
+    Attributes:
+        temperature: None as the endpoint has it.
+        size: rollouts of each prompt.
+    """
+
+    temperature: float | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A rollout that is to be made. index: which of the prompt's in its group, from 0."""
+
+    prompt: Prompt
+    group: Group
+    index: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """An answer and its reward.
+
+    Attributes:
+        prompt: its name.
+        temperature, group: those of its group, and how many rollouts of each prompt it has.
+        index: which of them, from 0.
+        seed: what the draws began with.
+        reward: what the verifier said; None where there is none.
+        end: how the answer ended.
+        answer, reasoning: the model's text.
+        check: the end of what the verifier wrote.
+        prompt_tokens, generated_tokens: those of an endpoint are its own counts.
+        drafted, accepted: tokens; an endpoint's are of all answers since the one before that has some, so only their
+            sums over a group say something.
+        retries: how often it was asked again.
+        ended: when the answer ended, in seconds since 1970.
+        seconds: that the last request took, its waiting at the endpoint included.
+        tokens: of the turn; empty where the endpoint does not tell them.
+    """
+
+    prompt: str
+    temperature: float | None
+    group: int
+    index: int
+    seed: int
+    reward: float | None
+    end: str
+    answer: str
+    reasoning: str
+    check: str
+    prompt_tokens: int
+    generated_tokens: int
+    drafted: int
+    accepted: int
+    retries: int
+    ended: float
+    seconds: float
+    tokens: Sequence[TokenTurn] = field(default_factory=tuple)
+
+    @property
+    def key(self) -> tuple[float | None, int, str, int]:
+        """What tells it from others of its run."""
+        return self.temperature, self.group, self.prompt, self.index
+
+
+def key_of(draw: Draw) -> tuple[float | None, int, str, int]:
+    """The key of the rollout that a draw becomes."""
+    return draw.group.temperature, draw.group.size, draw.prompt.name, draw.index
+
+
+def open_rollouts(path: Path, facts: RunFacts) -> RecordFile[RunFacts, Rollout]:
+    """Open a file to go on with, or a new one.
+
+    Raises:
+        UserError: another process writes it, it cannot be written, is no such file, or its rollouts were made
+            otherwise.
+    """
+
+    def check(found: RunFacts) -> None:
+        if other := differing(found, facts):
+            raise UserError(_OTHER_RUN.format(path=path, what=", ".join(other)))
+
+    return RecordFile.open(path, facts, Rollout, check)
+
+
+def read_rollouts(path: Path) -> tuple[RunFacts, list[Rollout]]:
+    """The facts and the rollouts of a file; a torn last line is left out. UserError if it is no such file."""
+    return read_records(path, RunFacts, Rollout, "laguna-tui rollouts --out")
