@@ -47,7 +47,7 @@ class AskOptions:
         allow, deny: rules for this question only.
         timeout_s: the turn is stopped after so many seconds; None for no limit.
         piped: text that came with the question, through a pipe; empty for none.
-        resume: the kept session to go on with; empty keeps nothing.
+        resume: the saved session to resume; empty keeps nothing.
         given: names of the settings that come before those of the session.
         schema: the JSON schema that the answer is held to; None for an answer in words.
     """
@@ -190,7 +190,7 @@ def run_tui(
         folder: what is asked about.
         named: the user chose the folder, so that all of it may be read, whatever it is.
         question: the first message; empty for none.
-        resume: the kept session to go on with, empty to let the user choose one first; None for a new one.
+        resume: the saved session to resume, empty to let the user choose one first; None for a new one.
         given: names of the settings that come before those of that session.
         report: what the parent process reads; None without one.
     """

@@ -1,4 +1,4 @@
-"""The tiny parent of the TUI: whatever ends the child, the terminal is given back, and the session can go on.
+"""The tiny parent of the TUI: whatever ends the child, the terminal is given back, and the session can be resumed.
 
 llama.cpp runs in the app's process, so a segmentation fault or an out-of-memory kill takes the app with it, and
 no handler inside can restore the terminal. The parent forks before anything heavy is imported, waits, cleans up, and
@@ -290,7 +290,7 @@ _LATER = "To resume later: laguna-tui --resume {session}\n"
 
 
 def _ask_to_resume(told: Told, watched: Set[int]) -> int | None:
-    """Ask whether the session shall go on. None if so; else the exit code, 0 for that of the app."""
+    """Ask whether to resume the session. None if so; else the exit code, 0 for that of the app."""
     from laguna_tui.base.terminal import single_keys
     from laguna_tui.base.text import sanitize_line
 

@@ -324,7 +324,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l samples -x -d 'r
 complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l temperatures -x -d 'a group for each of these as well'
 complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l verify -x -d 'gives answers to --prompts their reward'
 complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l verify-file -xka "(__fish_complete_path (commandline -ct))" -d 'stands beside the answer for --verify; may be given several times'
-complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'keep every rollout in this file, and go on with it'
+complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'keep every rollout in this file, and resume from it'
 complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l concurrency -x -d 'rollouts at a time at an endpoint; a model in this process makes one at a time (default: 16)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l retries -x -d 'send a request again so often, after longer and longer pauses (default: 6)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using rollouts' -l timeout -x -d 'stop an answer after this long (default: 1800)'

@@ -117,7 +117,7 @@ class ProtocolAgent:
         mcp_servers: list[Any] | None = None,
         **_: Any,
     ) -> schema.ForkSessionResponse:
-        """Copy a session, and go on with the copy beside it."""
+        """Copy a session, and open the copy beside it."""
         copy = await self._guarded(lambda: self._source.fork(session_id))
         held = await self._opened(cwd, copy)
         return schema.ForkSessionResponse(

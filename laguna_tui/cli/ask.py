@@ -121,7 +121,7 @@ def _schema(path: Path) -> "SchemaAnswer":
 
 
 def _folder_and_session(arguments: argparse.Namespace) -> tuple[Path, str]:
-    """The folder that is asked about, and the session to go on with; empty for none."""
+    """The folder that is asked about, and the session to resume; empty for none."""
     from laguna_tui.cli.arguments import folder_of, project_folder
 
     if arguments.resume and arguments.folder is None:

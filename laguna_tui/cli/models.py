@@ -7,7 +7,7 @@ from laguna_tui.cli import convert
 from laguna_tui.cli.arguments import add_commands, add_offline
 
 _EPILOG = """\
-exit codes: 0 done, 1 it failed or is not here, 2 wrong usage, 130 interrupted (run it again to go on)
+exit codes: 0 done, 1 it failed or is not here, 2 wrong usage, 130 interrupted (run it again to resume)
 """
 
 

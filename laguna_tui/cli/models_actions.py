@@ -78,7 +78,7 @@ def download(arguments: argparse.Namespace) -> int:
     elif outcome is DownloadOutcome.DONE:
         say(f"{name}: {path}" for name, path in paths.items())
     else:
-        say(["stopped; what has arrived is kept: run the same again to go on"])
+        say(["stopped; what has arrived is kept: run the same command again to resume"])
     return OK if outcome is DownloadOutcome.DONE else INTERRUPTED
 
 

@@ -65,7 +65,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         default=[],
         help="stands beside the answer for --verify; may be given several times",
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="keep every rollout in this file, and go on with it")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="keep every rollout in this file, and resume from it")
     parser.add_argument(
         "--concurrency",
         type=lambda text: _whole(text, 1, _MOST_AT_ONCE),

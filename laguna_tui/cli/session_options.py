@@ -85,7 +85,7 @@ def chosen_session(arguments: argparse.Namespace, folder: Path) -> str | None:
     With `--fork` it is a copy, which is made now.
 
     Raises:
-        UserError: There is no session about this folder to go on with, or none to copy.
+        UserError: There is no session of this folder to resume, or none to copy.
     """
     chosen: str | None = arguments.resume
     if arguments.go_on:

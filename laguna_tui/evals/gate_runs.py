@@ -90,7 +90,7 @@ class Gate:
         """Run each pair and compare it; a run that cannot be made is a verdict too.
 
         Args:
-            told: which run goes on, how many of its samples are done, and how many there are.
+            told: which run it is, how many of its samples are done, and how many there are.
         """
         for name in self._varied:
             first, others = VARIED[name]

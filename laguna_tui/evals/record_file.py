@@ -1,6 +1,6 @@
 """The file that keeps a run: JSON lines, the first about the run, each other one a record of it.
 
-A line is written once its record is whole, so a run that ended in any way goes on with what is missing; a torn last
+A line is written once its record is whole, so a run that ended in any way continues with what is missing; a torn last
 line is cut. One process writes a file at a time.
 """
 
@@ -40,7 +40,7 @@ class RecordFile(Generic[Head, Record]):
 
     @classmethod
     def open(cls, path: Path, head: Head, kind: Any, check: Callable[[Head], None]) -> Self:
-        """Open a file to go on with, or a new one.
+        """Open a file to continue, or a new one.
 
         Args:
             path: of the file; its lock is `.lock` beside it.

@@ -103,7 +103,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """How all samples of a file were made; the first line. A run goes on only where all of it is the same.
+    """How all samples of a file were made; the first line. A run continues only where all of it is the same.
 
     Attributes:
         model: its title.
@@ -132,7 +132,7 @@ class SampleFile:
 
     @classmethod
     def open(cls, path: Path, facts: RunFacts) -> Self:
-        """Open a file to go on with, or a new one.
+        """Open a file to continue, or a new one.
 
         Raises:
             UserError: another process writes it, it cannot be written, is no such file, or its samples were made

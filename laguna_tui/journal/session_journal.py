@@ -112,7 +112,7 @@ class SessionJournal:
 
     @classmethod
     def open(cls, folder: Path, *, waiting_limit: int = WAITING_LIMIT_BYTES) -> Self:
-        """Open a session to go on with it. What its journal ends with and is not valid is cut off.
+        """Open a session to resume it. What its journal ends with and is not valid is cut off.
 
         A torn last line is what a process was writing when it was killed. More than that is kept beside the journal,
         and `notice` says where.

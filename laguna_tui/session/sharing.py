@@ -17,7 +17,7 @@ class SessionSource(Protocol):
 
         Args:
             folder: what it is about.
-            resume: the kept session to go on with; empty for a new one.
+            resume: the saved session to resume; empty for a new one.
             changes: settings that are not the user's own.
 
         Raises:

@@ -74,7 +74,7 @@ class LagunaApp(AppActions):
             model_setup: what the setup screen finds out and does; None shows none.
             question: sent once the model is ready; mostly empty.
             report: what the parent process reads; None without one.
-            resume: the kept session to go on with, empty to let the user choose one first; None for a new one.
+            resume: the saved session to resume, empty to let the user choose one first; None for a new one.
         """
         super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
         self._session = session

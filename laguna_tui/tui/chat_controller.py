@@ -117,7 +117,7 @@ class ChatController:
         self.plan: tuple[str, ...] = ()
 
     def open(self, resume: str | None = None) -> None:
-        """Show the first entry, and load the model or go on with a session; empty: let the user choose one first."""
+        """Show the first entry, and load the model or resume a session; empty: let the user choose one first."""
         self._status_bar.status = SessionStatus(model=self._model, folder=self._folder)
         self._poller = self._app.set_interval(1 / DRAWS_PER_SECOND, self._poll)
         self._transcript.document.append(self._welcome)

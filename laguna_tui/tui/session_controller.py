@@ -154,7 +154,7 @@ class SessionController:
         return self._next_mode is not None or self._next_model is not None or bool(self._places)
 
     def open(self, find: Callable[[], str] | None = None) -> None:
-        """Start to load the model, or to go on with a session and its model; see `resume`."""
+        """Start to load the model, or to resume a session and its model; see `resume`."""
         self._submit(lambda: self._resume(find, first=True) if find is not None else self._open())
 
     def resume(self, find: Callable[[], str]) -> bool:

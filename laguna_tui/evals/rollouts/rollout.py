@@ -114,7 +114,7 @@ def key_of(draw: Draw) -> tuple[float | None, int, str, int]:
 
 
 def open_rollouts(path: Path, facts: RunFacts) -> RecordFile[RunFacts, Rollout]:
-    """Open a file to go on with, or a new one.
+    """Open a file to continue, or a new one.
 
     Raises:
         UserError: another process writes it, it cannot be written, is no such file, or its rollouts were made

@@ -1,4 +1,4 @@
-"""The session picker: finds kept sessions by title and contents, to go on with one, name, copy, write or delete it."""
+"""The session picker: finds saved sessions by title and contents, to resume, rename, fork, export or delete one."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ _HINTS = (
 
 @dataclass(frozen=True, slots=True)
 class SessionChoice:
-    """A session to go on with, raw, or with a copy of it."""
+    """A session to resume, or to resume a copy of."""
 
     session: SessionSummary
     copy: bool = False

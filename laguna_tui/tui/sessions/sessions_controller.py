@@ -82,7 +82,7 @@ class SessionsController:
     # -- what the user wants
 
     def begin(self, wanted: str = "") -> None:
-        """Before any model is loaded: go on with a session, or let the user choose one; without one, begin a new."""
+        """Before any model is loaded: resume a session, or let the user choose one; without one, start a new one."""
 
         def chosen(choice: "SessionChoice | None") -> None:
             if choice is None:
@@ -98,7 +98,7 @@ class SessionsController:
             self._pick(chosen)
 
     def go_on(self, wanted: str = "") -> None:
-        """Go on with a session, by its ID or title; without one, show the picker."""
+        """Resume a session, by its ID or title; without one, show the picker."""
 
         def chosen(choice: "SessionChoice | None") -> None:
             if choice is not None:
@@ -110,7 +110,7 @@ class SessionsController:
             self._pick(chosen)
 
     def fork(self, after: Callable[[], None] | None = None, title: str = "") -> None:
-        """Go on with a copy of the open session; `after` is called when it is open."""
+        """Resume a copy of the open session; `after` is called when it is open."""
         if not self._sessions.open_id:
             notify(self._app, NOTHING_KEPT, "warning")
         elif self._start("", copy=True, title=title):
@@ -156,7 +156,7 @@ class SessionsController:
         return started
 
     def _find(self, session: str, *, copy: bool, title: str = "") -> str:
-        """The session to go on with: itself, or a copy that is made now. On the session's thread."""
+        """The session to resume: itself, or a copy that is made now. On the session's thread."""
         return self._sessions.fork(session, title).id if copy else session
 
     def _export(self, session: str) -> None:
