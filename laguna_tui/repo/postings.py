@@ -254,7 +254,8 @@ def _scored(
     chosen = np.flatnonzero(scores > 0.0).astype(np.int64)
     if len(chosen) > limit:
         chosen = chosen[np.argpartition(-scores[chosen], limit)[:limit]]
-    chosen = np.unique(np.concatenate([chosen, index.places(also)]))
+    # Not np.unique: few places, and it imports masked arrays.
+    chosen = np.array(sorted({*chosen.tolist(), *index.places(also).tolist()}), np.int64)
     values = scores[chosen]
     blocks = index.blocks_of(chosen)
     left = COMMON_POSTINGS
@@ -325,7 +326,7 @@ class _Blocks:
 
     def blocks_of(self, places: NDArray[np.int64]) -> set[int]:
         """The blocks that some places are in."""
-        return set(self._ids[np.unique(places >> _SHIFT)].tolist())
+        return {int(self._ids[block]) for block in {*(places >> _SHIFT).tolist()}}
 
 
 @contextmanager
