@@ -1,6 +1,6 @@
 """Runs one program: `python -m tests.clients NAME [FOLDER]`.
 
-NAME is editor, opencode, mini-swe-agent, aider or inspect-ai.
+NAME is editor, opencode, mini-swe-agent, aider, inspect-ai, lm-eval, evalplus or harbor.
 FOLDER keeps what is installed.
 """
 

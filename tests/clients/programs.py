@@ -18,10 +18,10 @@ def npm(folder: Path, package: str) -> None:
         subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", package], cwd=folder, check=True)
 
 
-def pip(folder: Path, *packages: str) -> Path:
+def pip(folder: Path, *packages: str, python: str = sys.executable) -> Path:
     """Install packages of PyPI's into an environment there, unless they are; their programs."""
     if not (folder / "installed").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "venv", folder], check=True)
         subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", *packages], check=True)
         (folder / "installed").touch()
     return folder / "bin"
