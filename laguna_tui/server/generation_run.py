@@ -96,6 +96,8 @@ class GenerationRun:
         queue: FairQueue,
         turns: EngineTurns,
         ended: Callable[[Stats, int], None],
+        *,
+        breaks_first: bool = False,
     ) -> None:
         """Nothing runs before `start`.
 
@@ -107,6 +109,8 @@ class GenerationRun:
             queue: whose turn it is.
             turns: whether the engine is free.
             ended: told what it took, and how much was read again.
+            breaks_first: line breaks before the first text are the template's, so that no stop text is looked for in
+                them.
         """
         self._told = ended
         self._find, self._request, self._client = find, request, client
@@ -114,6 +118,7 @@ class GenerationRun:
         self._stops = stops
         self._filter = StopTextFilter(stops) if stops else None
         self._tail = ""
+        self._breaks_first = breaks_first
         self._events: asyncio.Queue[RunEvent | Exception] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
         self._generated: list[int] = []
@@ -208,7 +213,8 @@ class GenerationRun:
     def _take(self, token: Token) -> None:
         token = replace(token, index=len(self._generated))
         self._generated.append(token.id)
-        if self._filter is None:
+        self._breaks_first = self._breaks_first and not token.text.strip("\r\n")
+        if self._filter is None or self._breaks_first:
             self._events.put_nowait(token)
             return
         self._tail = (self._tail + token.text)[-_TAIL_CHARS:]

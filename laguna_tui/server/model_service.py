@@ -103,6 +103,7 @@ class ModelService:
             prompts.stop_tokens,
             limit if prompt.thinking else None,
             _constraints(request, prompt),
+            breaks_first=True,
         )
         return ChatAnswer(request, prompts, prompt, run)
 
@@ -114,8 +115,10 @@ class ModelService:
         stop_tokens: frozenset[int] = frozenset(),
         thinking_limit: int | None = None,
         constraints: tuple[ConstraintSpec, ...] = (),
+        *,
+        breaks_first: bool = False,
     ) -> GenerationRun:
-        """Continue tokens. Errors as for `answer`."""
+        """Continue tokens. breaks_first: as for `GenerationRun`. Errors as for `answer`."""
         model = self.model
         if len(tokens) + 1 > model.engine.n_ctx:
             raise context_exceeded(len(tokens), model.engine.n_ctx)
@@ -137,7 +140,14 @@ class ModelService:
             self.metrics.generated(client, stats, read_again)
 
         run = GenerationRun(
-            lambda: self.opened(model.name), request, wanted.stops, client, self.queue, self._turns, ended
+            lambda: self.opened(model.name),
+            request,
+            wanted.stops,
+            client,
+            self.queue,
+            self._turns,
+            ended,
+            breaks_first=breaks_first,
         )
         run.start()
         return run

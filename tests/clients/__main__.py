@@ -1,5 +1,6 @@
-"""Runs one program: `python -m tests.clients editor|opencode|mini-swe-agent|aider [FOLDER]`.
+"""Runs one program: `python -m tests.clients NAME [FOLDER]`.
 
+NAME is editor, opencode, mini-swe-agent, aider, inspect-ai, lm-eval, evalplus or harbor.
 FOLDER keeps what is installed.
 """
 
@@ -9,18 +10,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.app.acp.pipe_client import user_files
-from tests.app.server.serving import Served, scripted
+from tests.app.server.serving import scripted
+from tests.clients.evaluators import EVALUATORS
+from tests.clients.programs import npm, pip, run, was_asked
 from tests.scripted_model import Seen, Turn, call, say, think
 from tests.scripted_model.ask import command
 
 HERE = Path(__file__).parent
 BEFORE, AFTER = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
 CONTEXT = 32_768
-LIMIT_S = 240
 
 EDITOR_SCRIPT = """
 from tests.scripted_model import call, say, think
@@ -43,22 +45,6 @@ def shop(folder: Path) -> Path:
     return made
 
 
-def npm(folder: Path, package: str) -> None:
-    """Install a package of npm's there, unless it is."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "node_modules" / package).is_dir():
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", package], cwd=folder, check=True)
-
-
-def pip(folder: Path, *packages: str) -> Path:
-    """Install packages of PyPI's into an environment there, unless they are; their programs."""
-    if not (folder / "installed").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "-q", *packages], check=True)
-        (folder / "installed").touch()
-    return folder / "bin"
-
-
 def editor(installed: Path, work: Path) -> bool:
     """The protocol's library for TypeScript."""
     npm(installed / "editor", "@agentclientprotocol/sdk")
@@ -68,7 +54,7 @@ def editor(installed: Path, work: Path) -> bool:
     script.write_text(EDITOR_SCRIPT)
     agent = command(script, "acp", "--context", str(CONTEXT), "--thinking")
     line = ["node", "editor.mjs", str(folder), "fix add", *agent]
-    done = _run(line, installed / "editor", user_files(work))
+    done = run(line, installed / "editor", user_files(work))
     found = json.loads(done.stdout)
     print(json.dumps(found, indent=2))
     return found["text"] == "It adds now." and found["stopReason"] == "end_turn" and _is_fixed(folder)
@@ -98,9 +84,9 @@ def opencode(installed: Path, work: Path) -> bool:
         config = {"provider": {"laguna": provider}, "permission": {"edit": "allow"}, "autoupdate": False}
         (folder / "opencode.json").write_text(json.dumps(config))
         program = installed / "opencode" / "node_modules" / ".bin" / "opencode"
-        done = _run([str(program), "run", "--model", "laguna/scripted", "fix add in add.py"], folder, user_files(work))
+        done = run([str(program), "run", "--model", "laguna/scripted", "fix add in add.py"], folder, user_files(work))
         print(done.stdout[-2000:], done.stderr[-2000:])
-        return "It adds now." in done.stdout + done.stderr and _is_fixed(folder) and _was_asked(server)
+        return "It adds now." in done.stdout + done.stderr and _is_fixed(folder) and was_asked(server)
 
 
 def mini_swe_agent(installed: Path, work: Path) -> bool:
@@ -130,9 +116,9 @@ def mini_swe_agent(installed: Path, work: Path) -> bool:
             "MSWEA_MODEL_NAME": "openai/scripted",
         }
         line = [str(programs / "mini"), "--yolo", "--exit-immediately", "-m", "openai/scripted", "-t", "fix add.py"]
-        done = _run(line, folder, environment)
+        done = run(line, folder, environment)
         print(done.stdout[-3000:], done.stderr[-2000:])
-        return _is_fixed(folder) and _was_asked(server)
+        return _is_fixed(folder) and was_asked(server)
 
 
 def aider(installed: Path, work: Path) -> bool:
@@ -153,35 +139,13 @@ def aider(installed: Path, work: Path) -> bool:
             "OPENAI_API_BASE": f"{server.url}/v1",
             "OPENAI_API_KEY": server.token,
         }
-        done = _run(line, folder, environment)
+        done = run(line, folder, environment)
         print(done.stdout[-3000:], done.stderr[-2000:])
-        return _is_fixed(folder) and _was_asked(server)
-
-
-def _run(line: Sequence[str], folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
-    # Some read the folder from there.
-    environment = {**environment, "PWD": str(folder)}
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        program = subprocess.Popen(
-            line, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
-        )
-        try:
-            program.wait(LIMIT_S)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.wait()
-        output.seek(0)
-        errors.seek(0)
-        return subprocess.CompletedProcess(line, program.returncode, output.read(), errors.read())
+        return _is_fixed(folder) and was_asked(server)
 
 
 def _is_fixed(folder: Path) -> bool:
     return (folder / "add.py").read_text() == AFTER
-
-
-def _was_asked(server: Served) -> bool:
-    print({client.name: client.requests for client in server.server.clients()})
-    return bool(server.server.clients())
 
 
 PROGRAMS: dict[str, Callable[[Path, Path], bool]] = {
@@ -189,6 +153,7 @@ PROGRAMS: dict[str, Callable[[Path, Path], bool]] = {
     "opencode": opencode,
     "mini-swe-agent": mini_swe_agent,
     "aider": aider,
+    **EVALUATORS,
 }
 
 

@@ -248,6 +248,13 @@ def test_completion_without_tool_call(serve: Any, tools: list[Any]):
     assert (choice["message"]["content"], choice["finish_reason"]) == ("Just text.", "stop")
 
 
+@pytest.mark.parametrize("stop", ["\n", "\n\n"])
+def test_a_line_break_that_is_not_shown_is_no_stop_text(serve: Any, stop: str):
+    # The model writes one before its answer, as the template wants it.
+    choice = serve([f"One.{stop}Two."]).chat("hello", stop=[stop]).body["choices"][0]
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("One.", "stop")
+
+
 def test_tool_choice_none_offers_no_tools(serve: Any):
     server = serve(["ok"])
     messages = [{"role": "user", "content": "hi"}]

@@ -1,0 +1,2 @@
+#!/bin/sh
+sed -i "s/a - b/a + b/" /app/add.py
