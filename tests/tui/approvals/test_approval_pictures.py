@@ -22,7 +22,7 @@ from laguna_tui.base.permission_request import CommandProposal, Decision, Permis
 from laguna_tui.tui.approvals import approval_controller, approval_panel
 from laguna_tui.tui.approvals.text_editor import EditorArea, MessageInput, TextEditor
 from tests.tui.changes import Project
-from tests.tui.pilot import ready, until
+from tests.tui.pilot import ready, screen, until
 from tests.tui.scripted import ScriptedSession, answer
 from tests.tui.test_snapshots import still
 
@@ -135,6 +135,7 @@ def test_a_message_with_the_no(snap_compare, project: Project, size: tuple[int, 
         area = pilot.app.screen.query_one(EditorArea)
         area.show_cursor = False
         area.load_text("keep the name, and add a docstring instead")
+        await until(pilot, lambda: "instead" in screen(pilot.app))
         await pilot.pause(0.2)
 
     assert snap_compare(still(session(project.rename())), terminal_size=size, run_before=written)
