@@ -55,14 +55,15 @@ class RecordFile(Generic[Head, Record]):
         lock = FileLock(f"{path}.lock", timeout=0, thread_local=False)
         try:
             lock.acquire()
-            return cls._locked(path, lock, head, kind, check)
+            try:
+                return cls._locked(path, lock, head, kind, check)
+            except BaseException:
+                lock.release()
+                raise
         except Timeout as error:
             raise UserError(_IN_USE.format(path=path)) from error
         except OSError as error:
             raise UserError(_NOT_READABLE.format(path=path, why=error.strerror or error)) from error
-        except BaseException:
-            lock.release()
-            raise
 
     @classmethod
     def _locked(cls, path: Path, lock: FileLock, head: Head, kind: Any, check: Callable[[Head], None]) -> Self:

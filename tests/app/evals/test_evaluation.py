@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
+from laguna_tui.base.errors import UserError
 from laguna_tui.cli import main as cli
 from laguna_tui.evals import evaluation
+from laguna_tui.evals.samples import RunFacts, SampleFile
 from laguna_tui.evals.task import SOLUTION, TaskSet, load_tasks
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.scripted_endpoint import answer, endpoint, status
@@ -222,3 +225,12 @@ def test_a_model_behind_an_endpoint_is_judged_the_same_and_an_end_of_it_loses_no
 
 def solution(name: str) -> str:
     return load_tasks()[name].reference[SOLUTION]
+
+
+def test_a_file_that_cannot_be_written_is_not_left_locked(tmp_path: Path):
+    (tmp_path / "out.jsonl").mkdir()
+    # The error keeps what was open alive.
+    with pytest.raises(UserError, match="Is a directory") as refused:
+        SampleFile.open(tmp_path / "out.jsonl", RunFacts("tiny", {}, 1))
+    with FileLock(tmp_path / "out.jsonl.lock", timeout=0):
+        assert refused.value.__traceback__ is not None
