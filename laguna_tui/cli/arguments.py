@@ -1,7 +1,7 @@
 """What the commands share in parsing arguments: common options, the folder, suggestions for misspelt words."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,6 +34,32 @@ def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
     """Return the parsers of a parser's sub-commands by name."""
     found = (action.choices for action in parser._actions if isinstance(action, _Commands))
     return dict(next(found, {}))
+
+
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """Return an argument's type: a whole number within these limits."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"it must be a whole number from {least} to {most:,}")
+        return int(text)
+
+    return parse
+
+
+def number_above_zero(what: str, most: float) -> Callable[[str], float]:
+    """Return an argument's type: a number above 0. what: such as "a number of seconds", for the error's sentence."""
+
+    def parse(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = 0.0
+        if not 0 < number <= most:
+            raise argparse.ArgumentTypeError(f"it must be {what} above 0, at most {most:,}")
+        return number
+
+    return parse
 
 
 def working_folder() -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.base.exit_codes import ExitCode
+from laguna_tui.cli.arguments import number_above_zero
 from laguna_tui.cli.session_options import (
     add_session_options,
     chosen_session,
@@ -57,7 +58,10 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--stats", action="store_true", help="print the measured rates to stderr")
     parser.add_argument("--verbose", action="store_true", help="print command output to stderr as it comes")
     parser.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="stop the answer after this long (default: no limit)"
+        "--timeout",
+        type=number_above_zero("a number of seconds", _LONGEST_S),
+        metavar="SECONDS",
+        help="stop the answer after this long (default: no limit)",
     )
     parser.add_argument(
         "--schema",
@@ -179,14 +183,3 @@ def _read(descriptor: int) -> bytes:
     if len(data) > _PIPED_BYTES:
         sys.stderr.write(_TOO_LONG.format(limit=_PIPED_BYTES))
     return bytes(data[:_PIPED_BYTES])
-
-
-def _seconds(text: str) -> float:
-    """A time limit; the error is one that argparse shows."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds <= _LONGEST_S:
-        raise argparse.ArgumentTypeError(f"it must be a number of seconds above 0, at most {_LONGEST_S:,}")
-    return seconds

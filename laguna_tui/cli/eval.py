@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
+from laguna_tui.cli.arguments import number_above_zero, whole_number
 from laguna_tui.cli.console import say
 from laguna_tui.cli.session_options import add_setting_options, chosen_settings
 
@@ -56,10 +57,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument(
         "--task", dest="tasks", action="append", metavar="NAME", default=[], help="run this task; likewise"
     )
-    parser.add_argument("--samples", type=_number, metavar="K", default=1, help="samples of each task (default: 1)")
+    parser.add_argument(
+        "--samples", type=whole_number(1, _MOST), metavar="K", default=1, help="samples of each task (default: 1)"
+    )
     parser.add_argument(
         "--keep",
-        type=_share,
+        type=number_above_zero("a share", 1),
         metavar="X",
         help="answer look-ups without tools, with their files in the prompt, shortened to this share of their tokens",
     )
@@ -68,14 +71,14 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write it to this file as a page with plots")
     parser.add_argument(
         "--timeout",
-        type=_number,
+        type=whole_number(1, _MOST),
         metavar="SECONDS",
         default=1800,
         help="stop an attempt after this long (default: 1800)",
     )
     parser.add_argument(
         "--hours",
-        type=_hours,
+        type=number_above_zero("a number of hours", _MOST_HOURS),
         metavar="H",
         help="begin no attempt after so many hours; the same command resumes with the rest",
     )
@@ -102,7 +105,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     parser.add_argument(
         "--points",
-        type=_points,
+        type=number_above_zero("a number of points", _MOST_POINTS),
         metavar="X",
         default=_POINTS,
         help=f"with --compare and --gate: whether they are equal within X points of a hundred (default: {_POINTS:g})",
@@ -233,43 +236,3 @@ def _gate(evaluation: "Evaluation", arguments: argparse.Namespace) -> int:
     if arguments.markdown is not None:
         _write(arguments.markdown, text, "--markdown")
     return 1 if any(each.problems(arguments.points) for each in verdicts) else 0
-
-
-def _hours(text: str) -> float:
-    """Hours; the error is one that argparse shows."""
-    try:
-        hours = float(text)
-    except ValueError:
-        hours = 0.0
-    if not 0 < hours <= _MOST_HOURS:
-        raise argparse.ArgumentTypeError(f"it must be a number of hours above 0, at most {_MOST_HOURS:,}")
-    return hours
-
-
-def _points(text: str) -> float:
-    """Points of a hundred; the error is one that argparse shows."""
-    try:
-        points = float(text)
-    except ValueError:
-        points = 0.0
-    if not 0 < points <= _MOST_POINTS:
-        raise argparse.ArgumentTypeError(f"it must be a number of points above 0, at most {_MOST_POINTS}")
-    return points
-
-
-def _share(text: str) -> float:
-    """A share above 0; the error is one that argparse shows."""
-    try:
-        share = float(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError("it must be a share above 0, at most 1")
-    return share
-
-
-def _number(text: str) -> int:
-    """A count; the error is one that argparse shows."""
-    if not text.isdecimal() or not 0 < int(text) <= _MOST:
-        raise argparse.ArgumentTypeError(f"it must be a whole number from 1 to {_MOST:,}")
-    return int(text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
+from laguna_tui.cli.arguments import whole_number
 from laguna_tui.cli.console import say
 from laguna_tui.cli.session_options import add_setting_options, chosen_settings
 
@@ -68,21 +69,21 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     parser.add_argument("--out", type=Path, metavar="FILE", help="keep every rollout in this file, and resume from it")
     parser.add_argument(
         "--concurrency",
-        type=lambda text: _whole(text, 1, _MOST_AT_ONCE),
+        type=whole_number(1, _MOST_AT_ONCE),
         metavar="N",
         default=16,
         help="rollouts at a time at an endpoint; a model in this process makes one at a time (default: 16)",
     )
     parser.add_argument(
         "--retries",
-        type=lambda text: _whole(text, 0, _MOST_RETRIES),
+        type=whole_number(0, _MOST_RETRIES),
         metavar="N",
         default=6,
         help="send a request again so often, after longer and longer pauses (default: 6)",
     )
     parser.add_argument(
         "--timeout",
-        type=lambda text: _whole(text, 1, _MOST),
+        type=whole_number(1, _MOST),
         metavar="SECONDS",
         default=1800,
         help="stop an answer after this long (default: 1800)",
@@ -140,14 +141,7 @@ def _chosen(arguments: argparse.Namespace) -> "RolloutRun":
 
 
 def _sizes(text: str) -> list[int]:
-    return [_whole(each, 1, _MOST) for each in text.split(",")]
-
-
-def _whole(text: str, least: int, most: int) -> int:
-    """A count; the error is one that argparse shows."""
-    if not text.isdecimal() or not least <= int(text) <= most:
-        raise argparse.ArgumentTypeError(f"it must be a whole number from {least} to {most:,}")
-    return int(text)
+    return [whole_number(1, _MOST)(each) for each in text.split(",")]
 
 
 def _temperatures(text: str) -> list[float]:

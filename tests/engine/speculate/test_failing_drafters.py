@@ -38,20 +38,6 @@ HOOKS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("pair")
-    drafter = drafters.make(drafters.Variant(window=64, taps=(0, 1, 2))).write(folder / "drafter.gguf")
-    return tiny.laguna().write(folder / "target.gguf"), drafter
-
-
-@pytest.fixture(scope="module")
-def model(files: tuple[Path, Path]) -> Iterator[Model]:
-    opened = Model.open(files[0])
-    yield opened
-    opened.close()
-
-
 @pytest.fixture(params=[Speculation.FAST, Speculation.STRICT], ids=lambda mode: mode.value)
 def engine(
     request: pytest.FixtureRequest, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch

@@ -13,25 +13,10 @@ from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import GraphError
 from laguna_engine.events import DrafterFailed, Round, Source
 from laguna_engine.llama.model import Model
-from tests.engine import drafters, tiny
 from tests.engine.runs import Run, assert_same_answer, gather
 
 PROMPT = [40 + (11 * index) % 400 for index in range(130)]
 COUNT = 24
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    folder = tmp_path_factory.mktemp("pair")
-    drafter = drafters.make(drafters.Variant(window=64, taps=(0, 1, 2))).write(folder / "drafter.gguf")
-    return tiny.laguna().write(folder / "target.gguf"), drafter
-
-
-@pytest.fixture(scope="module")
-def model(files: tuple[Path, Path]) -> Iterator[Model]:
-    opened = Model.open(files[0])
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
