@@ -299,7 +299,7 @@ class Engine:
         return self._thread.call(self._factory.rest)
 
     def resume_drafters(self) -> None:
-        """Open the drafters again; one that has no room any more is reported with the next answer."""
+        """Reopen the drafters; one that no longer fits into memory is reported with the next answer."""
         self._thread.call(self._factory.resume)
 
     def clear(self) -> None:

@@ -60,7 +60,7 @@ class _Checked:
     Attributes:
         check: the check.
         before: what it said before the first change.
-        told: its current findings that the model was told.
+        told: current findings that the model already knows.
         off: whether it is switched off.
     """
 

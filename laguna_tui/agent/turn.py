@@ -145,7 +145,7 @@ class Turn:
         return steered
 
     def _reminder(self, end: TurnEnd | None) -> str:
-        """What the model is told where it would end the turn like this, so that it continues; "" lets it end."""
+        """The reminder that makes the model continue instead of ending the turn like this; "" lets it end."""
         if end is TurnEnd.ANSWERED:
             return self._check.due() if self._check else ""
         if end is TurnEnd.CONTEXT_FULL and self._parts.make_room is not None:

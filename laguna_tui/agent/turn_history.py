@@ -273,7 +273,7 @@ class TurnHistory:
         return result
 
     def said_at(self, position: int) -> ConversationMark | None:
-        """The conversation after so many turns; None if it does not change.
+        """The conversation as of a number of turns; None if it does not change the present one.
 
         Raises:
             UserError: it is lost.

@@ -1,7 +1,7 @@
 """Figures of many samples and how sure they are: pass@k, intervals, and the paired comparison of two runs.
 
-Tasks are what is drawn: a set stands for all tasks of its kind, and samples of one task say less than samples of
-several. So every interval is over tasks, and a task's samples only make its own value more certain.
+Tasks are the sampling unit: a set is a sample of all tasks of its kind, and samples of one task are not independent.
+So every interval is over tasks, and a task's samples only make its own value more certain.
 """
 
 import math

@@ -24,7 +24,7 @@ IN_CODE = 1.5
 IMPORTED = 0.6
 # In longer questions every line looks like an answer.
 _ASKED_WORDS, _ASKED_LINES = 40, 4
-# Code has more lines than a question, and so many of them are indented or end as code does.
+# A text is code from so many lines on, if this share of them is indented or ends like code.
 _CODE_LINES, _CODE_SHARE = 3, 0.5
 _CODE = re.compile(r"[ \t]+\S|.*(?:[:;{}(,\[]|[^\s.]\))\s*$|.*\w\s*(?:=|\+=|->)\s*\S")
 # An answer has words of the question to the left of its `=`, and nearly as many as the best answer.

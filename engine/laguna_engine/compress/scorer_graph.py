@@ -385,7 +385,7 @@ class ScorerModel:
         return found
 
     def _make_room(self, nbytes: int) -> None:
-        """Close the graphs that were used longest ago until there is room for one of so many bytes."""
+        """Evict the least recently used graphs until `nbytes` fit."""
         left = graphs_room(self.file, self.window) - nbytes
         while self._bodies and sum(body.nbytes for body in self._bodies.values()) > left:
             oldest = next(iter(self._bodies))

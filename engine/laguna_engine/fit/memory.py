@@ -211,7 +211,7 @@ class MemoryUse:
         return sum(device.total for device in self.devices)
 
     def with_scorer(self, name: str, size: int) -> "MemoryUse":
-        """The same with a scorer of so many bytes on one device."""
+        """The same with a scorer of `size` bytes on the device `name`."""
         gpus = tuple(replace(gpu, scorer=size) if gpu.name == name else gpu for gpu in self.gpus)
         return MemoryUse(gpus, replace(self.host, scorer=size) if self.host.name == name else self.host)
 

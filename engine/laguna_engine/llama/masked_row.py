@@ -27,7 +27,7 @@ _SPARE = 64
 """More tokens than a chain needs that are tested at least."""
 
 _GROUP = 32
-"""Tokens of which the likeliest stands for all, where the likeliest of a row are looked for."""
+"""Tokens in a group: the n-th highest maximum of a row's groups is a lower bound for its n likeliest tokens."""
 
 _Result = TypeVar("_Result")
 

@@ -366,7 +366,7 @@ class Backoff:
         return self._choice
 
     def after(self, choice: DraftChoice, asking_s: float, plain_s: float) -> None:
-        """A round was asked about, which took `asking_s`; it was computed in `plain_s` if nobody drafted."""
+        """Report a round: choosing took `asking_s`, and computing it `plain_s` if nothing was drafted."""
         if choice.offer is None and choice.purpose is Purpose.BEST and plain_s > 0:
             self._left = min(_LONGEST_BACKOFF, int(asking_s / (_ASKING_SHARE * plain_s)))
             self._choice = choice

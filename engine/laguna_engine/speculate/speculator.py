@@ -181,7 +181,7 @@ class Speculator(NullSpeculator):
         self._try(drafter.source, partial(drafter.restored, self._sequence.position, remembered))
 
     def report(self, failure: DrafterFailed) -> None:
-        """Have `failures` name a drafter that is not there any more."""
+        """Add the failure of a drafter that is already removed to `failures`."""
         self._failures.append(failure)
 
     def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:

@@ -18,7 +18,7 @@ from laguna_tui.repo.text_files import split_lines
 # Lines of the result that are shown after a change, and how much of each: the diff is what the user reads.
 SNIPPET_LINES = 30
 _LINE_CHARS = 200
-# Definitions that a change took away, and the places where each is still used, that are told.
+# Limits of what the model is told: removed definitions, and places that still use each.
 _LOST_NAMES = 5
 _USES_LOOKED_AT, _USES_SHOWN = 50, 8
 
