@@ -116,3 +116,11 @@ def test_it_tests_every_python_that_is_promised():
 
 def test_nothing_is_published_before_all_of_it_was_tested():
     assert waits_for("publish") == {"test", "build", "from-sdist", "installer", "wheels", "plugins"}
+
+
+def test_every_action_is_pinned_by_its_commit_with_the_version_beside_it():
+    used = re.findall(r"uses: (.+)", WORKFLOW.read_text(encoding="utf-8"))
+    assert used
+    for action in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
+    assert len({action.split("@")[0] for action in used}) == len(set(used)), "one action in two versions"
