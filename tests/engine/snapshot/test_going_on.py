@@ -13,6 +13,7 @@ import pytest
 
 from laguna_engine.config import PLAIN, Drafting, KvType, Speculation
 from laguna_engine.engine import Engine
+from laguna_engine.events import Source
 from tests.engine import drafters, tiny
 from tests.engine.snapshot.chats import EARLIER, MESSAGES, again, assert_same_cache, options, say
 
@@ -33,7 +34,12 @@ def opened() -> Iterator[Open]:
         yield lambda *arguments, **changes: stack.enter_context(Engine.open(options(*arguments, **changes)))
 
 
-DRAFTING = {"plain": PLAIN, "copy": Drafting(length=4), "dflash": Drafting(length=3)}
+DRAFTING = {
+    "plain": PLAIN,
+    "copy": Drafting(length=4),
+    # Which of two drafters is asked would depend on their speed.
+    "dflash": Drafting(length=3, sources=frozenset({Source("dflash")})),
+}
 
 
 @dataclass(frozen=True)

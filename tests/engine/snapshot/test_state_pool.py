@@ -60,11 +60,11 @@ def test_without_a_budget_nothing_is_held_and_the_other_conversation_is_read_aga
 def test_the_conversation_used_longest_ago_is_given_up_when_the_budget_is_over(engine: Engine):
     engine.hold_conversations(PLENTY)
     prompts = [[first, *EARLIER] for first in (41, 42, 43, 44)]
-    for prompt in prompts[:2]:
+    for prompt in prompts[:3]:
         say(engine, prompt, 5, PLAIN)
-    engine.hold_conversations(2 * engine.held.nbytes + engine.held.nbytes // 2)
-    for prompt in prompts[2:]:
-        say(engine, prompt, 5, PLAIN)
+    # Room for two, whether or not they have a checkpoint in the middle, but not for a third.
+    engine.hold_conversations(engine.held.nbytes * 5 // 4)
+    say(engine, prompts[3], 5, PLAIN)
     figures = engine.held
     assert (figures.held, figures.dropped) == (2, 1)
     assert figures.nbytes <= figures.budget
