@@ -16,7 +16,7 @@ from laguna_tui.cli.arguments import project_folder, working_folder
 
 if TYPE_CHECKING:
     from laguna_tui.repo.index import Index
-    from laguna_tui.repo.index_update import IndexUpdate
+    from laguna_tui.repo.index_state import IndexUpdate
 
 
 _LIMIT = 20
@@ -26,6 +26,7 @@ _MAX_LIMIT = 1000
 _SIGNATURE_CHARS = 120
 # Of an issue and what is pasted into it; a longer one is a log.
 _ISSUE_CHARS = 1024 * 1024
+COMMANDS = ("index", "search", "map")
 NOTHING_FOUND = 1
 """Exit code of a search without results, as of grep."""
 
@@ -150,7 +151,6 @@ def _issue_text(path: Path) -> str:
 
 
 def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:
-    from laguna_tui.repo.issue_search import search_issue
     from laguna_tui.repo.ranking import DEPTH, Found, by_file, search
     from laguna_tui.repo.relative_paths import escaped
 
@@ -166,7 +166,12 @@ def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[
             "factors": {name: round(value, 4) for name, value in found.factors.items()},
         }
 
-    results = (search_issue if issue else search)(index, text, max(DEPTH, limit))
+    if issue:
+        from laguna_tui.repo.issue_search import search_issue
+
+        results = search_issue(index, text, max(DEPTH, limit))
+    else:
+        results = search(index, text, max(DEPTH, limit))
     return [{**row(result.best), "also": list(map(row, result.also))} for result in by_file(results, limit)]
 
 

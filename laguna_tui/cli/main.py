@@ -12,38 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui import __version__
-from laguna_tui.cli import (
-    acp,
-    ask,
-    bench,
-    completions,
-    compress,
-    doctor,
-    fit,
-    index,
-    mcp,
-    models,
-    permissions,
-    quantize_drafter,
-    rollouts,
-    selfcheck,
-    serve,
-    sessions,
-    setup_gpu,
-    trust,
-)
-from laguna_tui.cli import (
-    eval as eval_command,
-)
-from laguna_tui.cli import (
-    help as help_pages,
-)
+from laguna_tui.cli import index
 from laguna_tui.cli.arguments import SuggestingParser, commands_of, folder_of
-from laguna_tui.cli.session_options import add_session_options, chosen_session, chosen_settings, given_settings
 
 if TYPE_CHECKING:
     from laguna_tui.base.app_report import AppReport, Start
 
+_PROGRAM = "laguna-tui"
+_SEARCHING = [[name] for name in index.COMMANDS]
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 _CLOSED = getattr(signal, "SIGHUP", None)
@@ -54,8 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     _forget_folder()
     with _ending_on_signals() as ended_by:
         _open_streams()
-        parser = command_parser()
-        words, question = without_question(parser, sys.argv[1:] if argv is None else argv)
+        given = list(sys.argv[1:] if argv is None else argv)
+        parser = searching_parser() if given[:1] in _SEARCHING else command_parser()
+        words, question = without_question(parser, given)
         arguments = parser.parse(words)
         arguments.first_message = question
         if question and arguments.run is not _tui:
@@ -155,10 +132,49 @@ def _forget_output() -> None:
         os.dup2(nowhere, stream.fileno())
 
 
+def searching_parser() -> SuggestingParser:
+    """Return the parser of a command line that begins with one of the commands of the index.
+
+    They answer in less time than it takes to declare all others with their settings.
+    """
+    parser = SuggestingParser(prog=_PROGRAM)
+    parser.set_defaults(folder=None)
+    base: argparse.ArgumentParser = parser
+    index.add_commands(base.add_subparsers(metavar="COMMAND"))
+    return parser
+
+
 def command_parser() -> SuggestingParser:
     """Return the parser of the whole command line, with every command."""
+    from laguna_tui.cli import (
+        acp,
+        ask,
+        bench,
+        completions,
+        compress,
+        doctor,
+        fit,
+        mcp,
+        models,
+        permissions,
+        quantize_drafter,
+        rollouts,
+        selfcheck,
+        serve,
+        sessions,
+        setup_gpu,
+        trust,
+    )
+    from laguna_tui.cli import (
+        eval as eval_command,
+    )
+    from laguna_tui.cli import (
+        help as help_pages,
+    )
+    from laguna_tui.cli.session_options import add_session_options
+
     parser = SuggestingParser(
-        prog="laguna-tui",
+        prog=_PROGRAM,
         description="A terminal coding assistant with the model inside it. Without a command: the TUI."
         ' A text with a blank in it, or behind --, is its first message: laguna-tui "what does this do?"',
     )
@@ -229,6 +245,7 @@ def _tui(arguments: argparse.Namespace) -> int:
 
 def _tui_here(start: "Start", report: "AppReport", arguments: argparse.Namespace) -> int:
     from laguna_tui.base.settings import load_settings
+    from laguna_tui.cli.session_options import chosen_session, chosen_settings, given_settings
     from laguna_tui.compose import run_tui
 
     if start.folder:

@@ -17,7 +17,7 @@ from laguna_tui.context.index_access import IndexAccess
 from laguna_tui.repo.fuzzy import NO_PATHS, NO_SYMBOLS, FuzzyPaths, FuzzySymbols, fuzzy_paths, fuzzy_symbols
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.index_database import UNUSABLE, IndexFault, explained
-from laguna_tui.repo.index_update import IndexUpdate
+from laguna_tui.repo.index_state import IndexUpdate
 from laguna_tui.repo.issue_search import is_issue, search_issue
 from laguna_tui.repo.ranking import Found, Source
 from laguna_tui.repo.ranking import search as ranked

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from laguna_tui.repo.language_patterns import DefinitionKind
+from laguna_tui.repo.languages import DefinitionKind
 from laguna_tui.repo.symbols import Span, Symbol, Unit
 
 # What lies outside of definitions, and text without any, is cut into pieces of about this many lines.

@@ -23,6 +23,8 @@ GIT_TIMEOUT_S = 5.0
 LIST_TIMEOUT_S = 60.0
 # How soon a stop by the user is noticed.
 _POLL_S = 0.05
+# For so long nobody asks what git does: finding out takes longer than git takes for most folders.
+_TRUSTED_S = 1.0
 # A process that has used no CPU and no disk for this long waits for a pipe that nobody writes to.
 _STALLED_S = 2.0
 
@@ -265,11 +267,14 @@ def query(
 
 def _printed(process: subprocess.Popen[bytes], deadline: float, should_stop: Callable[[], bool]) -> bytes | None:
     """All output of a process until it ends; None after the deadline, on a stop, or when it does nothing."""
-    worked, since = _work(process), time.monotonic()
+    began = since = time.monotonic()
+    worked: object = None
     while time.monotonic() < deadline and not should_stop():
         try:
             return process.communicate(timeout=_POLL_S)[0]
         except subprocess.TimeoutExpired:
+            if time.monotonic() - began < _TRUSTED_S:
+                continue
             now = _work(process)
             if now != worked:
                 worked, since = now, time.monotonic()

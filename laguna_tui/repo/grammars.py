@@ -6,15 +6,12 @@ patterns (`outline`).
 
 import importlib
 import time
-from collections.abc import Mapping
 from functools import cache
-from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor, QueryError, Tree
 
-from laguna_tui.repo.tag_queries import LANGUAGE_OF, TAGS
+from laguna_tui.repo.tag_queries import TAGS
 
 # Source is passed in chunks, so that a parse that takes too long can be ended by an early end of file.
 _PIECE_BYTES = 16 * 1024
@@ -53,35 +50,6 @@ class Grammar(NamedTuple):
         cursor.match_limit = _MATCH_LIMIT
         captures = cursor.captures(root)
         return captures.get(name, []) if name else [node for nodes in captures.values() for node in nodes]
-
-
-def language_name(path: str) -> str | None:
-    """Return the language of a path's suffix, if there may be a grammar for it."""
-    dot = path.rfind(".")
-    if dot <= path.rfind("/"):
-        return None
-    return LANGUAGE_OF.get(path[dot:].lower())
-
-
-@cache
-def fingerprints() -> Mapping[str, str]:
-    """Return a fingerprint of each language's grammar and queries: with another one, its files must be parsed again.
-
-    Reads the versions of the installed packages without loading them.
-    """
-    core = _version("tree_sitter")
-    return {
-        name: blake2b(repr((core, _version(tags.module), *tags)).encode(), digest_size=8).hexdigest()
-        for name, (tags, _) in TAGS.items()
-    }
-
-
-def _version(module: str) -> str:
-    """Version of the package of a module; packages are named like their modules."""
-    try:
-        return version(module)
-    except PackageNotFoundError:
-        return ""
 
 
 @cache

@@ -6,21 +6,21 @@ index is built again, and one that cannot be written is kept in memory.
 
 import sqlite3
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Self
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.repo import index_database
-from laguna_tui.repo.index_update import IndexUpdate, Progress, update_index
-from laguna_tui.repo.reference_graph import ReferenceGraph, StoredGraph, build_graph, store_graph
-from laguna_tui.repo.walk import FileListing
+from laguna_tui.repo.index_state import IndexUpdate, Progress, is_current
+from laguna_tui.repo.stored_graph import StoredGraph
+from laguna_tui.repo.walk import FileListing, walk
+
+if TYPE_CHECKING:
+    from laguna_tui.repo.reference_graph import ReferenceGraph
 
 # Sentences for the user.
 IN_MEMORY = "the index is kept in memory only and made again each time, because {path} cannot be written: {reason}"
@@ -90,7 +90,7 @@ class Index:
         workers: int | None = None,
         listing: FileListing | None = None,
     ) -> IndexUpdate | None:
-        """Bring the index up to date with the folder.
+        """Bring the index up to date with the folder. Where nothing has changed, nothing is locked or written.
 
         Args:
             progress: Called with files done and in total.
@@ -99,10 +99,25 @@ class Index:
             workers: Processes to parse in; None chooses, 0 is this one.
             listing: The folder's files, if known; None walks it.
         """
+        began = time.monotonic()
+        listing = listing or walk(self.root, should_stop)
+        self.notes = [note for note in self.notes if note != BUSY]
+        if self._is_current(listing):
+            return IndexUpdate(len(listing.entries), read=0, dropped=0, refused=0, seconds=time.monotonic() - began)
+        # Only now: both take longer to import than a question takes.
+        from filelock import Timeout
+
+        from laguna_tui.repo.index_update import update_index
+
         try:
-            with _lock(self.path, should_stop, wait=wait):
-                self.notes = [note for note in self.notes if note != BUSY]
-                return self._with_recovery(lambda: self._refreshed(progress, should_stop, workers, listing))
+            with _lock(self.path, should_stop, wait=wait) as waited:
+                # What was listed before another process was done is old.
+                listed = None if waited else listing
+                return self._with_recovery(
+                    lambda: self._counted(
+                        update_index(self.connection, self.root, progress, should_stop, workers, listed)
+                    )
+                )
         except Timeout:
             self.notes.append(BUSY)
             return None
@@ -116,7 +131,7 @@ class Index:
         with _lock(self.path, should_stop):
             self._recreate()
 
-    def graph(self) -> ReferenceGraph:
+    def graph(self) -> "ReferenceGraph":
         """Return the reference graph, as of the last refresh with many changes."""
         return self._stored.of(self.connection)
 
@@ -132,10 +147,14 @@ class Index:
     ) -> None:
         self.close()
 
-    def _refreshed(
-        self, progress: Progress, should_stop: Callable[[], bool], workers: int | None, listing: FileListing | None
-    ) -> IndexUpdate:
-        done = update_index(self.connection, self.root, progress, should_stop, workers, listing)
+    def _is_current(self, listing: FileListing) -> bool:
+        try:
+            return self._get("graph_seconds") is not None and is_current(self.connection, listing)
+        except (sqlite3.Error, ValueError):
+            return False  # the update says what is wrong with it
+
+    def _counted(self, done: IndexUpdate) -> IndexUpdate:
+        """Finish an update."""
         if not done.left_out:
             try:
                 self._count_changes(done.read + done.dropped)
@@ -157,9 +176,15 @@ class Index:
         files = self.connection.execute("select count(*) from files").fetchone()[0]
         total = changes + (self._get("changes") or 0)
         if made is None or (total and (made <= _GRAPH_AT_ONCE_S or total > files * _GRAPH_SHARE)):
+            from laguna_tui.repo.reference_graph import build_graph, store_graph
+
             began = time.monotonic()
-            store_graph(self.connection, build_graph(self.connection))
-            self._set("graph_seconds", time.monotonic() - began)
+            graph = build_graph(self.connection)
+            self.connection.execute("begin immediate")
+            with self.connection:
+                store_graph(self.connection, graph)
+                self._set("graph_made_ns", time.time_ns())
+                self._set("graph_seconds", time.monotonic() - began)
             total = 0
         if changes or made is None:
             self._set("changes", total)
@@ -177,8 +202,8 @@ class Index:
             return action()
         except sqlite3.OperationalError as error:
             raise UserError(index_database.explained(error, self.path)) from error
-        except (sqlite3.DatabaseError, ValueError, zlib.error) as error:
-            # The tables may be intact and the values in them not: packed words, packed graphs.
+        except (sqlite3.DatabaseError, ValueError) as error:
+            # The tables may be intact and the values in them not: packed words, packed edges.
             self.notes.append(BEGUN_AGAIN.format(reason=str(error)))
             self._recreate()
             return action()
@@ -191,18 +216,26 @@ class Index:
 
 
 @contextmanager
-def _lock(path: Path | None, should_stop: Callable[[], bool] = lambda: False, *, wait: bool = True) -> Iterator[None]:
-    """Exclude other processes from writing this index.
+def _lock(path: Path | None, should_stop: Callable[[], bool] = lambda: False, *, wait: bool = True) -> Iterator[bool]:
+    """Exclude other processes from writing this index; yields whether one was waited for.
 
     Raises:
         Timeout: Another process is writing it, and the wait was stopped.
     """
     if path is None:
-        yield
+        yield False
         return
-    lock = FileLock(f"{path}.lock", thread_local=False)
-    lock.acquire(timeout=-1 if wait else 0, poll_interval=_LOCK_POLL_S, cancel_check=should_stop)
+    from filelock import FileLock, Timeout
+
+    lock, waited = FileLock(f"{path}.lock", thread_local=False), False
     try:
-        yield
+        lock.acquire(timeout=0)
+    except Timeout:
+        if not wait:
+            raise
+        waited = True
+        lock.acquire(timeout=-1, poll_interval=_LOCK_POLL_S, cancel_check=should_stop)
+    try:
+        yield waited
     finally:
         lock.release()

@@ -15,9 +15,9 @@ import platformdirs
 _APP = "laguna-tui"
 FOLDER_VARIABLE = "LAGUNA_TUI_INDEX"
 """Environment variable that moves the folder of the indexes."""
-VERSION = 6
+VERSION = 7
 """Version of the tables and their content; an index of another one is built again. Grammars and their queries have
-versions of their own (`grammars.fingerprints`): when one changes, its files are parsed again."""
+versions of their own (`grammar_versions.fingerprints`): when one changes, its files are parsed again."""
 _APPLICATION_ID = 0x4C61_6758
 # An index is about as large as the source it covers.
 MAX_BYTES = 2 * 1024**3
@@ -55,8 +55,11 @@ create index units_by_symbol on units (symbol);
 create table refs (file integer, name integer, count integer not null, primary key (file, name)) without rowid;
 create index refs_by_name on refs (name);
 create table imports (file integer, path text, primary key (file, path)) without rowid;
+create table graph (file integer primary key, rank real not null, targets blob not null, weights blob not null);
 create table blocks (id integer primary key, units integer not null, words integer not null, lengths blob not null);
-create table postings (block integer, word text, data blob not null, primary key (block, word)) without rowid;
+create table postings (
+    block integer, word text, places blob not null, weights blob not null, primary key (block, word)
+) without rowid;
 """
 
 

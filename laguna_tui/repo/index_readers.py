@@ -9,9 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from laguna_tui.repo import index_database
-from laguna_tui.repo.reference_graph import ReferenceGraph, StoredGraph
+from laguna_tui.repo.stored_graph import StoredGraph
+
+if TYPE_CHECKING:
+    from laguna_tui.repo.reference_graph import ReferenceGraph
 
 # Enough for a conversation, a completion and an inspector at once; more are opened when needed, and closed after.
 _KEPT = 3
@@ -25,7 +29,7 @@ class IndexReader:
         self.identity = identity
         self._stored = stored
 
-    def graph(self) -> ReferenceGraph:
+    def graph(self) -> "ReferenceGraph":
         """Return the reference graph that was stored last."""
         return self._stored.of(self.connection)
 

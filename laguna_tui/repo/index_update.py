@@ -3,83 +3,29 @@
 A file is parsed again when it is new, its size or time changed, or its grammar changed.
 """
 
-import json
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_tui.repo.file_parsing import ParsedFile, ParseTask
-from laguna_tui.repo.grammars import fingerprints, language_name
+from laguna_tui.repo.grammar_versions import language_name
 from laguna_tui.repo.index_database import is_full, max_pages, path_of
+from laguna_tui.repo.index_state import IndexUpdate, Progress, changed_languages, note_grammars
 from laguna_tui.repo.index_writer import IndexWriter
-from laguna_tui.repo.language_patterns import language_of
+from laguna_tui.repo.languages import is_code
 from laguna_tui.repo.parse_pool import ParseOutcome, parse_all
 from laguna_tui.repo.relative_paths import is_secondary, is_test
 from laguna_tui.repo.sensitive_paths import sensitive_because
 from laguna_tui.repo.walk import FileListing, walk
 
-Progress = Callable[[int, int], None]
-"""Called with files done and files to do."""
 # Length of a batch: others can read between batches, and a stop loses no more than one.
 _COMMIT_S = 0.5
 _TICK_NS = 2_000_000_000
 # Deleted rows leave free pages that new rows fill; only a file of mostly free pages is worth a vacuum.
 _VACUUM_SHARE = 0.5
 _VACUUM_PAGES = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class IndexUpdate:
-    """Result of an update.
-
-    Attributes:
-        files: In the folder.
-        read: Files parsed again.
-        dropped: Files gone from the folder.
-        refused: Files that crashed their parser.
-        seconds: Duration.
-        complete: False when the user stopped it, or the folder has too many files.
-        left_out: Files not in the index because it reached its size limit, or the disk is full.
-        disk_full: Folder on the disk that was full, empty otherwise; with free space, the next update continues.
-    """
-
-    files: int
-    read: int
-    dropped: int
-    refused: int
-    seconds: float
-    complete: bool = True
-    left_out: int = 0
-    disk_full: str = ""
-
-    @property
-    def full(self) -> bool:
-        """Whether the index reached its size limit."""
-        return self.left_out > 0 and not self.disk_full
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the user should know about it, as sentences."""
-        notes = []
-        if self.disk_full:
-            what = f"{self.left_out:,} of {self.files:,} files are not in the index yet"
-            what = what if self.left_out else "the index is not ranked anew"
-            notes.append(
-                f"the disk is full: {what}; free some space for {self.disk_full}, and it is completed with the next"
-                " look at the folder"
-            )
-        if self.full:
-            notes.append(
-                f"the index is full: {self.left_out:,} of {self.files:,} files are not in it; index a smaller folder"
-            )
-        if not self.complete:
-            notes.append(f"only the first {self.files:,} files were looked at; start in a smaller folder")
-        if self.refused:
-            notes.append(f"{self.refused} files could not be parsed and are known by name only")
-        return tuple(notes)
 
 
 def update_index(
@@ -202,7 +148,7 @@ def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> 
     Folder and index are merged in order, so that neither has to fit into memory twice.
     """
     rows = connection.execute("select path, size, mtime_ns, digest from files order by path")
-    changed = _changed_languages(connection)
+    changed = changed_languages(connection)
     tasks: list[ParseTask] = []
     gone: list[bytes] = []
     row = next(rows, None)
@@ -225,7 +171,7 @@ def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> 
 
 def _unlikely(path: str) -> int:
     """How unlikely a file is to be asked for, from 0: code comes before tests, and those before data."""
-    return 2 * (language_of(path) is None) + (is_test(path) or is_secondary(path))
+    return 2 * (not is_code(path)) + (is_test(path) or is_secondary(path))
 
 
 def drop_if_full(
@@ -246,21 +192,3 @@ def is_at_limit(connection: sqlite3.Connection) -> bool:
 
 def _is_known(connection: sqlite3.Connection, path: str) -> bool:
     return connection.execute("select 1 from files where path = ?", (os.fsencode(path),)).fetchone() is not None
-
-
-def _changed_languages(connection: sqlite3.Connection) -> frozenset[str]:
-    """Languages whose grammar or queries have changed since the index was built."""
-    row = connection.execute("select value from meta where key = 'grammars'").fetchone()
-    if row is None:
-        note_grammars(connection)  # a new index contains nothing older
-        return frozenset()
-    before: dict[str, str] = json.loads(row[0])
-    changed = {name for name, now in fingerprints().items() if before.get(name) != now}
-    # Headers with C's suffix may be C++.
-    return frozenset(changed | {"c"} if "cpp" in changed else changed)
-
-
-def note_grammars(connection: sqlite3.Connection) -> None:
-    """Record in the index that all its files were parsed by the installed grammars."""
-    noted = json.dumps(dict(fingerprints()))
-    connection.execute("insert or replace into meta (key, value) values ('grammars', ?)", (noted,))

@@ -7,7 +7,7 @@ import os
 import sqlite3
 
 from laguna_tui.repo.file_parsing import ParsedFile
-from laguna_tui.repo.postings import PostingsWriter
+from laguna_tui.repo.postings_writer import PostingsWriter
 from laguna_tui.repo.symbols import Span, Syntax
 
 # Name ids cached while many files are written; a folder rarely has more names that occur twice.

@@ -5,15 +5,8 @@ These are line patterns, good enough to say where a name is defined and what a l
 
 import re
 from dataclasses import dataclass, field
-from enum import Enum
 
-
-class DefinitionKind(Enum):
-    """What a name is defined as."""
-
-    FUNCTION = "function"
-    TYPE = "type"
-    VARIABLE = "variable"
+from laguna_tui.repo.languages import SUFFIXES, DefinitionKind, language_suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +49,6 @@ def _forms(**patterns: str) -> tuple[tuple[DefinitionKind, re.Pattern[str]], ...
 
 def _language(
     name: str,
-    suffixes: str,
     forms: tuple[tuple[DefinitionKind, re.Pattern[str]], ...],
     opaque: str,
     skipped: str,
@@ -64,7 +56,7 @@ def _language(
 ) -> Language:
     return Language(
         name,
-        tuple(suffixes.split()),
+        tuple(SUFFIXES[name].split()),
         forms,
         re.compile(opaque, re.DOTALL | re.MULTILINE),
         re.compile(skipped),
@@ -81,7 +73,6 @@ _JAVA_WORDS = (
 LANGUAGES = (
     _language(
         "python",
-        ".py .pyi .pyw",
         _forms(
             function=r"\s*(?:async\s+)?def\s+(?P<name>\w+)",
             type=r"\s*class\s+(?P<name>\w+)",
@@ -94,7 +85,6 @@ LANGUAGES = (
     ),
     _language(
         "javascript",
-        ".js .jsx .mjs .cjs .ts .tsx .mts .cts .vue .svelte",
         _forms(
             function=r"\s*(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:async\s+)?function\s*\*?\s*(?P<name>[\w$]+)",
             type=r"\s*(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?"
@@ -110,7 +100,6 @@ LANGUAGES = (
     ),
     _language(
         "go",
-        ".go",
         _forms(
             function=r"func\s+(?:\([^)]*\)\s*)?(?P<name>\w+)",
             type=r"\s*type\s+(?P<name>\w+)",
@@ -121,7 +110,6 @@ LANGUAGES = (
     ),
     _language(
         "rust",
-        ".rs",
         _forms(
             function=r"\s*(?:pub(?:\([^)]*\))?\s+)?(?:(?:const|async|unsafe|default|extern(?:\s+\"[^\"]*\")?)\s+)*"
             r"fn\s+(?P<name>\w+)",
@@ -135,7 +123,6 @@ LANGUAGES = (
     ),
     _language(
         "java",
-        ".java .kt .kts .cs .scala .swift .dart .groovy",
         _forms(
             type=rf"\s*{_JAVA_WORDS}(?:class|interface|@interface|enum|record|object|struct|trait|protocol"
             r"|extension)\s+(?P<name>\w+)",
@@ -148,7 +135,6 @@ LANGUAGES = (
     ),
     _language(
         "c",
-        ".c .h .cc .cpp .cxx .hh .hpp .hxx .cu .cuh .m .mm .inl .ino",
         _forms(
             type=r"\s*(?:template\s*<[^>]*>\s*)?(?:typedef\s+)?(?:struct|class|union|enum(?:\s+class)?|namespace)\s+"
             r"(?:\w+\s+)?(?P<name>\w+)(?=[^;()*=]*$)",
@@ -164,7 +150,6 @@ LANGUAGES = (
     ),
     _language(
         "php",
-        ".php",
         _forms(
             function=r"\s*(?:(?:public|private|protected|static|final|abstract)\s+)*function\s+&?(?P<name>\w+)",
             type=r"\s*(?:(?:final|abstract|readonly)\s+)*(?:class|interface|trait|enum)\s+(?P<name>\w+)",
@@ -174,7 +159,6 @@ LANGUAGES = (
     ),
     _language(
         "ruby",
-        ".rb .rake .gemspec",
         _forms(
             function=r"\s*def\s+(?:self\.)?(?P<name>\w+[?!=]?)",
             type=r"\s*(?:class|module)\s+(?:\w+::)*(?P<name>[A-Z]\w*)",
@@ -185,7 +169,6 @@ LANGUAGES = (
     ),
     _language(
         "shell",
-        ".sh .bash .zsh .ksh",
         _forms(
             function=r"\s*(?:function\s+)?(?P<name>[\w:.-]+)\s*\(\s*\)",
             function2=r"\s*function\s+(?P<name>[\w:.-]+)\s*\{?\s*$",
@@ -196,7 +179,6 @@ LANGUAGES = (
     ),
     _language(
         "lua",
-        ".lua",
         _forms(
             function=r"\s*(?:local\s+)?function\s+(?:\w+[.:])*(?P<name>\w+)",
             function2=r"\s*(?:local\s+)?(?:\w+\.)*(?P<name>\w+)\s*=\s*function\b",
@@ -211,5 +193,4 @@ BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.s
 
 def language_of(path: str) -> Language | None:
     """The language that a path's suffix names, or None."""
-    dot = path.rfind(".")
-    return BY_SUFFIX.get(path[dot:].lower()) if dot > path.rfind("/") else None
+    return BY_SUFFIX.get(language_suffix(path))

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from laguna_tui.repo.language_patterns import DefinitionKind, Language, language_of
+from laguna_tui.repo.language_patterns import Language, language_of
+from laguna_tui.repo.languages import DefinitionKind
 
 # A definition's name is near the start of its line; the rest of a minified line is not worth matching.
 DEFINITION_COLUMNS = 400

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from laguna_engine.native.child import Worker, serve
 from laguna_tui.base.errors import UserError
 from laguna_tui.repo.file_parsing import ParsedFile, ParseTask, parse_file
-from laguna_tui.repo.language_patterns import DefinitionKind
+from laguna_tui.repo.languages import DefinitionKind
 from laguna_tui.repo.symbols import Symbol, Syntax, Unit
 from laguna_tui.repo.unit_words import FileWords
 

@@ -8,12 +8,15 @@ factors, so that its rank can be explained. The heuristics are those that improv
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from laguna_tui.repo.language_patterns import DefinitionKind, language_of
-from laguna_tui.repo.reference_graph import NEAR_ITERATIONS, ReferenceGraph
+from laguna_tui.repo.languages import DefinitionKind, is_code
+from laguna_tui.repo.reference_walk import near_files
 from laguna_tui.repo.relative_paths import is_prose, is_secondary, is_test, path_stem
 from laguna_tui.repo.retrieval import Candidate, SearchQuery, find_candidates, name_stems, parse_query
+
+if TYPE_CHECKING:
+    from laguna_tui.repo.reference_graph import ReferenceGraph
 
 # The walk over references starts at the files of this many best units.
 _STARTS = 10
@@ -78,7 +81,7 @@ class Source(Protocol):
     @property
     def connection(self) -> sqlite3.Connection: ...
 
-    def graph(self) -> ReferenceGraph: ...
+    def graph(self) -> "ReferenceGraph": ...
 
 
 def search(index: Source, text: str, limit: int = 20, weights: Weights = Weights()) -> list[Found]:
@@ -92,7 +95,7 @@ def search(index: Source, text: str, limit: int = 20, weights: Weights = Weights
     if weights.coherence:
         found = _coherent(found, weights.coherence)
     if weights.references:
-        found = _near(found, weights.references, index.graph())
+        found = _near(found, weights.references, index.connection)
     found.sort(key=best_first)
     if weights.repeats:
         found = sorted(_repeated(found, 1.0 / (1.0 + weights.repeats)), key=best_first)
@@ -171,7 +174,7 @@ def _is_qualified(unit: Candidate, question: SearchQuery) -> bool:
 
 def _declares(unit: Candidate) -> bool:
     """Whether a unit only declares what another file defines, or belongs to no programming language."""
-    if not unit.exact and language_of(unit.path) is None:
+    if not unit.exact and not is_code(unit.path):
         return True
     return unit.bare and unit.kind == DefinitionKind.FUNCTION.value and unit.path.endswith(_HEADERS)
 
@@ -201,16 +204,15 @@ def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
     return [times(result, "coherence", factors[result.unit.file]) for result in found]
 
 
-def _near(found: Sequence[Found], weight: float, graph: ReferenceGraph) -> list[Found]:
+def _near(found: Sequence[Found], weight: float, connection: sqlite3.Connection) -> list[Found]:
     """The results, each with a factor of its file's rank in a walk from the best files' references."""
     start: dict[int, float] = {}
     for result in sorted(found, key=best_first)[:_STARTS]:
         start[result.unit.file] = start.get(result.unit.file, 0.0) + result.score
-    rank = graph.personalised(graph.nodes(start), NEAR_ITERATIONS)
-    largest = float(rank.max(initial=0.0))
+    near = near_files(connection, start)
+    largest = max(near.values(), default=0.0)
     if largest <= 0.0:
         return list(found)
-    near = graph.values(rank, {result.unit.file for result in found})
     return [times(result, "references", 1.0 + weight * near.get(result.unit.file, 0.0) / largest) for result in found]
 
 

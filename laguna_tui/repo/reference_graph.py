@@ -7,7 +7,6 @@ that; names that many files define carry little information and give no edges. W
 
 import os
 import sqlite3
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -16,15 +15,12 @@ from numpy.typing import NDArray
 
 from laguna_tui.repo.identifiers import COMMON_NAMES
 from laguna_tui.repo.import_paths import ImportPaths
+from laguna_tui.repo.reference_walk import DAMPING
 
 # A name defined in more files than this (run, main, get) does not say which of them is meant.
 MAX_DEFINERS = 8
-DAMPING = 0.85
 # Each step counts 0.85 times as much as the one before: after these, less than a hundredth is left.
 ITERATIONS = 24
-# For one question, files farther away than this do not matter.
-NEAR_ITERATIONS = 4
-_HEAD_BYTES = 32
 _COMMON_PREFIX = "_"
 _PRIVATE = 0.1
 _LONG_NAME_CHARS = 8
@@ -50,7 +46,7 @@ class ReferenceGraph(NamedTuple):
 
     Attributes:
         files: [n] int64, ids in ascending order; a node is an index into it.
-        source: [m] int32, nodes.
+        source: [m] int32, nodes, ascending.
         target: [m] int32, nodes.
         weight: [m] float32; the weights of the edges leaving a node sum to 1.
         rank: [n] float32, PageRank without personalisation; sums to 1.
@@ -102,6 +98,7 @@ def build_graph(connection: sqlite3.Connection) -> ReferenceGraph:
     connection.create_function("name_weight", 1, name_weight, deterministic=True)
     rows = connection.execute(_EDGES, (MAX_DEFINERS,)).fetchall()
     edges = np.array([*rows, *_imports(connection)], np.float64).reshape(-1, 3)
+    edges = edges[np.argsort(edges[:, 0], kind="stable")]
     source = np.searchsorted(files, edges[:, 0].astype(np.int64)).astype(np.int32)
     target = np.searchsorted(files, edges[:, 1].astype(np.int64)).astype(np.int32)
     leaving = np.bincount(source, edges[:, 2], len(files))
@@ -130,55 +127,37 @@ def name_weight(name: str) -> float:
     return weight * _PRIVATE if name.startswith(_COMMON_PREFIX) else weight
 
 
-def save_graph(graph: ReferenceGraph) -> bytes:
-    """Return the graph as bytes: a checksum that identifies it, the two lengths, the arrays."""
-    body = b"".join(array.tobytes() for array in graph)
-    head = np.array([zlib.crc32(body), len(graph.files), len(graph.source), 0], np.int64).tobytes()
-    return head + body
-
-
 def store_graph(connection: sqlite3.Connection, graph: ReferenceGraph) -> None:
-    """Store the graph in an index's `meta` table, its name last: a reader of the new name finds the new graph."""
-    packed = save_graph(graph)
-    for key, value in (("graph", packed), ("graph_name", packed[:_HEAD_BYTES])):
-        connection.execute("insert or replace into meta (key, value) values (?, ?)", (key, value))
+    """Store the graph in an index's tables, a row for each file: its rank, and where its edges lead. No transaction."""
+    targets, weights = graph.files[graph.target].tobytes(), graph.weight.tobytes()
+    begins, ends = (
+        np.searchsorted(graph.source, np.arange(len(graph.files)), side).tolist() for side in ("left", "right")
+    )
+    connection.execute("delete from graph")
+    connection.executemany(
+        "insert into graph (file, rank, targets, weights) values (?, ?, ?, ?)",
+        (
+            (file, rank, targets[begin * 8 : end * 8], weights[begin * 4 : end * 4])
+            for file, rank, begin, end in zip(graph.files.tolist(), graph.rank.tolist(), begins, ends, strict=True)
+        ),
+    )
 
 
-class StoredGraph:
-    """The graph in an index's `meta` table, loaded again only when it has changed. Callable from any thread."""
+def load_graph(connection: sqlite3.Connection) -> ReferenceGraph:
+    """Return the graph of an index's tables; an empty one when there is none.
 
-    def __init__(self) -> None:
-        self._loaded: tuple[bytes, ReferenceGraph] | None = None
-
-    def of(self, connection: sqlite3.Connection) -> ReferenceGraph:
-        """Return the stored graph; an empty one when there is none."""
-        name = _stored(connection, "graph_name")
-        loaded = self._loaded
-        if loaded is None or loaded[0] != name:
-            # Two threads may both load it; each then has a complete one.
-            self._loaded = loaded = name, load_graph(_stored(connection, "graph"))
-        return loaded[1]
-
-
-def _stored(connection: sqlite3.Connection, key: str) -> bytes:
-    row = connection.execute("select value from meta where key = ?", (key,)).fetchone()
-    return bytes(row[0]) if row else b""
-
-
-def load_graph(packed: bytes) -> ReferenceGraph:
-    """Return the graph of `save_graph`; an empty one from empty bytes."""
-    if not packed:
-        packed = bytes(_HEAD_BYTES)
-    _, files, edges, _ = np.frombuffer(packed, np.int64, 4)
-    arrays: list[NDArray[np.generic]] = []
-    at = 32
-    for kind, count in (
-        (np.int64, files),
-        (np.int32, edges),
-        (np.int32, edges),
-        (np.float32, edges),
-        (np.float32, files),
-    ):
-        arrays.append(np.frombuffer(packed, kind, int(count), at))
-        at += arrays[-1].nbytes
-    return ReferenceGraph(*arrays)  # type: ignore[arg-type]
+    Raises:
+        sqlite3.DatabaseError: It is damaged.
+    """
+    rows = connection.execute("select file, rank, targets, weights from graph order by file").fetchall()
+    files = np.array([row[0] for row in rows], np.int64)
+    try:
+        target = np.frombuffer(b"".join(row[2] for row in rows), np.int64)
+        weight = np.frombuffer(b"".join(row[3] for row in rows), np.float32)
+        source = np.repeat(np.arange(len(rows), dtype=np.int32), [len(row[3]) // weight.itemsize for row in rows])
+        if not len(source) == len(weight) == len(target) or not np.isin(target, files).all():
+            raise ValueError("edges that lead nowhere")
+    except ValueError as error:
+        raise sqlite3.DatabaseError(f"the references of the index are damaged ({error})") from error
+    rank = np.array([row[1] for row in rows], np.float32)
+    return ReferenceGraph(files, source, np.searchsorted(files, target).astype(np.int32), weight, rank)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from laguna_tui.repo.best_units import best_units
 from laguna_tui.repo.identifiers import STOP_WORDS, looks_like_code, parts, stem, words
-from laguna_tui.repo.postings import best_units
 
 # More words do not make a question clearer, and each costs time.
 MAX_WORDS = 32

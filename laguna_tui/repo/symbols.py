@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from laguna_tui.repo.language_patterns import DefinitionKind
+from laguna_tui.repo.languages import DefinitionKind
 
 Span = tuple[int, int]
 """Start and stop in characters."""

@@ -9,8 +9,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from laguna_tui.repo.chunking import make_units
-from laguna_tui.repo.grammars import Grammar, grammar, language_name
-from laguna_tui.repo.language_patterns import DefinitionKind, language_of
+from laguna_tui.repo.grammar_versions import language_name
+from laguna_tui.repo.grammars import Grammar, grammar
+from laguna_tui.repo.language_patterns import language_of
+from laguna_tui.repo.languages import DefinitionKind
 from laguna_tui.repo.outline import Outline, line_outline
 from laguna_tui.repo.symbols import Symbol, Syntax
 from laguna_tui.repo.syntax_tree import places_in_code, string_rows, tree_contents, tree_outline

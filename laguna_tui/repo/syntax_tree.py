@@ -13,7 +13,7 @@ from tree_sitter import Node
 
 from laguna_tui.repo.grammars import Grammar
 from laguna_tui.repo.import_paths import IMPORTS_PER_FILE, import_path
-from laguna_tui.repo.language_patterns import DefinitionKind
+from laguna_tui.repo.languages import DefinitionKind
 from laguna_tui.repo.outline import Definition
 from laguna_tui.repo.symbols import Symbol
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
-
-import pathspec
+from typing import TYPE_CHECKING
 
 from laguna_engine.files import read_small_file
 from laguna_tui.repo import git
 from laguna_tui.repo.root_folder import RootFolder
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 # Larger files are data or logs; searching them would cost seconds and fill the context with noise.
 SEARCH_LIMIT_BYTES = 4 * 1024 * 1024
@@ -45,7 +47,7 @@ _IGNORE_PATTERNS = 20_000
 # program busy needs more.
 _IGNORE_TRIES = 50 * MAX_FILES
 
-_Specs = list[tuple[str, pathspec.GitIgnoreSpec]]
+_Specs = list[tuple[str, "GitIgnoreSpec"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ class _Walker:
             if len(lines) > self._patterns_left:
                 return []
             self._patterns_left -= len(lines)
-            return [(folder, pathspec.GitIgnoreSpec.from_lines(lines))]
+            return [(folder, _compiled(lines))]
         except (OSError, ValueError):
             return []
 
@@ -259,12 +261,18 @@ class _TreeWalker(_Walker):
 
 @cache
 def _default_ignores() -> _Specs:
-    return [("", pathspec.GitIgnoreSpec.from_lines(_DEFAULT_IGNORES))]
+    return [("", _compiled(_DEFAULT_IGNORES))]
 
 
 def is_generated(path: str) -> bool:
     """Whether a path is never source, whatever git says: a cache, an environment, what a compiler left behind."""
     return _ignored(path, _default_ignores())
+
+
+def _compiled(patterns: Iterable[str]) -> "GitIgnoreSpec":
+    from pathspec import GitIgnoreSpec  # it takes longer to import than git takes to list most folders
+
+    return GitIgnoreSpec.from_lines(patterns)
 
 
 def _harmless(lines: Iterable[str]) -> list[str]:

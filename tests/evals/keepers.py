@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 
 from laguna_engine.llama.model import Model
 from laguna_tui.repo.identifiers import words
-from laguna_tui.repo.language_patterns import DefinitionKind
+from laguna_tui.repo.languages import DefinitionKind
 from laguna_tui.repo.syntax import analyse
 from tests.evals.corpora import HERE
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from laguna_tui.repo import index_database
-from laguna_tui.repo.postings import PostingsWriter, best_units
+from laguna_tui.repo.best_units import best_units
+from laguna_tui.repo.postings_writer import PostingsWriter
 from laguna_tui.repo.retrieval import BY_WORDS
 from laguna_tui.repo.unit_words import FileWords
 
@@ -79,7 +80,9 @@ def main() -> None:
         path = Path(folder) / "index.sqlite"
         connection = index_database.connect(path)
         seconds = write(connection, units)
-        postings, kept = connection.execute("select sum(length(data)) / 3, sum(length(data)) from postings").fetchone()
+        postings, kept = connection.execute(
+            "select sum(length(weights)), sum(length(places) + length(weights)) from postings"
+        ).fetchone()
         times = asked(connection)
         connection.execute("pragma wal_checkpoint(truncate)")
         connection.close()

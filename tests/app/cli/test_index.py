@@ -2,11 +2,20 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
-from laguna_tui.cli.main import main
-from tests.app.repo.conftest import shop  # noqa: F401  (a fixture)
+from laguna_tui.cli.main import command_parser, main, searching_parser
+from tests.app.repo.conftest import git, shop  # noqa: F401  (a fixture)
+
+HEAVY = (
+    "numpy", "tree_sitter", "pathspec", "filelock", "asyncio", "importlib.metadata", "multiprocessing", "rich",
+    "textual", "llama_cpp", "laguna_tui.base.settings", "laguna_tui.repo.index_update", "laguna_tui.repo.file_parsing",
+    "laguna_tui.repo.language_patterns", "laguna_tui.cli.ask",
+)  # fmt: skip
+"""What takes longer to import than the search takes, and what only a changed folder needs."""
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +82,32 @@ def test_nothing_found_is_exit_code_1(shop, capsys):  # noqa: F811
     code, out, err = run(capsys, "search", "--folder", str(shop), "zzqqx\x1b[31m")
     assert (code, out) == (1, "")
     assert err == "laguna-tui: nothing found for zzqqx␛[31m\n"
+
+
+def test_a_search_in_an_unchanged_folder_imports_little(shop, tmp_path):  # noqa: F811
+    git(shop, "init", "-q")
+    for path in shop.rglob("*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    program = (
+        "import sys\nfrom laguna_tui.cli.main import main\n"
+        "code = main(['search', 'whole', 'cents'])\n"
+        f"print(code, [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", program]
+    first, second = (subprocess.run(command, cwd=shop, capture_output=True, check=True, text=True) for _ in range(2))
+    assert "numpy" in first.stdout.splitlines()[-1]
+    assert second.stdout.splitlines()[-1] == "0 []"
+    assert second.stdout.splitlines()[:-1] == first.stdout.splitlines()[:-1] != []
+
+
+@pytest.mark.parametrize("words", ["search --help", "search --limt 3", "map --tokens", "index --folder", "search x -q"])
+def test_the_short_way_to_the_commands_of_the_index_says_the_same(capsys, words):
+    said = []
+    for parser in (command_parser(), searching_parser()):
+        with pytest.raises(SystemExit) as ended:
+            parser.parse(words.split())
+        said.append((ended.value.code, *capsys.readouterr()))
+    assert said[0] == said[1]
 
 
 def test_map_keeps_to_its_tokens(shop, capsys):  # noqa: F811

@@ -145,7 +145,7 @@ def test_damage_that_only_a_question_meets_is_mended_by_the_next_look(shop, cach
     path = index_path(shop, cache)
     # The words of the search are damaged; nothing that a look at an unchanged folder reads is.
     with sqlite3.connect(path) as connection:
-        connection.execute("update postings set data = x'ff'")
+        connection.execute("update postings set places = x'ff'")
     assert codebase.search("total price") == []
     assert codebase.wait(LONG_S)
     assert codebase.search("total price")[0].unit.title == "ShoppingCart.total_price"

@@ -10,12 +10,12 @@ import pytest
 from filelock import FileLock
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.repo import file_parsing, grammars, index_database, tag_queries
+from laguna_tui.repo import file_parsing, grammar_versions, index_database, tag_queries
 from laguna_tui.repo import index as index_module
+from laguna_tui.repo.best_units import best_units
 from laguna_tui.repo.identifiers import stem
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.index_writer import pack_spans, unpack_spans
-from laguna_tui.repo.postings import best_units
 from tests.app.odd_files import odd
 from tests.app.repo.conftest import FILES, write
 from tests.app.repo.index_checks import faults
@@ -250,7 +250,7 @@ def test_a_disk_that_is_full_before_the_graph_is_made_is_said_too(shop, index, m
         connection.executemany("insert into filling values (zeroblob(8000))", [()] * 1000)
 
     write(shop, {"new.py": "x = 1\n"})
-    monkeypatch.setattr("laguna_tui.repo.index.build_graph", full)
+    monkeypatch.setattr("laguna_tui.repo.reference_graph.build_graph", full)
     assert "the disk is full" in index.refresh(workers=0).notes[0]
 
 
@@ -288,8 +288,8 @@ def test_an_index_that_is_no_file_is_not_waited_for(shop, cache, make):
 def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monkeypatch):
     age(shop)
     index.refresh(workers=0)
-    upgraded = {**grammars.fingerprints(), "typescript": "of a later version"}
-    monkeypatch.setattr("laguna_tui.repo.index_update.fingerprints", lambda: upgraded)
+    upgraded = {**grammar_versions.fingerprints(), "typescript": "of a later version"}
+    monkeypatch.setattr("laguna_tui.repo.index_state.fingerprints", lambda: upgraded)
     index.connection.execute("delete from symbols where qualified = 'CartView'")
     assert index.refresh(workers=0).read == 1
     assert "CartView" in symbols(index)
@@ -297,19 +297,26 @@ def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monke
 
 
 def test_a_grammar_is_known_by_its_package_and_its_queries(monkeypatch):
-    before = grammars.fingerprints()
+    before = grammar_versions.fingerprints()
     assert before.keys() == tag_queries.TAGS.keys()
     python, suffixes = tag_queries.TAGS["python"]
-    monkeypatch.setitem(grammars.TAGS, "python", (python._replace(references="(call) @reference"), suffixes))
-    grammars.fingerprints.cache_clear()
-    changed = {name for name, value in grammars.fingerprints().items() if value != before[name]}
-    grammars.fingerprints.cache_clear()
+    monkeypatch.setitem(grammar_versions.TAGS, "python", (python._replace(references="(call) @reference"), suffixes))
+    grammar_versions.fingerprints.cache_clear()
+    changed = {name for name, value in grammar_versions.fingerprints().items() if value != before[name]}
+    grammar_versions.fingerprints.cache_clear()
     assert changed == {"python"}
 
 
 def rank_of(index, path):
     (file,) = index.connection.execute("select id from files where path = ?", (os.fsencode(path),)).fetchone()
     return index.graph().values(index.graph().rank, [file])[file]
+
+
+def test_an_empty_folder_has_an_index(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with Index.open(tmp_path / "empty", tmp_path / "cache") as opened:
+        assert opened.refresh(workers=0).files == 0
+        assert len(opened.graph().files) == 0
 
 
 def test_in_a_small_folder_one_changed_file_changes_the_graph(shop, index):

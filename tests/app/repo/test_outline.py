@@ -5,7 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from laguna_tui.repo.language_patterns import LANGUAGES, DefinitionKind
+from laguna_tui.repo.language_patterns import LANGUAGES
+from laguna_tui.repo.languages import DefinitionKind
 from laguna_tui.repo.outline import line_outline
 
 PYTHON = dedent('''\

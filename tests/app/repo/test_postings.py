@@ -1,11 +1,15 @@
 """Postings say which units have a word, after any changes, and a question that nobody can limit stays bounded."""
 
+import math
 import random
+import sqlite3
 
 import pytest
 
-from laguna_tui.repo import index_database, postings
-from laguna_tui.repo.postings import PostingsWriter, best_units
+from laguna_tui.repo import best_units as lists
+from laguna_tui.repo import bm25, index_database, postings
+from laguna_tui.repo.best_units import best_units
+from laguna_tui.repo.postings_writer import PostingsWriter
 from laguna_tui.repo.unit_words import file_words
 from tests.app.repo.index_checks import faults
 
@@ -13,9 +17,7 @@ from tests.app.repo.index_checks import faults
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight units."""
-    monkeypatch.setattr(postings, "_SHIFT", 3)
     monkeypatch.setattr(postings, "BLOCK_UNITS", 8)
-    monkeypatch.setattr("tests.app.repo.index_checks.BLOCK_UNITS", 8)
 
 
 @pytest.fixture
@@ -110,9 +112,90 @@ def test_what_is_scored_of_a_question_is_limited(connection, small_blocks, monke
     folder = Folder(connection)
     folder.put("one", [f"wa wb{number}" for number in range(100)])
     folder.writer.flush()
-    monkeypatch.setattr(postings, "SCORED_POSTINGS", 20)
+    monkeypatch.setattr(lists, "LISTED_POSTINGS", 20)
+    monkeypatch.setattr(lists, "RARE_POSTINGS", 20)
+    monkeypatch.setattr(bm25, "SCORED_POSTINGS", 20)
     assert 8 <= len(best_units(connection, ["wa"], 1000)) <= 24
     assert next(iter(best_units(connection, ["wa", "wb77"], 1000))) == 77
+
+
+def scored_one_by_one(connection, words, limit, also):
+    """What `best_units` promises, posting by posting: nothing is left out because it could not matter."""
+    lengths = {
+        block * postings.BLOCK_UNITS + place: length
+        for block, packed in connection.execute("select id, lengths from blocks")
+        for place, length in enumerate(postings.numbers(packed))
+        if length
+    }
+    average = sum(lengths.values()) / len(lengths)
+    having = {
+        word: {
+            block * postings.BLOCK_UNITS + place: weight
+            for block, places, weights in connection.execute(
+                "select block, places, weights from postings where word = ?", (word,)
+            )
+            for place, weight in zip(postings.numbers(places), weights, strict=True)
+        }
+        for word in words
+    }
+    scores = dict.fromkeys(lengths, 0.0)
+    for word in sorted(words, key=lambda word: (len(having[word]), word)):
+        units = len(having[word])
+        idf = math.log1p((max(len(lengths) - units, 0) + 0.5) / (units + 0.5))
+        for unit, weight in having[word].items():
+            if unit in lengths:
+                norm = 1.2 * 0.7 + 1.2 * 0.3 / average * lengths[unit]
+                scores[unit] += 2.2 * idf * weight / (weight + norm)
+    ranked = sorted((-round(score, 9), unit) for unit, score in scores.items() if score)
+    return [unit for rank, (_, unit) in enumerate(ranked) if rank < limit or unit in also], scores
+
+
+@pytest.mark.parametrize("rare", [-1, 40, None], ids=["in arrays", "in lists if they settle it", "in lists"])
+@pytest.mark.parametrize("seed", range(12))
+def test_what_cannot_matter_is_left_out_without_a_change(connection, small_blocks, monkeypatch, seed, rare):
+    if rare is not None:
+        monkeypatch.setattr(lists, "LISTED_POSTINGS", -1)
+        monkeypatch.setattr(lists, "RARE_POSTINGS", rare)
+    rng = random.Random(seed)
+    folder = Folder(connection)
+    words = [f"w{letter}" for letter in "abcdefghijklmnop"]
+    often = [2.0**-at for at in range(len(words))]
+    for number in range(40):
+        units = [" ".join(rng.choices(words, often, k=rng.randint(1, 12))) for _ in range(rng.randint(1, 12))]
+        folder.put(f"f{number % 30}", units)
+    folder.writer.flush()
+    alive = [unit for (unit,) in connection.execute("select id from units")]
+    for _ in range(15):
+        asked = rng.sample(words, rng.randint(1, 6))
+        limit, also = rng.choice((1, 3, 10, 1000)), rng.sample(alive, rng.choice((0, 2)))
+        expected, scores = scored_one_by_one(connection, asked, limit, also)
+        found = best_units(connection, asked, limit, also)
+        assert found == pytest.approx({unit: scores[unit] for unit in found})
+        assert [round(scores[unit], 9) for unit in found] == [round(scores[unit], 9) for unit in expected]
+
+
+def test_lists_and_arrays_give_the_same_scores_to_the_last_bit(connection, small_blocks, monkeypatch):
+    rng = random.Random(7)
+    folder = Folder(connection)
+    words = [f"w{letter}" for letter in "abcdefghij"]
+    folder.put("one", [" ".join(rng.choices(words, k=rng.randint(1, 30))) for _ in range(200)])
+    folder.writer.flush()
+    in_lists = best_units(connection, words, 20, [5, 150])
+    monkeypatch.setattr(lists, "LISTED_POSTINGS", -1)
+    monkeypatch.setattr(lists, "RARE_POSTINGS", -1)
+    assert list(best_units(connection, words, 20, [5, 150]).items()) == list(in_lists.items())
+
+
+@pytest.mark.parametrize("listed", [lists.LISTED_POSTINGS, -1], ids=["in lists", "in arrays"])
+def test_damaged_postings_are_the_indexs_fault(connection, small_blocks, monkeypatch, listed):
+    monkeypatch.setattr(lists, "LISTED_POSTINGS", listed)
+    monkeypatch.setattr(lists, "RARE_POSTINGS", listed)
+    folder = Folder(connection)
+    folder.put("one", ["wa wb"] * 20)
+    folder.writer.flush()
+    connection.execute("update postings set places = cast(x'01' as blob) where word = 'wa'")
+    with pytest.raises(sqlite3.DatabaseError, match="the words of the index are damaged"):
+        best_units(connection, ["wa"], 10)
 
 
 def test_units_that_are_asked_for_are_scored_beside_the_best(connection):

@@ -1,5 +1,8 @@
 """The right unit comes first, and its place can be explained."""
 
+import sqlite3
+from array import array
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -7,7 +10,8 @@ from hypothesis import strategies as st
 
 from laguna_tui.repo.issue_search import search_issue
 from laguna_tui.repo.ranking import ALSO, BM25_ALONE, DEPTH, by_file, search
-from laguna_tui.repo.reference_graph import ReferenceGraph, build_graph, load_graph, name_weight, save_graph
+from laguna_tui.repo.reference_graph import ReferenceGraph, build_graph, load_graph, name_weight, store_graph
+from laguna_tui.repo.reference_walk import near_files
 from laguna_tui.repo.relative_paths import is_secondary, is_test, path_stem
 from laguna_tui.repo.repository_map import estimated_tokens, repository_map
 from laguna_tui.repo.retrieval import BY_NAME, BY_WORDS, parse_query
@@ -128,7 +132,9 @@ def test_the_next_units_of_a_file_are_shown_with_its_best_one(index, shop):
 
 
 def test_words_that_are_everywhere_are_still_found(index, shop, monkeypatch):
-    monkeypatch.setattr("laguna_tui.repo.postings.SCORED_POSTINGS", 1)
+    monkeypatch.setattr("laguna_tui.repo.best_units.LISTED_POSTINGS", 1)
+    monkeypatch.setattr("laguna_tui.repo.best_units.RARE_POSTINGS", 1)
+    monkeypatch.setattr("laguna_tui.repo.bm25.SCORED_POSTINGS", 1)
     assert search(index, "shop cart")
     assert first(index, "shop refund") == "Refunds"
 
@@ -148,11 +154,36 @@ def test_a_walk_stays_near_its_start():
     assert graph.values(rank, [11, 99]).keys() == {11}
 
 
-def test_a_graph_comes_back_from_its_bytes(index):
+def test_a_graph_comes_back_from_its_tables(index):
     graph = build_graph(index.connection)
-    again = load_graph(save_graph(graph))
+    store_graph(index.connection, graph)
+    again = load_graph(index.connection)
     assert all(np.array_equal(left, right) for left, right in zip(graph, again, strict=True))
-    assert len(load_graph(b"").files) == 0
+    index.connection.execute("update graph set targets = cast(x'01' as blob) where length(targets) > 0")
+    for read in (load_graph, lambda connection: near_files(connection, dict.fromkeys(graph.files.tolist(), 1.0))):
+        with pytest.raises(sqlite3.DatabaseError, match="the references of the index are damaged"):
+            read(index.connection)
+    index.connection.execute("delete from graph")
+    assert len(load_graph(index.connection).files) == 0
+
+
+def test_the_walk_of_a_question_comes_to_what_the_whole_graph_says(index):
+    graph = index.graph()
+    for start in ({1: 1.0}, {2: 3.0, 5: 1.0}, {1: 1.0, 99: 4.0}):
+        near = near_files(index.connection, start)
+        expected = graph.values(graph.personalised(graph.nodes(start), 4), graph.files.tolist())
+        assert near == pytest.approx({file: value for file, value in expected.items() if value}, abs=1e-5)
+    assert near_files(index.connection, {99: 1.0}) == near_files(index.connection, {}) == {}
+
+
+def test_what_holds_next_to_nothing_of_a_walk_hands_nothing_on(index):
+    row = "insert or replace into graph (file, rank, targets, weights) values (?, 0, ?, ?)"
+    for file, targets in ((1, range(2, 2002)), (2, [3000]), (3, [3000])):
+        weights = [1.0 / len(targets)] * len(targets)
+        index.connection.execute(row, (file, array("q", targets).tobytes(), array("f", weights).tobytes()))
+    near = near_files(index.connection, {1: 1.0})
+    assert 2 in near
+    assert 3000 not in near
 
 
 def test_what_is_referred_to_ranks_above_what_refers(index):

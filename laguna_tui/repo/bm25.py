@@ -1,0 +1,56 @@
+"""BM25: what a word adds to the score of a unit that has it, and which words and units cannot matter any more.
+
+Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with the inverse
+document frequency that is never 0 (as in Lucene): a word in most units still separates them from the others.
+"""
+
+import math
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import NamedTuple
+
+from laguna_tui.repo.postings import PostingsReader, Word
+
+# Saturation of a repeated word, and how much a long unit is held back: little, because a long function that has the
+# words is a better answer than a one-line function.
+_K1 = 1.2
+_B = 0.3
+# Postings from which units are taken, from the rarest word on; more would take longer than a person notices. Words
+# beyond only add to the score of units that were found by rarer ones.
+SCORED_POSTINGS = 100_000
+# Postings read for those words: of so many the most frequent ones tell units apart by a hundredth of their score.
+COMMON_POSTINGS = 4_000_000
+# A sum in another order differs by less.
+ROUNDING = 1.0 + 1e-9
+
+
+class Weighing(NamedTuple):
+    """What the scores of one question are made of.
+
+    Attributes:
+        words: The rarest first.
+        factors: For each the most that it can add to a score.
+        rest: For each the most that it and all after it can add; 0 at the end.
+        short: Norm of a unit without a word; `per_word` is added for each word of its length.
+    """
+
+    words: tuple[Word, ...]
+    factors: tuple[float, ...]
+    rest: tuple[float, ...]
+    short: float
+    per_word: float
+
+
+def weighed(reader: PostingsReader, texts: Iterable[str]) -> Weighing:
+    """Return what the scores of a question with these words are made of; words of no unit are left out."""
+    words = tuple(sorted(word for text in texts if (word := reader.word(text)).units))
+    factors = tuple(
+        (_K1 + 1.0) * math.log1p((max(reader.units - word.units, 0) + 0.5) / (word.units + 0.5)) for word in words
+    )
+    rest = tuple(accumulate(reversed(factors), initial=0.0))[::-1]
+    return Weighing(words, factors, rest, _K1 * (1.0 - _B), _K1 * _B / reader.average)
+
+
+def is_settled(threshold: float, rest: float) -> bool:
+    """Whether a unit that could get no more than `rest` stays below the threshold."""
+    return threshold > rest * ROUNDING
