@@ -18,6 +18,9 @@ from laguna_tui.doctor.host import Host
 _LOAD_LIMIT_S = 60.0
 """Seconds; the first start of a CUDA driver after boot takes several."""
 
+_WORTH_NAMING = ("AVX2", "AVX512", "AVX512_VNNI", "AMX_INT8", "NEON", "DOTPROD", "MATMUL_INT8", "SVE")
+"""The CPU features that change the speed most, as ggml names them."""
+
 _GPU_LIBRARIES = {
     "cuda": "CUDA",
     "hip": "ROCm",
@@ -64,6 +67,11 @@ class LlamaBuild:
     def gpus(self) -> tuple[ComputeDevice, ...]:
         """The devices that are graphics cards."""
         return tuple(device for device in self.devices if device.kind in ("gpu", "igpu"))
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """What of the processor its CPU backend uses that makes the most difference, such as `AVX512`."""
+        return tuple(feature for feature in _WORTH_NAMING if self.has(feature))
 
     def has(self, feature: str) -> bool:
         """Whether its CPU backend was built with a feature, such as `AVX2`."""
@@ -236,7 +244,8 @@ def _use(build: LlamaBuild, graphics: Graphics) -> Finding:
         return ok(CHECK, f"computes on {names} (backends: {', '.join(build.backends)})")
     cards = graphics.worth_using
     if not cards:
-        return ok(CHECK, f"computes on the processor (backends: {', '.join(build.backends)})")
+        kernels = f"; kernels: {', '.join(build.kernels)}" if build.kernels else ""
+        return ok(CHECK, f"computes on the processor (backends: {', '.join(build.backends)}{kernels})")
     there = f"{'GPUs are' if len(cards) > 1 else 'a GPU is'} there ({card_names(cards)}), but this llama.cpp cannot use"
     them = "them" if len(cards) > 1 else "it"
     if not build.built:

@@ -244,6 +244,11 @@ def test_a_build_without_avx2_on_a_processor_that_has_it_is_mentioned():
     assert "built without" in one(machine, "processor").found
 
 
+def test_the_kernels_in_use_are_named():
+    machine = Simulated(loads(answer(features="CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 1 | AMX_INT8 = 0 | ")))
+    assert one(machine, "llama.cpp").found == "computes on the processor (backends: CPU; kernels: AVX2, AVX512)"
+
+
 def test_kernels_that_an_old_gcc_broke_are_built_again_with_their_correction():
     machine = Simulated(loads(answer(faults={"AMX": "it dies of SIGSEGV"})), files={**CPU_ONLY, **AMX})
     finding = one(machine, "kernels")
