@@ -1,6 +1,6 @@
 """The agent: a user's message in, typed events out, until there is an answer or a reason why not.
 
-A generator that any front end can iterate; it draws nothing and starts no thread. The transcript only ever grows, so
+A generator that any front end can iterate; it draws nothing. The transcript only ever grows, so
 that what the engine has cached stays a prefix of what it is given next; only the user may change what is in it, and
 the oldest turns leave it where a model reads only the newest ones.
 """
@@ -222,7 +222,7 @@ class Agent:
     def _turn(self, message: str) -> Iterator[AgentEvent]:
         conversation = self.conversation
         yield from self._make_room(message)
-        gathered = self.prompt_preview().gathered(message, lambda: self._cancelled)
+        gathered = yield from self.prompt_preview().gathered(message, lambda: self._cancelled)
         if self._cancelled:
             # Nothing was added, and nothing is told: what was gathered may not be all.
             yield TurnFinished(TurnEnd.CANCELLED)
@@ -283,7 +283,7 @@ class Agent:
         while not self._cancelled and (message := self._steering.next(last=last and not steered)):
             yield from self._make_room(message)
             looked = self.prompt_preview()
-            gathered = looked.gathered(message, lambda: self._cancelled)
+            gathered = yield from looked.gathered(message, lambda: self._cancelled)
             fits = self._engine.preview(self.conversation.begun(message, gathered)).fits
             if self._cancelled or not fits:
                 break

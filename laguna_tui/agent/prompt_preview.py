@@ -5,9 +5,14 @@ Reads the conversation and never changes it, so that it may be asked from any th
 The conversation as blocks that the user can look at and change: what each costs, and why it is as it is.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
+from queue import SimpleQueue
 
 from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
 from laguna_engine.chat.transcript import Role
@@ -23,12 +28,16 @@ from laguna_tui.agent.messages import (
 )
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, places_of
 from laguna_tui.backends.base import MessageBackend
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Attachment, BlockKind, BlockText, ContextBlock, Cost, Gathered, Place
 from laguna_tui.context.mentions import mentions
 
 # Of the room that is left, what is attached may take so much: the rest is for tools and the answer.
 ATTACHED_SHARE = 0.6
+
+# So often it is said how far the choice of what to keep is; each phase begins with it.
+_TELL_S = 0.1
 
 _NOT_TOLD = "{title} does not fit into the context that is left, so the model does not read its output."
 
@@ -47,20 +56,22 @@ class PromptPreview:
     attacher: Attacher | None
     told: tuple[Attachment, ...] = ()
 
-    def gathered(self, message: str, should_stop: Callable[[], bool]) -> Gathered:
-        """What the message brings along when it is sent; may take seconds."""
+    def gathered(self, message: str, should_stop: Callable[[], bool]) -> Generator[Choosing, None, Gathered]:
+        """What the message brings along when it is sent; yields how far that is where files have to be shortened."""
         if self.attacher is None and not self.told:
             return self._unattached(message)
         told, room = self._told(message)
         if self.attacher is None:
             return told.followed_by(self._unattached(message))
         first, present = not self.conversation.started, self.conversation.present
-        return told.followed_by(self.attacher.gather(message, room, present, should_stop, first=first))
+        gather = partial(self.attacher.gather, message, room, present, first=first)
+        return told.followed_by((yield from _watched(gather, should_stop)))
 
     def cost(self, message: str) -> Cost:
         """What sending it would cost now."""
         gathered = self._previewed(message)
-        return self._cost(self.conversation.begun(message, gathered), gathered.notes, gathered.seconds)
+        cost = self._cost(self.conversation.begun(message, gathered), gathered.notes, gathered.seconds)
+        return replace(cost, measuring=gathered.measuring)
 
     def ahead(self, message: str) -> list[int]:
         """The tokens that the prompt will begin with however the message continues, while they fit."""
@@ -125,6 +136,32 @@ class PromptPreview:
         """Tokens that attachments may take."""
         free = self.engine.n_ctx - len(self.conversation.tokens) - self.conversation.count(message) - ANSWER_ROOM
         return int(max(0, free) * ATTACHED_SHARE)
+
+
+def _watched(
+    gather: Callable[[Callable[[], bool], Callable[[Choosing], None]], Gathered], should_stop: Callable[[], bool]
+) -> Generator[Choosing, None, Gathered]:
+    """Run `gather` on a thread of its own; yields its progress. Closed early, it is stopped, and waited for."""
+    told: SimpleQueue[Choosing | None] = SimpleQueue()
+    over = threading.Event()
+    last, due = "", 0.0
+
+    def tell(progress: Choosing) -> None:
+        nonlocal last, due
+        now = time.monotonic()
+        if progress.phase != last or now >= due:
+            last, due = progress.phase, now + _TELL_S
+            told.put(progress)
+
+    with ThreadPoolExecutor(1, "gather") as pool:
+        try:
+            gathered = pool.submit(gather, lambda: over.is_set() or should_stop(), tell)
+            gathered.add_done_callback(lambda _: told.put(None))
+            while (progress := told.get()) is not None:
+                yield progress
+        finally:
+            over.set()
+        return gathered.result()
 
 
 _BY_USER = "by you"

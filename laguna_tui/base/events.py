@@ -10,6 +10,7 @@ from enum import Enum, StrEnum
 
 from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
 from laguna_tui.base.units import plural
 
@@ -247,9 +248,7 @@ class AnswerCorrected:
 class Compacting:
     """The context is nearly full, or the user asked for it: room is being made, which may take a generation.
 
-    Attributes:
-        used, size: tokens of the context.
-    """
+    used, size: tokens of the context."""
 
     used: int
     size: int
@@ -339,7 +338,8 @@ ToolEvent = ToolProgress | PermissionAsked | PermissionAnswered | PermissionDeci
 """What a call of a tool emits while it runs."""
 
 AgentEvent = (
-    Attached
+    Choosing
+    | Attached
     | TurnStarted
     | Prefill
     | ReasoningDelta

@@ -24,6 +24,7 @@ class ProgressLine:
         self._doing = doing
         self.visible = not quiet and sys.stderr.isatty()
         self._next = 0.0
+        self._drawn = False
 
     def __enter__(self) -> Self:
         return self
@@ -60,12 +61,13 @@ class ProgressLine:
         return step
 
     def clear(self) -> None:
-        """Leave the line empty."""
-        if self.visible:
+        """Leave the line empty; writes nothing if it is."""
+        if self._drawn:
             self._write("")
 
     def _write(self, text: str) -> None:
         # The terminal may be gone; the work continues without it.
+        self._drawn = bool(text)
         with suppress(OSError):
             sys.stderr.write(f"\x1b[K{text}\r" if text else "\x1b[K")
             sys.stderr.flush()

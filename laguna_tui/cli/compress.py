@@ -151,14 +151,14 @@ def _compressed(
     seconds: float,
 ) -> "Compression":
     """Shorten the files, showing progress and the most that it takes."""
-    from laguna_tui.context.shortening import PARSING, SCORING, shorten
+    from laguna_tui.context.shortening import PARSING, RANKING, SCORING, shorten
 
     doing = f"scoring {len(files)} {plural(len(files), 'file')} for at most {seconds:g} s"
-    with ProgressLine("parsing") as parsing, ProgressLine(doing) as scoring:
-        lines = {PARSING: parsing, SCORING: scoring}
+    said = {PARSING: PARSING, SCORING: doing, RANKING: RANKING}
+    with ProgressLine() as line:
 
-        def show(phase: str, share: float) -> None:
-            lines[phase].show_share(share, 1)
+        def show(phase: str, share: float | None) -> None:
+            line.show(f"{said[phase]} …" if share is None else f"{said[phase]}: {share:.0%}", at_once=share is None)
 
         return shorten(files, query, tokens, measure, scorer, progress=show, seconds=seconds)
 

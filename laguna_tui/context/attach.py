@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from laguna_engine.compress.estimate import estimate
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.context.blocks import Attachment, Gathered, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import Gathering, Shorten
@@ -52,7 +53,8 @@ class AttachOptions:
     in which the model would read so many tokens, None before that was measured. unreadable: why a file's text may not
     be shown to the model, by its path; empty where it may. scored: called when a scorer that was given is needed
     no more. scoring_rate: the scorer's tokens per second, asked when a message being typed has something to be
-    shortened; None while unknown, and without a scorer.
+    shortened; None while unknown, and without a scorer. skipped: whether the user waits no longer for the scorer that
+    was given last. measuring: whether `scoring_rate` will be known soon.
     """
 
     pack: int = 0
@@ -63,6 +65,8 @@ class AttachOptions:
     unreadable: Callable[[str], str] = unreadable_because
     scored: Callable[[], None] = lambda: None
     scoring_rate: Callable[[], float | None] = lambda: None
+    skipped: Callable[[], bool] = lambda: False
+    measuring: Callable[[], bool] = lambda: False
 
 
 class Attacher:
@@ -94,6 +98,7 @@ class Attacher:
         room: int,
         present: Collection[str] = (),
         should_stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[Choosing], None] = lambda progress: None,
         *,
         first: bool = False,
     ) -> Gathered:
@@ -104,6 +109,7 @@ class Attacher:
             room: tokens that everything together may take, framing included.
             present: digests of what the conversation holds already.
             should_stop: asked now and then; once true, what is ready by then is returned.
+            progress: called while files that do not fit are shortened.
             first: whether the conversation begins with this message: instructions and pack are attached only then.
         """
         options = self._options
@@ -111,7 +117,16 @@ class Attacher:
             self._codebase.start()
             if not self._codebase.ready and not self._codebase.withheld:
                 self._codebase.wait(options.wait_s, should_stop)
-        how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop, options.scored)
+        how = Shortening(
+            message,
+            self._count,
+            options.scorer,
+            options.reading_s,
+            should_stop,
+            options.scored,
+            progress=progress,
+            skipped=options.skipped,
+        )
         gathering = self._gathering(present, how, how.attachments)
         gathered = self._gathered(message, room, gathering, first=first)
         return Gathered(gathered.attachments, self._not_twice(gathered.notes))
@@ -124,18 +139,17 @@ class Attacher:
         gathering = self._gathering(present, self._quick, self._shortened)
         gathered = self._gathered(message, room, gathering, first=first)
         notes = tuple(note for note in gathered.notes if note != UNTRUSTED)
-        seconds = self._scoring_s(gathered.attachments)
+        # What the user shortens, and what is certain, is done by words.
+        scored = [each for each in gathered.attachments if each.place is Place.SHORTENED and not each.certain]
+        rate = self._options.scoring_rate() if scored else None
+        seconds = 0.0 if rate is None else self._scoring_s(scored, rate)
+        measuring = bool(scored) and rate is None and self._options.measuring()
         if seconds >= _WORTH_TELLING_S:
             notes = (SCORES.format(seconds=seconds, most=SCORING_S), *notes)
-        return Gathered(gathered.attachments, notes, seconds)
+        return Gathered(gathered.attachments, notes, seconds, measuring)
 
-    def _scoring_s(self, attachments: Sequence[Attachment]) -> float:
+    def _scoring_s(self, scored: Sequence[Attachment], rate: float) -> float:
         """Seconds that `gather` will spend on scoring what these are shortened from; about right."""
-        # What the user shortens, and what is certain, is done by words.
-        scored = [each for each in attachments if each.place is Place.SHORTENED and not each.certain]
-        rate = self._options.scoring_rate() if scored else None
-        if rate is None:
-            return 0.0
         whole, kept = (sum(map(self._count, texts)) for texts in zip(*((a.whole, a.text) for a in scored), strict=True))
         reading = self._options.reading_s(whole)
         told = estimate(whole, kept, whole / reading if reading else float("inf"), rate, SCORING_S)

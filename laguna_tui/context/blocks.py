@@ -78,6 +78,7 @@ class Cost:
         seconds: Until the first token, scoring of files that are shortened included; None before anything was measured.
         fits: Whether prompt and answer have room.
         notes: Sentences about mentions and attachments.
+        measuring: Whether `seconds` lacks a scorer whose speed is being measured; ask again.
     """
 
     new: int
@@ -86,6 +87,7 @@ class Cost:
     seconds: float | None
     fits: bool
     notes: tuple[str, ...] = ()
+    measuring: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +166,18 @@ class Gathered:
         attachments: In the order of the prompt.
         notes: Sentences for the user about them.
         seconds: Estimated time to choose what to keep of files that are shortened; 0 once that is done.
+        measuring: Whether that lacks a scorer whose speed is being measured.
     """
 
     attachments: tuple[Attachment, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    measuring: bool = False
 
     def followed_by(self, other: "Gathered") -> "Gathered":
         """Return both, these first."""
         attachments, notes = self.attachments + other.attachments, self.notes + other.notes
-        return Gathered(attachments, notes, self.seconds + other.seconds)
+        return Gathered(attachments, notes, self.seconds + other.seconds, self.measuring or other.measuring)
 
 
 def digest_of(path: str, text: str) -> str:

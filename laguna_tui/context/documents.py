@@ -5,7 +5,8 @@ far longer than anybody writes are cut, at blanks, commas and the like.
 
 Which names a piece of code can be asked for by, and which other definitions it uses. By the look of names only.
 
-A method that is called on the object itself is looked for in its class, so `self.read` is not every `read`.
+A method that is called on the object itself is looked for in its class, so `self.read` is not every `read`; where the
+class has none, it may be a method of what the class inherits from, in this file or in another one.
 """
 
 import re
@@ -240,6 +241,9 @@ def _line_starts(text: str) -> list[int]:
 _MIN_CHARS = 3
 _NAME_CHARS = 120
 _KEYS = 64
+# Classes that one inherits from, directly or not; more are made up.
+_MAX_BASES = 16
+_BASE = re.compile(r"[^\W\d]\w*")
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "constructor", "initialize"})
 _NAME = re.compile(r"(?P<own>\b(?:self|cls|this|super\(\))\s*(?:\.|->)\s*)?\b(?P<name>[^\W\d]\w*)(?P<call>\s*[(<]?)")
 # `key: value` and `key = value`, the key perhaps quoted.
@@ -253,6 +257,11 @@ class DefinedNames:
         self.references = syntax.references.keys()
         self.own = {symbol.name for symbol in syntax.symbols}
         self.qualified = {symbol.qualified for symbol in syntax.symbols}
+        self._bases = {
+            symbol.qualified: tuple(_BASE.findall(symbol.signature.partition(symbol.name)[2]))
+            for symbol in syntax.symbols
+            if symbol.kind is DefinitionKind.TYPE
+        }
 
     def defined(self, symbol: Symbol, inside: Iterable[Symbol]) -> frozenset[str]:
         """What a definition can be asked for by; `inside` are the definitions that lie in its lines."""
@@ -262,7 +271,30 @@ class DefinedNames:
             names.add(outer[-1])
         return frozenset(names)
 
-    def in_class(self, symbol: Symbol | None, name: str) -> str | None:
+    def on_itself(self, symbol: Symbol | None, name: str, *, inherited: bool) -> Iterator[str]:
+        """What a definition may mean that it calls on its own object; `inherited`: not in its own class."""
+        own = None if inherited else self._in_class(symbol, name)
+        if own is not None:
+            yield own
+            return
+        yield name
+        for base in self._inherited(symbol):
+            yield f"{base}.{name}"
+
+    def _inherited(self, symbol: Symbol | None) -> Iterator[str]:
+        """What the class of a definition inherits from, as far as this file says, the nearest first."""
+        outer = "" if symbol is None else symbol.qualified
+        while outer and outer not in self._bases:
+            outer = outer.rpartition(".")[0]
+        waiting, seen = [outer], {outer}
+        for known in waiting:
+            for base in self._bases.get(known, ()):
+                if base not in seen and len(seen) <= _MAX_BASES:
+                    seen.add(base)
+                    waiting.append(base)
+                    yield base
+
+    def _in_class(self, symbol: Symbol | None, name: str) -> str | None:
         """The qualified name of what a definition calls on its own object, if its class has it."""
         outer = "" if symbol is None else symbol.qualified
         while outer:
@@ -280,7 +312,7 @@ def refers_of(text: str, names: DefinedNames, symbol: Symbol | None) -> frozense
         if not _MIN_CHARS <= len(name) <= _NAME_CHARS:
             continue
         if match["own"]:
-            found.add(names.in_class(symbol, name) or name)
+            found.update(names.on_itself(symbol, name, inherited=match["own"].startswith("super")))
         elif name not in COMMON_NAMES and (name in names.own or name in names.references or _telling(match)):
             found.add(name)
     return frozenset(found)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from laguna_engine.compress.compressor import compress
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.estimate import estimate
-from laguna_engine.compress.result import Compression, Part
+from laguna_engine.compress.result import Compression, Part, Scores
 from laguna_engine.errors import EngineError
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.errors import UserError
 from laguna_tui.context import frame
 from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
 
 
-PARSING, SCORING = "parsing", "scoring"
-"""The phases that `progress` reports."""
-Progress = Callable[[str, float], None]
+PARSING, SCORING, RANKING = "parsing", "scoring", "ranking"
+"""The phases that `progress` reports: ranking by words comes before and after scoring."""
+Progress = Callable[[str, float | None], None]
 
 # A file that is cut up takes about eight bytes for each of its characters.
 _REMEMBERED_CHARS = 8 * 1024 * 1024
@@ -57,7 +58,7 @@ def shorten(
     Args:
         measure: the tokens of a text. scorer: an open one, or None to rank by words alone.
         should_stop: asked now and then; scoring ends when it says so. protected: paths to keep whole.
-        progress: is given what is being done (PARSING, then SCORING if there is a scorer) and which share of it is.
+        progress: is given what is being done, and which share of it is; None where that is not known.
         seconds: most that all of it takes if there is a scorer; what it has no time for is ranked by words.
     """
     began = time.monotonic()
@@ -65,11 +66,18 @@ def shorten(
     for number, (path, text) in enumerate(files):
         progress(PARSING, number / len(files))
         documents.append(_document(path, text, path in protected))
+    progress(RANKING, None)
     if scorer is None:
         return compress(documents, query, budget, measure, None, should_stop)
     # What is done after scoring is known by how long parsing took.
     left = max(0.0, seconds - _PARSINGS * (time.monotonic() - began))
-    ranks = remembering(scorer, left, should_stop, lambda share: progress(SCORING, share))
+    scores = remembering(scorer, left, should_stop, lambda share: progress(SCORING, share))
+
+    def ranks(texts: Sequence[str], query: str) -> Sequence[Scores]:
+        found = scores(texts, query)
+        progress(RANKING, None)
+        return found
+
     return compress(documents, query, budget, measure, ranks, should_stop)
 
 
@@ -101,7 +109,8 @@ class Shortening:
     question: what for. measure: the tokens of a text. scorer: gives an open one when it is needed, or None. reading_s:
     seconds in which the model would read so many tokens, None before that was measured. should_stop: asked now and
     then; no scorer is asked any more once it says so. scored: called when the scorer is needed no more.
-    scoring_s: most seconds that the scorer may take.
+    scoring_s: most seconds that the scorer may take. progress: called several times a second. skipped: whether the user
+    wants to wait for the scorer no longer; asked like `should_stop`.
     """
 
     question: str
@@ -111,6 +120,8 @@ class Shortening:
     should_stop: Callable[[], bool] = lambda: False
     scored: Callable[[], None] = lambda: None
     scoring_s: float = SCORING_S
+    progress: Callable[[Choosing], None] = lambda progress: None
+    skipped: Callable[[], bool] = lambda: False
 
     def attachments(self, sources: tuple[SourceFile, ...], room: int) -> Gathered:
         """As much of the files as fits; files of which nothing would be left are not among them."""
@@ -140,15 +151,30 @@ class Shortening:
         """What is left of the files, and what there is to say about it."""
         files = [(escaped(source.path), source.text) for source in sources]
         notes: tuple[str, ...] = ()
+        # Opening a scorer and measuring it takes seconds too.
+        self.progress(Choosing(len(files), PARSING))
         try:
             scorer, seconds, notes = self._asked(sum(self.measure(text) for _, text in files), budget)
-            found = shorten(files, self.question, budget, self.measure, scorer, self.should_stop, seconds=seconds)
+            found = shorten(
+                files,
+                self.question,
+                budget,
+                self.measure,
+                scorer,
+                lambda: self.should_stop() or self.skipped(),
+                progress=self._reporter(len(files), None if scorer is None else seconds),
+                seconds=seconds,
+            )
         except (EngineError, UserError) as error:
             notes = (*notes, FAILED.format(reason=error))
             found = shorten(files, self.question, budget, self.measure)
         finally:
             self.scored()
         return found, (*notes, *found.notes)
+
+    def _reporter(self, files: int, limit_s: float | None) -> Progress:
+        """Reports what `shorten` does with so many files."""
+        return lambda phase, share: self.progress(Choosing(files, phase, share, limit_s))
 
     def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, float, tuple[str, ...]]":
         """The scorer and its seconds, unless asking it takes longer than reading everything would; and what to say."""

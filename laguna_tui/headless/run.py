@@ -1,7 +1,7 @@
 """`laguna-tui ask`: the agent's events as plain text or JSON.
 
-The answer goes to stdout, everything else to stderr. No escape sequences are written: all text passes the sanitizer,
-and colours are not used.
+The answer goes to stdout, everything else to stderr. All text passes the sanitizer, and colours are not used. The only
+escape sequences are those of the line that says on a terminal how far the choice of what to keep of files is.
 """
 
 import sys
@@ -10,8 +10,10 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from enum import Enum
 
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import AgentEvent, TurnEnd, TurnFinished
 from laguna_tui.base.exit_codes import ExitCode
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.headless.json_output import stream_writer, turn_failed, turn_object, write_line
 from laguna_tui.headless.outcome import TurnOutcome
 from laguna_tui.headless.text_output import end_lines, finish_text, text_writer
@@ -52,9 +54,11 @@ def run(
     outcome = TurnOutcome()
     show = _writer(form, verbose=verbose)
     try:
-        for event in events:
-            outcome.add(event)
-            show(event)
+        with ProgressLine() as progress:
+            for event in events:
+                outcome.add(event)
+                _show_progress(progress, event)
+                show(event)
     except BaseException as error:
         # The reader of stdout may be gone, which the exception already says.
         with suppress(OSError):
@@ -101,6 +105,15 @@ def write_failure(form: Format, model: str, error: Exception, outcome: TurnOutco
         write_line(sys.stdout, turn_object(outcome or TurnOutcome(), model, error))
     elif form is Format.STREAM_JSON:
         write_line(sys.stdout, turn_failed(error))
+
+
+def _show_progress(line: ProgressLine, event: AgentEvent) -> None:
+    """Say how far the choice of what to keep is; what comes after it finds the line empty."""
+    if isinstance(event, Choosing):
+        without = "" if event.limit_s is None else "; or --scorer none"
+        line.show(f"{event.doing}{event.how_far}{without}")
+    else:
+        line.clear()
 
 
 def _writer(form: Format, *, verbose: bool) -> Callable[[AgentEvent], None]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Chat(Protocol):
-    """Sends messages and changes the conversation. One thread, except `cancel` and `steer`."""
+    """Sends messages and changes the conversation. One thread, except `cancel`, `skip_scoring` and `steer`."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         """Send a message; iterate to make it go on. Ends after `TurnFinished`.
@@ -34,11 +34,12 @@ class Chat(Protocol):
         """Stop what is running, soon. Harmless if nothing runs."""
         ...
 
-    def steer(self, message: str) -> bool:
-        """Send a message while the model works: it goes in at the next tool boundary, or where the turn would end.
+    def skip_scoring(self) -> None:
+        """Wait for no scorer any longer: words rank the rest. Any thread; harmless if nothing is scored."""
+        ...
 
-        Any thread. Returns whether it is accepted; otherwise send it with `ask`.
-        """
+    def steer(self, message: str) -> bool:
+        """Send a message into the running turn, at the next tool boundary or its end; False: use `ask`. Any thread."""
         ...
 
     def left(self) -> Sequence[str]:
@@ -100,11 +101,7 @@ class PromptView(Protocol):
         ...
 
     def change(self, places: Mapping[int, Place]) -> None:
-        """Move these blocks to these places from the next message on. The session's thread only.
-
-        Raises:
-            UserError: no model is open.
-        """
+        """Move these blocks to these places from the next message on. Session's thread; UserError without a model."""
         ...
 
 

@@ -188,10 +188,7 @@ class LocalSession:
         return self.parts
 
     def close(self, reason: str = "") -> None:
-        """Free everything. Idempotent.
-
-        reason: what ended it, such as a signal; empty if the user did.
-        """
+        """Free everything. Idempotent. reason: what ended it, such as a signal; empty if the user did."""
         parts, self.parts = self.parts, None
         if parts is not None:
             # What is gathered or scored for a message is waited for below.
@@ -262,6 +259,12 @@ class LocalChat:
         """Stop what is running, soon. Any thread, at any time."""
         if self._session.parts is not None:
             self._session.parts.agent.cancel()
+            self.skip_scoring()
+
+    def skip_scoring(self) -> None:
+        """Wait for no scorer any longer. Any thread, at any time."""
+        if self._session.parts is not None:
+            self._session.parts.context.scorer.skip()
 
     def steer(self, message: str) -> bool:
         """Send a message while the model works; returns whether it is accepted. Any thread."""

@@ -33,6 +33,8 @@ class SessionScorer:
         self._rate: float | None = None
         self._measuring: threading.Thread | None = None
         self._closed = False
+        # A plain value: a signal handler may set it, where a lock could wait for itself.
+        self._skipped = False
         # Reentrant: a scorer that cannot be opened is released.
         self._lock = threading.RLock()
 
@@ -47,11 +49,23 @@ class SessionScorer:
         Raises:
             UserError, EngineError: the settings name one that cannot be used, which is said once.
         """
+        self._skipped = False
         with self._lock:
             if not self._looked and not self._closed:
                 self._looked = True
                 self._open()
             return self._scorer
+
+    def skip(self) -> None:
+        """Have nothing more scored for this message. Any thread, at any time; harmless if nothing is scored."""
+        self._skipped = True
+        scorer = self._scorer
+        if scorer is not None:
+            scorer.interrupt()
+
+    def skipped(self) -> bool:
+        """Whether what was taken last is to score no more."""
+        return self._skipped
 
     def release(self) -> None:
         """Scoring is over for now: one that takes turns with the drafter leaves the device to it."""
@@ -79,9 +93,14 @@ class SessionScorer:
             self._measuring.start()
         return self._rate
 
+    def measuring(self) -> bool:
+        """Whether its speed is being measured in the background."""
+        return self._measuring is not None and self._measuring.is_alive()
+
     def close(self) -> None:
         """Free it. Idempotent."""
         self._closed = True
+        self.skip()
         if self._measuring is not None:
             self._measuring.join()
         if self._scorer is not None:

@@ -13,6 +13,7 @@ from laguna_tui.agent.event_codec import packed
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.turn_history import Difference, Place
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
 from laguna_tui.journal.session_journal import SessionJournal
 from laguna_tui.session.kept_state import Items, codec_of, load_items
@@ -22,7 +23,7 @@ Event = Mapping[str, Any]
 FLUSH_S = 0.5
 """What streams is written at least so often."""
 # What only a running turn shows.
-_PASSING = (Rate, Prefill, DraftRound, ToolProgress)
+_PASSING = (Choosing, Rate, Prefill, DraftRound, ToolProgress)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,8 @@ class WorkspaceContext:
             self._unreadable,
             self.scorer.release,
             self.scorer.rate,
+            self.scorer.skipped,
+            self.scorer.measuring,
         )
         return Attacher(
             self.workspace, self.codebase, lambda text: len(vocabulary.tokenize(text, special=False)), options

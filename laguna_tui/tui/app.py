@@ -192,6 +192,11 @@ class LagunaApp(AppActions):
         else:
             self.chat_controller.send(event.text, later=event.later)
 
+    @on(PromptInput.SentEmpty)
+    def _sent_empty(self) -> None:
+        if self._controller.state is SessionState.BUSY:
+            self._session.chat.skip_scoring()
+
     def _command(self, text: str) -> None:
         parsed = argument(text)
         if parsed is not None:

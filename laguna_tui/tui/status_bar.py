@@ -10,6 +10,7 @@ from textual.widget import Widget
 from laguna_engine.events import LoadProgress, Prefill
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base import units
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import (
     Compacted,
     Compacting,
@@ -54,6 +55,7 @@ class SessionStatus:
         doing: what the session does while it is busy.
         rate: tokens per second.
         prefill: progress of a prefill, while one runs.
+        choosing: progress of choosing what to keep of files, while that is done.
         load: progress of loading a model, while one is loaded.
         mode: name of the speculation mode.
         replay: progress of a replay check, while one runs.
@@ -72,6 +74,7 @@ class SessionStatus:
     doing: str = "waiting"
     rate: float | None = None
     prefill: Prefill | None = None
+    choosing: Choosing | None = None
     load: LoadProgress | None = None
     mode: str = ""
     replay: ReplayProgress | None = None
@@ -83,6 +86,11 @@ class SessionStatus:
 
     def updated(self, event: object) -> "SessionStatus":
         """The status after an event."""
+        if isinstance(event, Choosing):
+            return replace(self, doing="choosing", choosing=event, rate=None, prefill=None)
+        return replace(self, choosing=None)._updated(event)
+
+    def _updated(self, event: object) -> "SessionStatus":
         match event:
             case LoadProgress():
                 return replace(self, load=event)
@@ -190,6 +198,8 @@ def _progress(status: SessionStatus) -> float | None:
     if status.state is SessionState.LOADING and status.load is not None:
         return status.load.fraction
     prefill, replay = status.prefill, status.replay
+    if status.state is SessionState.BUSY and status.choosing is not None and status.choosing.share is not None:
+        return status.choosing.share
     if status.state is SessionState.BUSY and replay is not None and replay.total:
         return replay.done / replay.total
     if status.state is SessionState.BUSY and prefill is not None and prefill.done < prefill.total:

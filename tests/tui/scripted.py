@@ -108,7 +108,7 @@ class ScriptedSession:
         self.title = title
         self.path = folder
         self.asked: list[str] = []
-        self.cancelled = threading.Event()
+        self.cancelled, self.skipped = threading.Event(), threading.Event()
         self.closed = False
         self.chats = 1
         self.trusted: str | Exception = "/project is trusted."
@@ -219,6 +219,9 @@ class ScriptedSession:
             output, ok = f"error: {error}", False
         self.ended.set()
         yield ToolFinished(70, "edit", output, ok, 0.02)
+
+    def skip_scoring(self) -> None:
+        self.skipped.set()
 
     def steer(self, message: str) -> bool:
         return False

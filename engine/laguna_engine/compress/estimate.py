@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from laguna_engine.compress.result import UNSCORED, Scores
+from laguna_engine.errors import Stopped
 
 LEAST_SHARE = 0.5
 """A scorer that has time for less of the text than this is not asked: most of it would be ranked by words anyway."""
@@ -120,12 +121,12 @@ def score_in_time(
         texts: the most promising first: a text is scored if the measured rate says that it is done in time.
         query: the question.
         seconds: time limit.
-        should_stop: as for `Scorer.score`.
+        should_stop: as for `Scorer.score`; what was scored before it said so counts.
         progress: called with the share of the texts, or of the time, that is over, whichever is more.
         clock: seconds that only grow.
 
     Raises:
-        Stopped: `should_stop` returned True.
+        Stopped: `should_stop` returned True before anything was scored.
     """
     began = clock()
     rate = scorer.rate or scorer.measure()
@@ -152,7 +153,12 @@ def score_in_time(
             # Too long for the time that is left; a shorter one behind it may not be.
             at += 1
             continue
-        scored = scorer.score([texts[index] for index in batch], query, should_stop, tell)
+        try:
+            scored = scorer.score([texts[index] for index in batch], query, should_stop, tell)
+        except Stopped:
+            if done:
+                return found
+            raise
         for index, score in zip(batch, scored, strict=True):
             found[index] = score
         done += taken

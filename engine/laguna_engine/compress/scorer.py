@@ -138,6 +138,13 @@ class Scorer:
                     self._model.stop.set()
             raise
 
+    def interrupt(self) -> None:
+        """End the running window, on the CPU at once; its call raises `Stopped`. Any thread, also a signal handler.
+
+        What is called later is not affected, so whoever has more to score has to be told not to by `should_stop`.
+        """
+        self._model.stop.set()
+
     def close(self) -> None:
         """Wait for the running call, then free everything. Idempotent."""
         self._thread.stop(self._model.close)

@@ -81,8 +81,10 @@ class Definitions:
             return unit_ids
         held = [unit_id for unit_id in unit_ids if mention.qualifier in self._modules[unit_id.document]]
         own = [unit_id for unit_id in unit_ids if unit_id.document == near]
-        imported = self._imported[near]
-        return held or own or [p for p in unit_ids if not imported.isdisjoint(self._modules[p.document])] or unit_ids
+        words = self._imported[near]
+        imported = [unit_id for unit_id in unit_ids if not words.isdisjoint(self._modules[unit_id.document])]
+        # What a file imports by its name is meant before a method of its own that is called the same.
+        return held or (imported if mention.name in words else []) or own or imported or unit_ids
 
     @cached_property
     def _modules(self) -> Sequence[frozenset[str]]:

@@ -22,6 +22,8 @@ from laguna_tui.tui.slash_commands import is_slash, matching
 
 # A cost takes up to 100 ms to compute, so it is not computed within a word.
 COST_PAUSE_S = 0.15
+# A cost that lacks what is being measured is computed again.
+COST_AGAIN_S = 0.5
 # Long enough to be a pause in typing, short enough to be useful.
 PREFETCH_PAUSE_S = 0.7
 # The first query may come before the folder's files are known; then it is repeated once.
@@ -154,6 +156,9 @@ class PromptController:
         size = self.context_size
         self._prompt.say_below(lambda room: cost_part(cost, size, room))
         self._hint_bar.notes = tuple(map(sanitize_line, cost.notes))
+        if cost.measuring and self._cost_timer is not None:
+            self._cost_timer.stop()
+            self._cost_timer = self._app.set_timer(COST_AGAIN_S, self._ask_cost)
 
     def _show_error(self, sentence: str) -> None:
         self._show_cost(None)

@@ -28,7 +28,7 @@ class PromptInput(TextArea):
 
     DEFAULT_CSS = Path(__file__).with_name("prompt_input.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send; while the model works, into its next step"),
+        Binding("enter", "send", "Send; while the model works, into its next step; empty: skip the scorer"),
         Binding("ctrl+enter", "send_later", "Send when the answer is done; also /queue"),
         Binding("shift+enter,alt+enter,ctrl+j", "newline", "New line"),
         Binding("up", "up", "Line above, or the previous message"),
@@ -45,6 +45,9 @@ class PromptInput(TextArea):
         def __init__(self, text: str, *, later: bool = False) -> None:
             super().__init__()
             self.text, self.later = text, later
+
+    class SentEmpty(Message):
+        """Posted when there is no text to send."""
 
     class NextMode(Message):
         """Posted to change to the next mode."""
@@ -115,6 +118,7 @@ class PromptInput(TextArea):
         """Post the text and clear the input."""
         text = self.text.strip()
         if not text:
+            self.post_message(self.SentEmpty())
             return
         self.past.add(text)
         self.load_text("")

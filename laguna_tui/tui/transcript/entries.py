@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from laguna_engine.events import Prefill
 from laguna_tui.base import units
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.tui.markdown.highlight import TAB
 from laguna_tui.tui.markdown.layout import MAX_PROSE
 from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, crop, progress_bar, wrap
@@ -192,34 +193,39 @@ class WelcomeEntry(Entry):
 
 
 BAR_CELLS = 16
+SKIP_SCORING = "Enter: go by words alone from here on"
 
 
 class ProgressEntry(Entry):
-    """The progress of a prefill as a bar, or “working …” when there is nothing to read."""
+    """The progress before an answer as a bar: choosing what to keep of files, then the prefill; else “working …”."""
 
     stop = False
 
     def __init__(self) -> None:
         super().__init__()
-        self._prefill: Prefill | None = None
+        self._progress: Prefill | Choosing | None = None
 
-    def update(self, prefill: Prefill | None) -> None:
+    def update(self, progress: Prefill | Choosing | None) -> None:
         """Set the progress; None when there is nothing to read."""
-        self._prefill = prefill
+        self._progress = progress
         self.changed()
 
     def mark(self) -> TextRun:
         return TextRun("◌ ", "muted")
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        prefill = self._prefill
-        if prefill is None or prefill.done >= prefill.total:
-            return [TextLine((TextRun("working …", "muted"),))]
-        done = prefill.done / prefill.total
-        tokens = f" {units.count(prefill.done)} of {units.count(prefill.total)} tokens"
-        bar = progress_bar(done, min(BAR_CELLS, width // 3))
-        shown = crop(tokens, width - 8 - len(bar))
-        return [TextLine((TextRun("reading ", "muted"), TextRun(bar, "bar"), TextRun(shown, "muted")))]
+        match self._progress:
+            case Choosing(limit_s=limit_s) as choosing:
+                line = TextLine((TextRun(crop(choosing.doing + choosing.how_far, width), "muted"),))
+                skip = TextLine((TextRun(crop(SKIP_SCORING, width), "muted"),))
+                return [line] if limit_s is None else [line, skip]
+            case Prefill(done, total) if done < total:
+                tokens = f" {units.count(done)} of {units.count(total)} tokens"
+                bar = progress_bar(done / total, min(BAR_CELLS, width // 3))
+                shown = crop(tokens, width - 8 - len(bar))
+                return [TextLine((TextRun("reading ", "muted"), TextRun(bar, "bar"), TextRun(shown, "muted")))]
+            case _:
+                return [TextLine((TextRun("working …", "muted"),))]
 
     def source(self) -> str:
         return ""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from laguna_engine.events import DrafterFailed, Prefill, Source
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
@@ -190,7 +191,7 @@ class TranscriptWriter:
             case TurnStarted(total, cached, number):
                 self.turns.number(number)
                 self._work(None if cached is None else Prefill(cached, total, cached, 0.0))
-            case Prefill():
+            case Prefill() | Choosing():
                 self._work(event)
             case ReasoningDelta() | TextDelta():
                 self._text(event)
@@ -218,13 +219,13 @@ class TranscriptWriter:
         self.turns.end()
         self._again = False
 
-    def _work(self, prefill: Prefill | None = None) -> None:
+    def _work(self, progress: Prefill | Choosing | None = None) -> None:
         """Show a progress entry until there is text."""
         if self._working is None:
             self._end_text()
             self._working = ProgressEntry()
             self.document.append(self._working)
-        self._working.update(prefill)
+        self._working.update(progress)
 
     def _remark(self, event: CallRejected | AnswerCorrected | DrafterFailed | Notice) -> None:
         """Show an error of the model or a drafter, or what the user should know."""

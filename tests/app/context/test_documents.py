@@ -86,6 +86,30 @@ def test_what_is_called_on_the_object_itself_is_the_class_s_own():
     assert not {"items", "sum", "values"} & total.refers
 
 
+INHERITING = """\
+class Shelf(Store, dict):
+    def total(self):
+        self.counted()
+        return self.first() + super().total()
+
+    def first(self):
+        return 1
+
+
+class Drawer(Shelf):
+    def all_of_it(self):
+        return self.first() + self.counted()
+"""
+
+
+def test_what_its_class_has_not_may_be_of_any_class_inherited_from_here_or_elsewhere():
+    file = document("shelf.py", INHERITING)
+    total = unit(file, "Shelf.total").refers
+    assert {"Shelf.first", "counted", "Store.counted", "dict.counted", "Store.total"} <= total
+    assert not {"first", "Store.first", "Shelf.total"} & total
+    assert {"Shelf.first", "Store.first", "Shelf.counted", "Store.counted"} <= unit(file, "Drawer.all_of_it").refers
+
+
 def test_methods_lie_in_their_class():
     cut = document("cart.py", PYTHON)
     names = [unit.name for unit in cut.units]

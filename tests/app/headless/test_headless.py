@@ -1,6 +1,8 @@
 """`ask` on events written by hand: what reaches stdout, what reaches stderr, which exit code."""
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,9 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import DrafterFailed, Round, Stats
+from laguna_tui.base import progress
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import (
     AnswerCorrected,
     CallRejected,
@@ -392,3 +396,27 @@ def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_f
     out, err = capsys.readouterr()
     assert json.loads(out)["answer"] == "Half"
     assert err == "laguna-tui: llama.cpp gave up; open the model again\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_how_far_the_choice_of_what_to_keep_is_shows_on_a_terminal_and_leaves_nothing(form, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_REDRAW_S", 0.0)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    run(iter([Choosing(40, "parsing", 0.5), Choosing(40, "scoring", 0.25, 20.0), *TURN]), form, "Nano", stats=False)
+    _, parsing, scoring, after, *_ = terminal.getvalue().split("\x1b[K")
+    assert parsing == "choosing what to keep of 40 files: parsing 50%\r"
+    assert scoring == "choosing what to keep of 40 files: scoring 25%, at most 20 s; or --scorer none\r"
+    assert "choosing" not in after
+    if form is not Format.STREAM_JSON:
+        assert "choosing" not in capsys.readouterr().out
+
+
+def test_nothing_is_said_of_it_where_stderr_is_no_terminal(capsys):
+    run(iter([Choosing(1, "parsing", 0.5), *TURN]), Format.TEXT, "Nano", stats=False)
+    assert "choosing" not in "".join(capsys.readouterr())

@@ -7,18 +7,23 @@ model is. What it says then makes little sense; what it is given does.
 import contextlib
 import shutil
 import threading
+from dataclasses import replace
+from itertools import groupby
 
 import pytest
 
-from laguna_engine.compress.result import Scores
-from laguna_engine.errors import EngineClosed
+from laguna_engine.errors import EngineClosed, Stopped
 from laguna_tui.agent.tools.nano.profile import LOOKS_UP
+from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.mentions import unmarked
+from laguna_tui.context.scoring import SCORING_S
+from laguna_tui.context.shortening import PARSING, RANKING, SCORING
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session_scorer import SessionScorer
 
 CODE = "def total(items):\n    return sum(items)\n"
 
@@ -247,7 +252,10 @@ class EndlessScorer:
         while not should_stop() and not self.stopped.wait(0.01):
             pass
         self.stopped.set()
-        return [Scores(0.0, 0.0) for _ in texts]
+        raise Stopped("scoring was stopped")
+
+    def interrupt(self) -> None:
+        """Its next look at whether to stop ends it."""
 
     def close(self) -> None:
         assert self.stopped.wait(20)
@@ -262,8 +270,44 @@ def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
     assert scorer.asked.wait(30)
     opened.chat.cancel()
     thread.join(30)
-    assert events == [TurnFinished(TurnEnd.CANCELLED)]
+    assert [event for event in events if not isinstance(event, Choosing)] == [TurnFinished(TurnEnd.CANCELLED)]
     assert [block.kind for block in opened.prompt.blocks()] == [BlockKind.SYSTEM]
+
+
+def test_how_far_the_choice_is_comes_before_what_was_chosen(session, folder):
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    session.open(lambda progress: None)
+    events = list(session.chat.ask("What does step_123 in @long.py return?"))
+    first = next(index for index, event in enumerate(events) if not isinstance(event, Choosing))
+    told = events[:first]
+    assert isinstance(events[first], Attached)
+    assert [phase for phase, _ in groupby(told, lambda each: each.phase)] == [PARSING, RANKING, SCORING, RANKING]
+    assert {each.files for each in told} == {1}
+    assert all(0.0 <= each.share <= 1.0 and 0.0 < each.limit_s <= SCORING_S for each in told if each.phase == SCORING)
+
+
+def test_skipping_the_scorer_keeps_what_words_find_and_the_answer_comes(opened, folder):
+    (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
+    message = "What does step_123 in @long.py return?"
+    by_words = LocalSession.prepare(replace(opened.slot.selection.settings, scorer="none"), folder)
+    by_words.open(lambda progress: None)
+    list(by_words.chat.ask(message))
+    scorer, events = EndlessScorer(), []
+    opened.parts.context.scorer._scorer, opened.parts.context.scorer._looked = scorer, True
+    thread = threading.Thread(target=lambda: events.extend(opened.chat.ask(message)))
+    thread.start()
+    assert scorer.asked.wait(60)
+    opened.chat.skip_scoring()
+    thread.join(60)
+    assert any(isinstance(event, TurnStarted) for event in events)
+    told = next(event for event in events if isinstance(event, Attached))
+    assert "Scoring was stopped: the words alone decided what is kept." in told.notes
+    texts = []
+    for session in (opened, by_words):
+        (file,) = [block for block in session.prompt.blocks() if block.kind is BlockKind.FILE]
+        texts.append(session.prompt.block_text(file.number).after)
+    by_words.close()
+    assert texts[0] == texts[1]
 
 
 def test_closing_ends_what_is_scored_for_a_message(opened, folder):
@@ -301,11 +345,18 @@ def test_the_cost_counts_the_time_that_a_scorer_will_take(opened, folder):
     assert fast > plain
 
 
-def test_the_scorers_speed_is_measured_while_the_message_is_typed(opened, folder):
+def test_the_scorers_speed_is_measured_while_the_message_is_typed(opened, folder, monkeypatch):
+    take = SessionScorer.take
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     list(opened.chat.ask("hello"))
     slot = opened.parts.context.scorer
     assert slot._measuring is None
-    opened.prompt.cost("What does step_123 in @long.py return?")
+    begun = threading.Event()
+    monkeypatch.setattr(SessionScorer, "take", lambda scorer: begun.wait(60) and take(scorer))
+    first = opened.prompt.cost("What does step_123 in @long.py return?")
+    assert first.measuring
+    begun.set()
     slot._measuring.join(60)
     assert slot.rate() > 0
+    then = opened.prompt.cost("What does step_123 in @long.py return?")
+    assert not then.measuring

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.compress.scorer import Scorer
-from laguna_engine.errors import EngineError, GraphError
+from laguna_engine.errors import EngineError, GraphError, Stopped
 from laguna_engine.fit import scorer_device
 from laguna_engine.fit.devices import DeviceFacts, Machine
 from laguna_engine.fit.scorer_device import scorer_bytes
@@ -114,6 +114,28 @@ def test_it_does_not_send_the_drafter_away_only_to_be_measured(path, monkeypatch
     assert made.rate() is None
     made._measuring.join(60)
     assert (made.rate(), engine.told, opened) == (None, [], [])
+    made.close()
+
+
+def test_skipping_it_counts_for_one_message_and_ends_the_window_that_is_computed(path, monkeypatch, opened):
+    made = slot(path, monkeypatch, 0)
+    scorer = made.take()
+    made.skip()
+    assert made.skipped()
+    assert scorer._model.stop.is_set()
+    with pytest.raises(Stopped):
+        scorer.score(TEXTS, "what does add do?", made.skipped)
+    assert made.take() is scorer
+    assert not made.skipped()
+    assert scorer.score(TEXTS, "what does add do?", made.skipped)
+    made.close()
+
+
+def test_without_one_there_is_nothing_to_skip(path, monkeypatch):
+    made = slot(path, monkeypatch, 0)
+    made.skip()
+    assert made.take() is not None
+    assert not made.skipped()
     made.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laguna_engine.compress.boosts import is_code
+from laguna_engine.compress.boosts import CALLED, is_code
 from laguna_engine.compress.compressor import compress
 from laguna_engine.compress.document import Document, Span, SpanRole, Unit
 from laguna_engine.compress.elision import marker
@@ -88,6 +88,47 @@ def test_who_asks_for_a_method_gets_it_before_the_rest_of_its_class():
     for budget in range(30, 300, 10):
         result = compress([document, filling], "What does `Wanted.method_3` do?", budget, letters)
         assert not kept_units(result) or "Wanted.method_3" in kept_units(result)
+
+
+def boosted(documents, query):
+    """The boost of each definition, by path and name."""
+    found = find(documents, query)
+    return {
+        f"{documents[number].path}:{documents[number].units[unit].name}": boost.value
+        for (number, unit), boost in found.items()
+    }
+
+
+def test_an_imported_function_is_meant_before_the_file_s_own_method_of_that_name():
+    text = """\
+from cells import cell_length
+
+class Text:
+    def cell_length(self):
+        return 1
+
+def truncate(text):
+    return text[:cell_length(text)]
+"""
+    files = [document("cells.py", "def cell_length(text):\n    return len(text)\n"), document("text.py", text)]
+    values = boosted(files, "What does `truncate` do?")
+    assert values["cells.py:cell_length"] == CALLED
+    assert "text.py:Text.cell_length" not in values
+
+
+def test_an_inherited_method_is_that_of_the_class_inherited_from_and_not_every_one_of_that_name():
+    def of(name, header):
+        return f"class {name}{header}:\n    def discard(self):\n        return 1\n"
+
+    child = "from bases import Base\n\nclass Child(Base):\n    def remove(self):\n        self.discard()\n"
+    files = [
+        document("child.py", child),
+        document("bases.py", of("Base", "")),
+        *(document(f"other_{n}.py", of(f"Other{n}", "")) for n in range(3)),
+    ]
+    values = boosted(files, "What does `Child.remove` do?")
+    assert values["bases.py:Base.discard"] == CALLED
+    assert all(values.get(f"other_{n}.py:Other{n}.discard", 0.0) < CALLED / 2 for n in range(3))
 
 
 def test_a_name_is_looked_up_once_for_a_file_however_many_definitions_use_it(monkeypatch):

@@ -1,9 +1,12 @@
 """The estimate says before compression whether it saves time, and a scorer keeps to its time."""
 
+from functools import partial
+
 import pytest
 
 from laguna_engine.compress.estimate import estimate, score_in_time
 from laguna_engine.compress.result import UNSCORED, Scores
+from laguna_engine.errors import Stopped
 
 
 def test_scoring_that_takes_longer_than_reading_is_not_worth_it():
@@ -128,6 +131,25 @@ def test_a_scorer_that_turns_out_slower_ends_within_the_batch_that_was_begun():
     found = timed(scorer, ["x" * 10] * 1_000, 10.0)
     assert 30 < sum(score is not UNSCORED for score in found) <= 50
     assert scorer.now <= 10.0
+
+
+def test_what_was_scored_before_a_stop_counts():
+    scorer, shares = Timed(100, rate=100.0), []
+    score = scorer.score
+
+    def stopped(texts, query, should_stop, progress):
+        if should_stop():
+            raise Stopped("scoring was stopped")
+        return score(texts, query, should_stop, progress)
+
+    scorer.score = stopped
+    stop = partial(score_in_time, scorer, ["x" * 50] * 100, "?", 60.0, clock=scorer.clock, progress=shares.append)
+    found = stop(should_stop=lambda: scorer.now > 5.0)
+    done = sum(score is not UNSCORED for score in found)
+    assert found == [Scores(1.0, 1.0)] * done + [UNSCORED] * (100 - done)
+    assert 5 < done < 20
+    with pytest.raises(Stopped):
+        stop(should_stop=lambda: True)
 
 
 def test_no_time_is_no_work():

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,21 @@ async def test_it_stands_in_the_border_while_there_is_something_to_send() -> Non
         await until(pilot, lambda: "4 new, 38,100 cached, about 0.3 s" in screen(app))
         await pilot.press("ctrl+c")
         assert "cached" not in screen(app)
+
+
+async def test_what_is_still_being_measured_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_controller, "COST_AGAIN_S", 0.01)
+    asked: list[str] = []
+
+    def measured_at_the_third(message: str) -> Cost:
+        asked.append(message)
+        return replace(CHEAP, measuring=True) if len(asked) < 3 else replace(CHEAP, seconds=16.0)
+
+    async with running(ScriptedSession(costs=measured_at_the_third)) as (app, pilot):
+        await ready(app, pilot)
+        app.prompt.replace_text("hello")
+        await until(pilot, lambda: "about 16 s" in screen(app))
+        assert asked == ["hello"] * 3
 
 
 async def test_it_follows_the_width() -> None:
