@@ -178,12 +178,12 @@ def test_the_walk_of_a_question_comes_to_what_the_whole_graph_says(index):
 
 def test_what_holds_next_to_nothing_of_a_walk_hands_nothing_on(index):
     row = "insert or replace into graph (file, rank, targets, weights) values (?, 0, ?, ?)"
-    for file, targets in ((1, range(2, 2002)), (2, [3000]), (3, [3000])):
+    for file, targets in ((1, range(2, 20_002)), (2, [30_000]), (3, [30_000])):
         weights = [1.0 / len(targets)] * len(targets)
         index.connection.execute(row, (file, array("q", targets).tobytes(), array("f", weights).tobytes()))
     near = near_files(index.connection, {1: 1.0})
     assert 2 in near
-    assert 3000 not in near
+    assert 30_000 not in near
 
 
 def test_what_is_referred_to_ranks_above_what_refers(index):
