@@ -133,7 +133,6 @@ def test_the_next_units_of_a_file_are_shown_with_its_best_one(index, shop):
 
 def test_words_that_are_everywhere_are_still_found(index, shop, monkeypatch):
     monkeypatch.setattr("laguna_tui.repo.best_units.LISTED_POSTINGS", 1)
-    monkeypatch.setattr("laguna_tui.repo.best_units.RARE_POSTINGS", 1)
     monkeypatch.setattr("laguna_tui.repo.bm25.SCORED_POSTINGS", 1)
     assert search(index, "shop cart")
     assert first(index, "shop refund") == "Refunds"
