@@ -15,11 +15,11 @@ from laguna_tui.repo import postings
 from laguna_tui.repo.bm25 import Weighing, is_settled, weighed
 from laguna_tui.repo.postings import PostingsReader, numbers
 
-# In an index of so many units at most, that many postings of a question are read one by one: importing numpy would take
-# longer. In a larger one a look at the folder takes longer than that anyway.
-LISTED_UNITS = LISTED_POSTINGS = 100_000
-# As many are read one by one where there are more: often the rarest words settle which units can be among the best.
-RARE_POSTINGS = 4_000
+# Postings that are read one by one before arrays take over: importing numpy takes as long as reading ten times as many,
+# and often the rarest words settle which units can be among the best.
+LISTED_POSTINGS = 10_000
+# In a larger index fewer are: a look at its folder takes longer than importing numpy.
+_LARGE_UNITS, _LISTED_OF_LARGE = 50_000, 4_000
 # With so many times as many postings as units that are looked for, each unit is searched for among them.
 _SEARCHED = 10
 
@@ -60,8 +60,7 @@ def _scored(
     reader: PostingsReader, weighing: Weighing, limit: int, also: Sequence[int]
 ) -> list[tuple[int, float]] | None:
     """The best units at least and those asked for beside them, with their scores; None where postings are too many."""
-    few = reader.units <= LISTED_UNITS and sum(word.units for word in weighing.words) <= LISTED_POSTINGS
-    left = LISTED_POSTINGS if few else RARE_POSTINGS
+    left = LISTED_POSTINGS if reader.units < _LARGE_UNITS else min(LISTED_POSTINGS, _LISTED_OF_LARGE)
     listed = _Lists(reader, weighing)
     threshold, taken = 0.0, 0
     while taken < len(weighing.words) and not is_settled(threshold, weighing.rest[taken]):

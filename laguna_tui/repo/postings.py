@@ -8,7 +8,6 @@ most of its block is gone, when the rest moves to the last block (`postings_writ
 """
 
 import sqlite3
-from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
@@ -78,14 +77,14 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def numbers(packed: bytes) -> Sequence[int]:
-    """Return packed places or lengths as numbers.
+    """Return packed places or lengths as numbers; nothing is copied, for often few of them are looked at.
 
     Raises:
         sqlite3.DatabaseError: They are damaged.
     """
     try:
-        return array("H", packed)
-    except ValueError as error:
+        return memoryview(packed).cast("H")
+    except TypeError as error:
         raise damaged(error) from error
 
 

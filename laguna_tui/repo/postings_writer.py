@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from laguna_tui.repo import postings
 from laguna_tui.repo.unit_words import FileWords
 
-# As `array` reads them: an index is read by the machine that made it.
+# In the order of bytes of the machine that made the index.
 _PLACE = np.dtype(np.uint16)
 _LENGTH = np.dtype(np.uint16)
 

@@ -6,6 +6,7 @@ the index is not. Comments, strings and text that is no code are no uses, nor is
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,9 @@ from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.repo.syntax import file_outline, lines_with_name
 from laguna_tui.repo.text_files import decode, is_binary, split_lines
 
+# Seconds of the processor for the grammars. In the files after that, line patterns tell code from comments, and which
+# definition a line lies in: they take less time, and miss the uses inside of strings.
+_PARSING_S = 0.1
 # SQLite takes so many values in one query on every build.
 _UNITS_AT_ONCE = 500
 
@@ -49,11 +53,17 @@ def find_uses(
     """
     name = wanted.replace("::", ".").rpartition(".")[2].strip()
     found: list[Use] = []
+    left = _PARSING_S
     with RootFolder(root) as tree:
         for path in sorted(_files_with(connection, name), key=_code_first):
             if len(found) >= limit or should_stop():
                 break
-            found += _uses_in(path, _lines(tree, path), name)
+            lines, began = _lines(tree, path, name), time.thread_time()
+            uses = list(_uses_in(path, lines, name, left))
+            took = time.thread_time() - began
+            # A file that takes longer is not parsed to its end.
+            found += uses if took < left or not left else _uses_in(path, lines, name, 0.0)
+            left = max(left - took, 0.0)
     return found[:limit]
 
 
@@ -78,20 +88,21 @@ def _files_with(connection: sqlite3.Connection, name: str) -> set[str]:
     return found
 
 
-def _lines(tree: RootFolder, path: str) -> list[str]:
-    """A file's lines; none when it is gone, too large or no text."""
+def _lines(tree: RootFolder, path: str, name: str) -> list[str]:
+    """A file's lines; none when it is gone, too large, no text, or without the name."""
     try:
         with os.fdopen(tree.open(path), "rb") as file:
             data = file.read(READ_LIMIT_BYTES + 1)
     except OSError:
         return []
-    return [] if len(data) > READ_LIMIT_BYTES or is_binary(data) else split_lines(decode(data).text)
+    text = "" if len(data) > READ_LIMIT_BYTES or is_binary(data) else decode(data).text
+    return split_lines(text) if name in text else []
 
 
-def _uses_in(path: str, lines: list[str], name: str) -> Iterator[Use]:
-    rows = sorted(lines_with_name(path, lines, name))
+def _uses_in(path: str, lines: list[str], name: str, limit_s: float) -> Iterator[Use]:
+    rows = sorted(lines_with_name(path, lines, name, limit_s))
     if not rows:
         return
-    for line, around in zip(rows, file_outline(path, lines).enclosing(rows), strict=True):
+    for line, around in zip(rows, file_outline(path, lines, limit_s).enclosing(rows), strict=True):
         if not any(each.line == line and each.name == name for each in around):
             yield Use(path, line, around[-1].name if around else "", lines[line - 1].strip())

@@ -55,10 +55,10 @@ def file_outline(path: str, lines: Sequence[str], limit_s: float = PARSE_LIMIT_S
     Args:
         path: its suffix names the language.
         lines: all of the file, without newlines.
-        limit_s: what a grammar cannot parse in this time is left out.
+        limit_s: what a grammar cannot parse in this time is left out; with 0 there are only the line patterns.
     """
     text = "\n".join(lines)
-    parser = grammar_for(path, text)
+    parser = grammar_for(path, text) if limit_s else None
     if parser is None:
         return line_outline(path, lines)
     found, broken = tree_outline(parser, text, limit_s)
@@ -74,22 +74,25 @@ def multiline_strings(path: str, text: str) -> frozenset[int]:
     return string_rows(parser, text, PARSE_LIMIT_S) if parser else frozenset()
 
 
-def lines_with_name(path: str, lines: Sequence[str], name: str) -> frozenset[int]:
+def lines_with_name(path: str, lines: Sequence[str], name: str, limit_s: float = PARSE_LIMIT_S) -> frozenset[int]:
     """The lines, from 1, that have a name as code: as a whole word, and neither in a comment nor in a string.
 
-    None of a file of no programming language. Places are told by the grammar, else by the language's line patterns.
+    None of a file of no programming language. Places are told by the grammar, else (and with a `limit_s` of 0) by the
+    language's line patterns; of a language that has none, all count.
     """
-    language = language_of(path)
     text = "\n".join(lines)
     places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text)] if name else []
-    parser = grammar_for(path, text) if places else None
+    if not places:
+        return frozenset()
+    language = language_of(path)
+    parser = grammar_for(path, text) if limit_s else None
     if parser:
-        places = places_in_code(parser, text, places, PARSE_LIMIT_S)
+        places = places_in_code(parser, text, places, limit_s)
     elif language:
         opaque = [match.span() for match in language.opaque.finditer(text)]
         begins = [start for start, _ in opaque]
         places = [place for place in places if not (at := bisect_right(begins, place)) or opaque[at - 1][1] <= place]
-    else:
+    elif language_name(path) is None:
         return frozenset()
     newlines = [match.start() for match in re.finditer("\n", text)]
     return frozenset(bisect_right(newlines, place) + 1 for place in places)

@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -133,6 +134,8 @@ def _broken_lines(root: Node) -> set[int]:
     return lines
 
 
+# What lies in code and what it lies in is asked of the same text, one after the other.
+@lru_cache(maxsize=1)
 def _parsed(grammar: Grammar, text: str, limit_s: float) -> tuple[bytes, Node]:
     # A lone surrogate is one character; so is the "?" that takes its place.
     source = text.encode("utf-8", errors="replace")

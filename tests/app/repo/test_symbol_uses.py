@@ -42,6 +42,20 @@ def test_a_name_is_used_where_it_is_code(suffix):
     assert lines_with_name(f"a{suffix}", lines, "lookup") == marked
 
 
+@pytest.mark.parametrize("suffix", [".py", ".go", ".rs", ".java", ".c", ".rb", ".php", ".lua", ".hs", ".zig"])
+def test_without_time_for_a_grammar_no_use_outside_of_strings_is_lost(suffix):
+    lines = MENTIONED[suffix].splitlines()
+    marked = {number for number, line in enumerate(lines, 1) if "<-" in line}
+    assert lines_with_name(f"a{suffix}", lines, "lookup", 0.0) >= marked
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-9])
+def test_when_the_time_for_grammars_is_used_up_line_patterns_tell_who_uses_a_name(index, shop, monkeypatch, seconds):
+    expected = find_uses(index.connection, shop, "roundMoney")
+    monkeypatch.setattr("laguna_tui.repo.symbol_uses._PARSING_S", seconds)
+    assert find_uses(index.connection, shop, "roundMoney") == expected != []
+
+
 def test_every_language_is_asked_about():
     assert {LANGUAGE_OF[suffix] for suffix in MENTIONED if suffix in LANGUAGE_OF} == set(TAGS)
 
