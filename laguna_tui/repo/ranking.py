@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from laguna_tui.repo.languages import DefinitionKind, is_code
 from laguna_tui.repo.reference_walk import near_files
 from laguna_tui.repo.relative_paths import is_prose, is_secondary, is_test, path_stem
-from laguna_tui.repo.retrieval import Candidate, SearchQuery, find_candidates, name_stems, parse_query
+from laguna_tui.repo.retrieval import Candidate, SearchQuery, find_candidates, name_stems, parse_query, spelled_out
 
 if TYPE_CHECKING:
     from laguna_tui.repo.reference_graph import ReferenceGraph
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _STARTS = 10
 # BM25 factor of a unit that has none of the words but defines a name of the question, relative to the best.
 _NAMED_ONLY = 0.5
+# A name that is spelled out in words is less surely meant as one than a name that is written as in code.
+_SPELLED = 0.5
 ALSO = 2
 """Units of a file that are shown with its best one."""
 DEPTH = 500
@@ -34,8 +36,8 @@ class Weights:
     """Weight of each feature; 0 switches it off.
 
     Attributes:
-        definition: The unit defines a name of the question (its score times 1 + this).
-        stem: The question has the file's name.
+        definition: The unit defines a name of the question, which may be spelled out in words (times 1 + this).
+        stem: The question has all of the file's name, and little else.
         title: Share of the name's words in the question, and of the question's words in the name.
         path: Share of the question's words in the path.
         declares: Prototypes in headers, and files of no programming language (divided by 1 + this).
@@ -141,15 +143,10 @@ def _scored(unit: Candidate, question: SearchQuery, weights: Weights, best: floa
 
 def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[str, float]:
     factors = {}
-    named = {name.lower() for name in question.names}
-    defines = unit.name.lower() in named
-    stems = name_stems(path_stem(unit.path))
-    if defines:
-        # A name in a long sentence is more often something that the answer uses.
-        share = 1.0 if _is_qualified(unit, question) else _overlap(name_stems(unit.name), question.stems) ** 2
-        factors["definition"] = 1.0 + weights.definition * share
-    if stems and stems <= question.stems:
-        factors["stem"] = 1.0 + weights.stem
+    if definition := _defines(unit, question):
+        factors["definition"] = 1.0 + weights.definition * definition
+    if stem := _file_named(unit, question):
+        factors["stem"] = 1.0 + weights.stem * stem
     if title := _overlap(name_stems(unit.name or unit.title), question.stems):
         factors["title"] = 1.0 + weights.title * title
     if path := _share(name_stems(unit.path), question.stems):
@@ -161,6 +158,29 @@ def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[s
     return {name: factor for name, factor in factors.items() if factor != 1.0}
 
 
+def _defines(unit: Candidate, question: SearchQuery) -> float:
+    """How surely a unit defines what the question is about, to 1: it has the name of the definition."""
+    name = unit.inner or unit.name
+    written = any(name.lower() == asked.lower() for asked in question.names)
+    if not written and spelled_out(name) not in question.spelled:
+        return 0.0
+    if _is_qualified(unit, question):
+        return 1.0
+    # A name in a long sentence is more often something that the answer uses.
+    return _overlap(name_stems(name), question.stems) ** 2 * (1.0 if written else _SPELLED)
+
+
+def _file_named(unit: Candidate, question: SearchQuery) -> float:
+    """How surely a question is about a unit's file, to 1: it has the file's name."""
+    stems = name_stems(path_stem(unit.path))
+    if not stems or not stems <= question.stems:
+        return 0.0
+    # A long sentence that has the one word of a file's name is seldom about that file, and what is defined in it says
+    # more; in a language without a grammar nothing else may have a name.
+    nameless = not (unit.exact or unit.name or unit.title)
+    return 1.0 if nameless else _overlap(stems, question.stems) ** 2
+
+
 def _aside(path: str, question: SearchQuery) -> float:
     """Penalty of a file by its path, from 0."""
     return (is_test(path) and not question.wants_tests) + is_secondary(path) * 0.5 + is_prose(path) * 0.5
@@ -168,7 +188,7 @@ def _aside(path: str, question: SearchQuery) -> float:
 
 def _is_qualified(unit: Candidate, question: SearchQuery) -> bool:
     """Whether the question has the unit's name with what it lies in."""
-    title = f".{unit.title.lower()}"
+    title = f".{unit.title.lower()}.{unit.inner.lower()}".removesuffix(".")
     return any(title.endswith(f".{name}") for name in question.qualified)
 
 

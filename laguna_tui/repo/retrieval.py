@@ -5,6 +5,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from laguna_tui.repo.best_units import best_units
@@ -12,6 +13,8 @@ from laguna_tui.repo.identifiers import STOP_WORDS, looks_like_code, parts, stem
 
 # More words do not make a question clearer, and each costs time.
 MAX_WORDS = 32
+# Words of a question in which names that are spelled out are looked for, and the most words of one.
+_SPELLED_IN, _SPELLED_WORDS = 64, 8
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->)\w+)*(?P<call>\(\))?")
 _SEPARATOR = re.compile(r"\.|::|->")
 _QUOTED = re.compile(r"[`'\"]([^`'\"\s]+)[`'\"]")
@@ -27,6 +30,7 @@ class SearchQuery(NamedTuple):
         stems: Stems of those words that are not joined names, for comparison with names.
         names: Last parts of code-like names, as written.
         qualified: Whole names of several parts, joined by "." in lower case.
+        spelled: Stems of every few words that stand side by side, joined by a blank: names spelled out in words.
         wants_tests: Whether the question is about tests.
     """
 
@@ -34,6 +38,7 @@ class SearchQuery(NamedTuple):
     stems: frozenset[str]
     names: tuple[str, ...]
     qualified: tuple[str, ...]
+    spelled: frozenset[str]
     wants_tests: bool
 
 
@@ -48,6 +53,7 @@ def parse_query(text: str) -> SearchQuery:
         frozenset(stem(word) for word in kept if word in single),
         _names(text),
         _qualified(text),
+        _spelled(text),
         not _TESTING.isdisjoint(map(stem, kept)),
     )
 
@@ -56,6 +62,12 @@ def parse_query(text: str) -> SearchQuery:
 def name_stems(name: str) -> frozenset[str]:
     """Return the stems of a name's words."""
     return frozenset(stem(part) for part in parts(name))
+
+
+@lru_cache(maxsize=50_000)
+def spelled_out(name: str) -> str:
+    """Return a name as `SearchQuery.spelled` has it."""
+    return " ".join(map(stem, parts(name)))
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -70,6 +82,15 @@ def _names(text: str) -> tuple[str, ...]:
         if alone or match["call"] or token in quoted or last != token or looks_like_code(token):
             names.append(last)
     return tuple(dict.fromkeys(names))
+
+
+def _spelled(text: str) -> frozenset[str]:
+    found = list(map(stem, parts(text)[:_SPELLED_IN]))
+    return frozenset(
+        " ".join(found[at : at + length])
+        for length in range(2, _SPELLED_WORDS + 1)
+        for at in range(len(found) - length + 1)
+    )
 
 
 def _qualified(text: str) -> tuple[str, ...]:
@@ -87,6 +108,19 @@ _ROW = """
     from units join files on files.id = units.file
     left join symbols on symbols.id = units.symbol left join names on names.id = symbols.name
 """
+_NAMED = """ names.name in (?, ?, ?) and lower('.' || symbols.qualified) like ? escape '!' limit ?"""
+_DEFINING = f"""
+    select units.id, '' from names join symbols on symbols.name = names.id join units on units.symbol = symbols.id
+    where {_NAMED}
+"""
+# Constants, fields and functions in functions are no units. The innermost unit around one holds it.
+_HOLDING = f"""
+    select units.id, names.name from names join symbols on symbols.name = names.id join units on units.id = (
+        select around.id from units around
+        where around.file = symbols.file and around.line <= symbols.line and around.end >= symbols.line
+        order by around.end - around.line limit 1)
+    where not exists (select 1 from units where units.symbol = symbols.id) and {_NAMED}
+"""
 
 
 class Candidate(NamedTuple):
@@ -96,6 +130,7 @@ class Candidate(NamedTuple):
         exact: Whether a grammar parsed its file.
         bare: Whether its definition has no body.
         bm25: Higher for better matches, 0 when no word matched.
+        inner: A name of the question that is defined inside of it, in no unit of its own.
     """
 
     unit: int
@@ -111,15 +146,19 @@ class Candidate(NamedTuple):
     exact: bool
     bare: bool
     bm25: float = 0.0
+    inner: str = ""
 
 
 def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> list[Candidate]:
     """Return units whose words match, best first, and those that define one of the question's names."""
     defining = _by_name(connection, question)
     terms = list(dict.fromkeys(map(stem, question.words)))
-    scores = best_units(connection, terms, BY_WORDS, defining)
+    scores = best_units(connection, terms, BY_WORDS, list(defining))
     rows = _rows(connection, [*scores, *(unit for unit in defining if unit not in scores)])
-    return [candidate._replace(bm25=scores.get(candidate.unit, 0.0)) for candidate in rows]
+    return [
+        candidate._replace(bm25=scores.get(candidate.unit, 0.0), inner=defining.get(candidate.unit, ""))
+        for candidate in rows
+    ]
 
 
 def known_paths(connection: sqlite3.Connection) -> dict[str, int]:
@@ -136,20 +175,22 @@ def candidates_at(connection: sqlite3.Connection, file: int, line: int) -> list[
     return _rows(connection, [row[0]]) if row else []
 
 
-def _by_name(connection: sqlite3.Connection, question: SearchQuery) -> list[int]:
-    """Units that define one of the names, in any case; those of a whole qualified name before its namesakes."""
-    found: dict[int, None] = {}
+def _by_name(connection: sqlite3.Connection, question: SearchQuery) -> dict[int, str]:
+    """Units that define one of the names, in any case, and the name where it is defined inside of the unit.
+
+    Those of a whole qualified name come before its namesakes, and units of a name's own before those that hold it.
+    """
+    found: dict[int, str] = {}
     for name in question.names:
         endings = [f".{whole}" for whole in question.qualified if whole.rpartition(".")[2] == name.lower()]
         for ending in [*endings, ""]:
-            rows = connection.execute(
-                "select units.id from names join symbols on symbols.name = names.id"
-                " join units on units.symbol = symbols.id"
-                " where names.name in (?, ?, ?) and lower('.' || symbols.qualified) like ? escape '!' limit ?",
-                (name, name.lower(), name[:1].upper() + name[1:], "%" + _LIKE.sub(r"!\g<0>", ending), BY_NAME),
-            )
-            found |= dict.fromkeys(unit for (unit,) in rows)
-    return list(found)[:BY_NAME]
+            wanted = (name, name.lower(), name[:1].upper() + name[1:], "%" + _LIKE.sub(r"!\g<0>", ending), BY_NAME)
+            rows = connection.execute(_DEFINING, wanted).fetchall()
+            if len(rows) < BY_NAME:
+                rows += connection.execute(_HOLDING, wanted)
+            for unit, inner in rows:
+                found.setdefault(unit, inner)
+    return dict(islice(found.items(), BY_NAME))
 
 
 def _rows(connection: sqlite3.Connection, units: Sequence[int]) -> list[Candidate]:

@@ -15,7 +15,7 @@ import random
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +27,17 @@ _MIN_WORDS = 4
 _MAX_FILES = 6
 # A longer file is generated or minified.
 _MAX_CHARS = 400_000
+# What a line defines stands at its beginning.
+_HEAD_CHARS = 200
 _CHANGELOG = re.compile(r"(^|/)(CHANGES|CHANGELOG|HISTORY|NEWS)\.(rst|md|txt)$", re.IGNORECASE)
-_TEST = re.compile(r"(^|/)(tests?|docs?|examples?|__tests__|bench|vendor)(/|_)")
+# Folders of tests and the like, and tests by their file's name; `test.py` and `testing.py` alone are for users.
+_TEST = re.compile(
+    r"(^|[/_.-])(tests?|testing|specs?|docs?|examples?|bench|vendor|mocks?|fixtures?)([_.-]\w+)*/"
+    r"|(^|/)test_\w*\.|[._-](test|spec)\.|(?-i:Tests?|Specs?)\.\w+$",
+    re.IGNORECASE,
+)
+# What is built from sources that lie beside it has their definitions once more.
+_BUILT = re.compile(r"(^|/)(dist|build|build-\w+|bundles|cjs|esm5?|umd)/|\.min\.\w+/?$")
 
 _KEYWORDS = frozenset("if for while switch catch return else do with function new using lock foreach sizeof".split())
 _WORDED = re.compile(
@@ -37,12 +46,35 @@ _WORDED = re.compile(
     r"(?:fn|func|fun|function\*?|def|class|interface|struct|enum|trait|protocol|object|module|record)\s+"
     r"(?:self\.|[A-Z]\w*\.(?=\w))?(?P<name>[A-Za-z_]\w*)"
 )
-_TYPED = re.compile(r"\s*[A-Za-z_][\w<>\[\],.?*&: ]*?[\s*&](?P<name>[A-Za-z_]\w*)\s*\((?=[^;=]*$)")
+_TYPED = re.compile(
+    r"\s*[A-Za-z_][\w<>\[\],.?*&: ]*?[\s*&](?:\w+(?:<[^>]*>)?::)*(?P<name>[A-Za-z_]\w*)\s*\((?=[^;=]*$)"
+)
 _METHOD = re.compile(
     r"\s+(?:(?:async|static|get|set|public|private|protected)\s+)*(?P<name>[A-Za-z_]\w*)\s*(?:<[^>]*>)?\([^;]*\{\s*$"
 )
-_ASSIGNED = re.compile(r"\s*(?:export\s+)?(?:const|let|var)\s+(?P<name>\w+)\s*=\s*(?:async\s*)?(?:function\b|\()")
+_ASSIGNED = re.compile(
+    r"\s*(?:export\s+)?(?:const|let|var)\s+(?P<name>\w+)\s*=\s*"
+    r"(?:async\s*)?(?:function\b|\([^)]*\)\s*(?::[^=]+)?=>|\w+\s*=>|\($)"
+)
 _SHELL = re.compile(r"(?:function\s+)?(?P<name>[\w.-]+)\s*\(\)")
+# What else may define a name, in any language: a name that one of these has too is not defined once. Variables count
+# at the left margin and with a modifier.
+_PERHAPS = (
+    re.compile(
+        r"(?:.*\s|\s*)(?:fn|func|fun|function|def|class|interface|struct|enum|union|trait|protocol|object|module|record"
+        r"|typealias|typedef|namespace|#\s*define|macro_rules!)[*\s]+(?:\w+(?:::|\.))*(?P<name>[A-Za-z_]\w*)"
+    ),
+    re.compile(
+        r"(?:\s*(?:export|public|private|protected|internal|open|static|lazy|override|readonly|pub|final)\s+)*"
+        r"(?:let|var|val|const|static|type)\s+(?P<name>[A-Za-z_]\w*)"
+    ),
+    re.compile(r"\s*[A-Za-z_][\w<>\[\],.?*&: ]*?[\s*&](?:\w+::)*(?P<name>[A-Za-z_]\w*)\s*\([^=]*$"),
+    re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*\([^=]*\{\s*$"),
+    re.compile(r"[-+]\s*\([^)]*\)\s*(?P<name>\w+)"),
+)
+_STATEMENTS = _KEYWORDS - {"function"}
+_NO_DEFINITIONS = _STATEMENTS | frozenset("await throw delete yield case assert import raise print not * //".split())
+_READ_TOO = (".m", ".mm", ".hpp", ".hh", ".cxx", ".pyx", ".go")
 _FORMS = {
     **dict.fromkeys(".py .rs .swift .kt .php .rb".split(), (_WORDED,)),
     **dict.fromkeys(".js .mjs .cjs .ts .tsx".split(), (_WORDED, _ASSIGNED, _METHOD)),
@@ -106,7 +138,7 @@ def defined(line: str, suffix: str) -> str:
     """The name of the function or type that a line defines; empty for any other."""
     for form in _FORMS.get(suffix, ()):
         match = form.match(line)
-        if match and match["name"] not in _KEYWORDS and line.split()[0] not in _KEYWORDS:
+        if match and match["name"] not in _KEYWORDS and line.split()[0] not in _STATEMENTS:
             return match["name"]
     return ""
 
@@ -127,12 +159,17 @@ def _documented(node: ast.AST) -> Iterator[ast.AST]:
             yield from _documented(child)
 
 
-def source_files(root: Path) -> dict[str, str]:
+def is_built(path: str) -> bool:
+    """Whether a file is built from sources that lie beside it, by its path below the package."""
+    return _BUILT.search(path) is not None
+
+
+def source_files(root: Path, suffixes: Collection[str] = tuple(_FORMS)) -> dict[str, str]:
     """Text of each file that definitions can be told in, by its path below the folder."""
     files = {}
     for path in sorted(root.rglob("*")):
         inside = path.relative_to(root).as_posix()
-        if path.suffix in _FORMS and path.is_file() and not re.search(r"(^|/)\.|\.min\.|/dist/|/bundles/", inside):
+        if path.suffix in suffixes and path.is_file() and not re.search(r"(^|/)\.", inside) and not is_built(inside):
             text = path.read_bytes().decode("utf-8", errors="replace").replace("\r\n", "\n")
             if len(text) <= _MAX_CHARS:
                 files[inside] = text
@@ -153,23 +190,36 @@ def definitions(source: Path, target: Path) -> list[Gold]:
 
 
 def symbols(source: Path) -> list[Gold]:
-    """A question for each name that the folder defines once: by itself, as a call, in a sentence, by its words."""
-    places: dict[str, tuple[str, int]] = {}
+    """A question for each name that the folder defines once, in any case: by itself, as a call, in a sentence, by its
+    words."""
+    places: dict[str, tuple[str, int, str]] = {}
     counted: Counter[str] = Counter()
-    for path, text in source_files(source).items():
+    for path, text in source_files(source, (*_FORMS, *_READ_TOO)).items():
         for number, line in enumerate(text.split("\n"), 1):
             name = defined(line, Path(path).suffix)
             if len(name) > 3:
-                counted[name] += 1
-                places[name] = path, _offset(text, number, name)
+                places[_folded(name)] = path, _offset(text, number, name), name
+            counted.update({_folded(found) for found in {name, *_perhaps(line)}})
     rng = random.Random(11)
     golds = []
-    for name, place in places.items():
-        if counted[name] == 1 and not _TEST.search(place[0]):
+    for folded, (path, at, name) in places.items():
+        if counted[folded] == 1 and not _TEST.search(path):
             spaced = " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)).lower()
             asked = rng.choice((name, f"{name}()", f"where is {name} defined?", f"how does {name} work", spaced))
-            golds.append(Gold(asked, frozenset({place})))
+            golds.append(Gold(asked, frozenset({(path, at)})))
     return golds
+
+
+def _perhaps(line: str) -> Iterator[str]:
+    """Names that a line may define."""
+    head = line[:_HEAD_CHARS]
+    if head.strip() and head.split()[0] not in _NO_DEFINITIONS:
+        yield from (match["name"] for form in _PERHAPS if (match := form.match(head)))
+
+
+def _folded(name: str) -> str:
+    """A name as it is asked for in words."""
+    return name.replace("_", "").lower()
 
 
 def _offset(text: str, line: int, name: str) -> int:
@@ -205,7 +255,7 @@ def _news(old: Path, new: Path) -> list[str]:
 
 def commits(repository: Path, last: str, number: int) -> list[tuple[str, Gold]]:
     """A sample of a history's commits up to `last`, oldest first: the revision before one, and its subject as a
-    question. Answers are the source files (tests too) that it changed and that were there before."""
+    question. Answers are the source files, tests apart, that it changed and that were there before."""
     log = _git(
         repository, "log", "--no-merges", "--no-renames", "--name-status", "--reverse", "--format=%x00%H%x01%s", last
     )
@@ -214,7 +264,7 @@ def commits(repository: Path, last: str, number: int) -> list[tuple[str, Gold]]:
         head, *rows = entry.strip().split("\n")
         revision, subject = head.split("\1")
         changed = [row.split("\t") for row in rows if row]
-        code = [path for _, path in changed if Path(path).suffix in _FORMS]
+        code = [path for _, path in changed if Path(path).suffix in _FORMS and not _TEST.search(path)]
         kept = frozenset((path, -1) for status, path in changed if status == "M" and path in code)
         if kept and len(kept) <= _MAX_FILES and len(code) <= _MAX_FILES and len(subject.split()) >= _MIN_WORDS:
             found.append((f"{revision}^", Gold(subject, kept)))

@@ -13,6 +13,7 @@ import json
 import math
 import random
 import re
+import shutil
 import statistics
 import tempfile
 import time
@@ -27,7 +28,8 @@ from laguna_tui.repo.index import Index
 from laguna_tui.repo.index_writer import unpack_spans
 from laguna_tui.repo.ranking import Found, Weights, by_file, search
 from tests.evals.corpora import HERE, history, npm_package, package
-from tests.evals.golds import Gold, changes, check_out, commits, definitions, symbols
+from tests.evals.golds import Gold, changes, check_out, commits, definitions, is_built, symbols
+from tests.evals.short_forms import short_forms
 
 PYTHON = (("werkzeug", "3.0.3"), ("requests", "2.32.3"), ("rich", "13.7.1"), ("flask", "3.0.3"))
 OTHERS = (
@@ -101,10 +103,29 @@ def by_docstring(indexes: Indexes) -> Asked:
             yield indexes.read(target), golds
 
 
+def by_short_form(indexes: Indexes) -> Asked:
+    for source in packages():
+        target = indexes.place(f"stripped-{source.name}")
+        if golds := drawn(short_forms(definitions(source, target), target)):
+            yield indexes.read(target), golds
+
+
 def by_symbol(indexes: Indexes) -> Asked:
     for source in packages():
-        if golds := drawn(symbols(source)):
-            yield indexes.read(source), golds
+        target = indexes.place(f"whole-{source.name}")
+        shutil.copytree(source, target, ignore=_built(source), symlinks=True)
+        if golds := drawn(symbols(target)):
+            yield indexes.read(target), golds
+
+
+def _built(source: Path) -> Callable[[str, list[str]], list[str]]:
+    """What of a package is left out: files that are built from others of it."""
+
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        inside = Path(folder).relative_to(source)
+        return [name for name in names if is_built((inside / name).as_posix() + "/")]
+
+    return left_out
 
 
 def by_changelog(indexes: Indexes) -> Asked:
@@ -132,6 +153,7 @@ def here(indexes: Indexes) -> Asked:
 
 SETS: dict[str, Callable[[Indexes], Asked]] = {
     "docstrings": by_docstring,
+    "short-forms": by_short_form,
     "symbols": by_symbol,
     "commits": by_commit,
     "changelogs": by_changelog,

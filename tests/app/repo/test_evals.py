@@ -74,12 +74,44 @@ def test_only_names_that_are_defined_once_are_asked_for(tmp_path):
     assert [gold.answers for gold in symbols(tmp_path)] == [{("a.py", 4)}]
 
 
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"b.js": "export const Sellone = 3;\n"},
+        {"b.cc": "int Shop::sellOne(\n    int thing) {\n"},
+        {"b.kt": "    external override fun sellOne(thing: Int): Int\n"},
+        {"b.mm": "- (void)sellOne:(int)thing {\n"},
+        {"b.h": "#define SELL_ONE 1\n"},
+    ],
+)
+def test_a_name_that_may_be_defined_elsewhere_in_another_spelling_is_not_asked_for(tmp_path, second):
+    from tests.app.repo.conftest import write
+
+    write(tmp_path, {"a.py": "def sell_one(): pass\n", **second})
+    assert symbols(tmp_path) == []
+
+
+def test_calls_and_variables_are_no_second_definitions_and_what_is_built_is_no_source(tmp_path):
+    from tests.app.repo.conftest import write
+
+    write(
+        tmp_path,
+        {
+            "a.js": "function sellOne(thing) {\n  let sold = sellOne(thing);\n  return sellOne(sold);\n}\n",
+            "dist/a.js": "function sellOne(thing) {\n",
+            "a.min.js": "function sellOne(thing) {\n",
+        },
+    )
+    assert [gold.answers for gold in symbols(tmp_path)] == [{("a.js", 9)}]
+
+
 def test_a_commit_asks_for_the_files_that_it_changed_in_the_state_before_it(shop):
     from tests.app.repo.conftest import git, write
 
     git(shop, "add", ".")
     git(shop, "commit", "-qm", "Begin with a whole shop")
     write(shop, {"shop/cart.py": "class ShoppingCart: pass\n"})
+    write(shop, {"tests/test_cart.py": ""})
     git(shop, "commit", "-qam", "Let a cart be empty")
     [(revision, gold)] = commits(shop, "HEAD", 10)
     assert revision.endswith("^")

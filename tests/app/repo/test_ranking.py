@@ -59,6 +59,45 @@ def test_a_definition_is_found_by_name_even_where_no_word_matches(index, shop):
     assert first(index, "qzx") == "qzx"
 
 
+def test_what_holds_the_definition_of_a_name_is_found_by_it(index, shop):
+    write(
+        shop,
+        {
+            "shop/limits.py": "ITEMS_PER_CART = 9\nclass Limits:\n    MAX_DISCOUNT = 3\n",
+            "shop/sale.py": "def sell(cart):\n    def each_item(item): return item\n    return each_item(cart)\n",
+            "shop/uses.py": "def items_per_cart_of(max_discount, each_item):\n    return MAX_DISCOUNT\n",
+        },
+    )
+    index.refresh(workers=0)
+    assert search(index, "ITEMS_PER_CART")[0].unit.path == "shop/limits.py"
+    assert first(index, "Limits.MAX_DISCOUNT") == "Limits"
+    assert first(index, "where is each_item defined?") == "sell"
+    assert all("definition" in search(index, asked)[0].factors for asked in ("ITEMS_PER_CART", "each_item"))
+
+
+def test_a_name_that_is_spelled_out_is_found_before_units_that_have_its_words(index, shop):
+    others = "".join(f"def price_list_{way}(price_list, item): return price_list\n" for way in ("sum", "of", "for"))
+    write(shop, {"shop/price_list.py": others})
+    index.refresh(workers=0)
+    assert first(index, "price list") == "PriceList"
+    assert first(index, "how is the price list kept") == "PriceList"
+    assert "definition" not in search(index, "list every price")[0].factors
+
+
+def test_a_files_name_counts_less_in_a_longer_question_but_where_nothing_else_has_a_name(index, shop):
+    write(shop, {"shop/vouchers.nim": "proc redeem(cart: Cart) = discard\n"})
+    index.refresh(workers=0)
+
+    def factor(question, path):
+        found = [result for result in search(index, question) if result.unit.path == path]
+        return found[0].factors.get("stem", 1.0)
+
+    assert factor("report", "shop/report.py") == 1.5
+    assert 1.0 < factor("report the carts of a month", "shop/report.py") < 1.2
+    assert factor("carts of a month", "shop/report.py") == 1.0
+    assert factor("redeem vouchers for the whole cart", "shop/vouchers.nim") == 1.5
+
+
 @pytest.mark.parametrize("question", ["", "???", '" OR *', "NEAR(", "zzqqx", "x" * 5000, "\0", "a AND (b"])
 def test_no_question_is_a_fault(index, question):
     assert isinstance(search(index, question), list)
