@@ -75,11 +75,12 @@ release: $(READY)
 	$(BIN)/python packaging/release.py
 
 # A portable wheel of the pinned llama-cpp-python into dist/wheels/: half an hour on two cores. CUDA=86 builds the plug-in
-# for the cards of that compute capability instead, with nvcc.
+# for the cards of that compute capability instead, with nvcc; VULKAN=1 the one for Vulkan, with glslc.
 CUDA ?=
+VULKAN ?=
 
 wheels: $(READY)
-	$(BIN)/python packaging/llama_wheels.py $(foreach arch,$(CUDA),--cuda $(arch))
+	$(BIN)/python packaging/llama_wheels.py $(foreach arch,$(CUDA),--cuda $(arch)) $(if $(VULKAN),--vulkan)
 
 # install.sh, the list of packages that it checks, and the bundle for machines without a network, after `make release wheels`.
 installer: $(READY)

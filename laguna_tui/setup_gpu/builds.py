@@ -1,8 +1,9 @@
 """Builds of llama.cpp for a machine: this project's plug-ins, prebuilt wheels, the libraries they need, the source.
 
-A plug-in is CUDA's backend alone, for one architecture of cards: it goes beside the installed build instead of
-replacing it, and is the smallest download. The indexes are those of llama-cpp-python; the requirements of each follow
-from the workflows that build the wheels (`.github/workflows/build-wheels-*.yaml`, release 0.3.36).
+A plug-in is a backend alone, CUDA's for one architecture of cards or Vulkan's for every vendor's: it goes beside the
+installed build instead of replacing it, and is the smallest download. The indexes are those of llama-cpp-python; the
+requirements of each follow from the workflows that build the wheels (`.github/workflows/build-wheels-*.yaml`, release
+0.3.36).
 """
 
 from collections.abc import Sequence
@@ -97,6 +98,8 @@ _CUDA = (
 _ROCM_VERSION: Version = (7, 2)
 _ROCM = PrebuiltBuild("rocm72", "ROCm 7.2")
 _VULKAN = PrebuiltBuild("vulkan", "Vulkan")
+_VULKAN_PLUGIN = PrebuiltBuild("vulkan-plugin", "Vulkan, as a plug-in", plugin="laguna-ggml-vulkan")
+_ANY_VULKAN = (_VULKAN_PLUGIN, _VULKAN)
 _METAL = PrebuiltBuild("metal", "Metal")
 
 _PLUGIN_TOOLKIT: Version = (13, 0)
@@ -119,7 +122,20 @@ def _plugin(capability: Version) -> PrebuiltBuild:
 
 _PLUGINS = tuple(_plugin(least) for least, _ in _PLUGIN_CARDS)
 
-TAGS = {tag.name: tag for tag in (*_PLUGINS, *(build.tag() for build in _CUDA), _ROCM, _VULKAN, _METAL)}
+TAGS = {tag.name: tag for tag in (*_PLUGINS, *(build.tag() for build in _CUDA), _ROCM, *_ANY_VULKAN, _METAL)}
+
+
+def named_builds(name: str) -> tuple[PrebuiltBuild, ...]:
+    """Return the build that a user names; with `vulkan` its plug-in first, and the index's wheel where there is none.
+
+    Raises:
+        UserError: There is no such build.
+    """
+    if name == _VULKAN.name:
+        return _ANY_VULKAN
+    if name not in TAGS:
+        raise UserError(f"--tag {name}: it must be one of {', '.join(TAGS)}")
+    return (TAGS[name],)
 
 
 def choose_builds(graphics: Graphics, host: Host) -> tuple[PrebuiltBuild, ...]:
@@ -138,7 +154,7 @@ def choose_builds(graphics: Graphics, host: Host) -> tuple[PrebuiltBuild, ...]:
     if graphics.of(Vendor.NVIDIA) and not graphics.driven:
         cards = card_names(graphics.of(Vendor.NVIDIA))
         raise UserError(f"{cards}: {graphics.trouble}; fix the driver first; for how, run: laguna-tui doctor")
-    tags = (*_nvidia(graphics), *_amd(graphics), *((_VULKAN,) if graphics.vulkan else ()))
+    tags = (*_nvidia(graphics), *_amd(graphics), *(_ANY_VULKAN if graphics.vulkan else ()))
     if not tags:
         raise UserError(_why_none(graphics))
     return tags
@@ -186,7 +202,8 @@ def _why_none(graphics: Graphics) -> str:
             f"{cards}: no prebuilt wheel fits driver {graphics.driver} (CUDA {version}) and this card; update NVIDIA's "
             "driver, or install the Vulkan loader (libvulkan1), or build one: laguna-tui setup gpu --source"
         )
-    return f"{cards}: install ROCm 7.2 or the Vulkan loader (libvulkan1, mesa-vulkan-drivers), then run this again"
+    rocm = "ROCm 7.2 or " if graphics.of(Vendor.AMD) else ""
+    return f"{cards}: install {rocm}the Vulkan loader (libvulkan1, mesa-vulkan-drivers), then run this again"
 
 
 def missing_packages(tag: PrebuiltBuild, host: Host) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """Backends of ggml that are not linked into llama.cpp: plug-ins for the processor and for graphics cards.
 
 A build with GGML_BACKEND_DL knows no device, not even the CPU, until its plug-ins are loaded. The portable wheel has
-one for each generation of processors, and ggml takes the best that this one can run. A plug-in for a card comes as a
-package of its own, and works beside any build of the same ggml. Both are loaded here, before the first call that needs
-a device.
+one for each generation of processors, and ggml takes the best that this one can run. A plug-in for cards (CUDA's, for
+one generation of NVIDIA's; Vulkan's, for all vendors') comes as a package of its own, and works beside any build of the
+same ggml. Both are loaded here, before the first call that needs a device.
 
 The CUDA backend needs libcudart and libcublas. The `nvidia-*` packages have them, but in folders that no loader
 searches. The loader accepts a library that is already open, so they are opened first.
@@ -25,7 +25,8 @@ PACKAGE = "laguna_ggml_plugins"
 
 # In order of dependency.
 _NAMES = ("libcudart", "libcublasLt", "libcublas")
-_CUDA = b"CUDA"
+_CARDS = (1, 2)
+"""`GGML_BACKEND_DEVICE_TYPE_GPU` and `_IGPU`."""
 
 
 def preload(libraries: Path) -> None:
@@ -47,25 +48,28 @@ def packaged(name: str) -> list[Path]:
 
 
 def load(library: Any, folders: Iterable[Path]) -> None:
-    """Register the devices of plug-ins: those of the build in `folders`, then an installed one for a card.
+    """Register the devices of plug-ins: those of the build in `folders`, then those of an installed one for cards.
 
-    A plug-in for a card that cannot be loaded costs its speed, not the start: ggml's log has the reason.
+    A plug-in that cannot be loaded, or finds no card, costs its speed and not the start: ggml's log has the reason.
     """
     for folder in folders:
         if library.ggml_backend_dev_count():
             break
         if folder.is_dir():
             library.ggml_backend_load_all_from_path(os.fsencode(folder))
-    # A build with CUDA of its own would show every card twice.
-    if not _has_cuda(library):
-        for path in card_plugins():
-            preload(path.parent)
-            if library.ggml_backend_load(os.fsencode(path)):
-                break
+    for path in card_plugins():
+        # A second backend would show every card twice.
+        if _has_card(library):
+            break
+        preload(path.parent)
+        library.ggml_backend_load(os.fsencode(path))
 
 
 def card_plugins() -> Iterator[Path]:
-    """The installed plug-ins for cards that belong to this release of llama.cpp; another one's structs may differ."""
+    """The installed plug-ins for cards that belong to this release of llama.cpp, the fastest (CUDA) first.
+
+    Another release's structs may differ.
+    """
     for folder in _package_folders(PACKAGE):
         for path in sorted(folder.glob("libggml-*.so")):
             distribution = path.stem.replace("libggml-", "laguna-ggml-")
@@ -74,9 +78,9 @@ def card_plugins() -> Iterator[Path]:
                     yield path
 
 
-def _has_cuda(library: Any) -> bool:
-    registries = [library.ggml_backend_reg_get(index) for index in range(library.ggml_backend_reg_count())]
-    return any(library.ggml_backend_reg_name(registry) == _CUDA for registry in registries)
+def _has_card(library: Any) -> bool:
+    devices = [library.ggml_backend_dev_get(index) for index in range(library.ggml_backend_dev_count())]
+    return any(library.ggml_backend_dev_type(device) in _CARDS for device in devices)
 
 
 def _package_folders(name: str) -> list[Path]:

@@ -42,6 +42,11 @@ PCI_INTEL = {
     "/sys/bus/pci/devices/0000:00:02.0/vendor": "0x8086\n",
     "/sys/bus/pci/devices/0000:00:02.0/device": "0x46a6\n",
 }
+PCI_ARC = {
+    "/sys/bus/pci/devices/0000:03:00.0/class": "0x030000\n",
+    "/sys/bus/pci/devices/0000:03:00.0/vendor": "0x8086\n",
+    "/sys/bus/pci/devices/0000:03:00.0/device": "0xe20b\n",
+}
 DRIVER = {
     "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 2024\n",
 }

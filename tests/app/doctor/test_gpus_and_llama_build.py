@@ -17,6 +17,7 @@ from tests.app.doctor.simulated import (
     GIB,
     NO_AVX2,
     PCI_AMD,
+    PCI_ARC,
     PCI_INTEL,
     PCI_NVIDIA,
     RTX_3060,
@@ -167,6 +168,24 @@ def test_the_small_cards_inside_processors_are_told_but_nobody_is_sent_to_use_th
     machine = Simulated(files={**CPU_ONLY, **files})
     assert one(machine, "graphics card").status is FindingStatus.OK
     assert one(machine, "llama.cpp").status is FindingStatus.OK
+
+
+def test_a_card_of_intel_s_behind_a_bridge_is_used_through_vulkan():
+    machine = Simulated(files={**CPU_ONLY, **PCI_INTEL, **PCI_ARC})
+    assert one(machine, "Vulkan").found == "its loader is installed for Intel graphics 0xe20b"
+    assert one(machine, "llama.cpp").todo == "run: laguna-tui setup gpu"
+    without = Simulated({"ldconfig -p": ""}, machine.files)
+    assert "libvulkan1" in one(without, "Vulkan").todo
+
+
+def test_a_vulkan_plug_in_that_finds_no_card_lacks_the_card_s_driver():
+    plugin = f"{SITE}/laguna_ggml_plugins/libggml-vulkan.so"
+    machine = Simulated(files={**CPU_ONLY, **PCI_AMD, plugin: ""})
+    finding = one(machine, "llama.cpp")
+    assert finding.found.endswith("it was built for Vulkan, and Vulkan finds no card")
+    assert "mesa-vulkan-drivers" in finding.todo
+    machine.commands[f"ldd {plugin}"] = "\tlibggml-base.so.0 => not found\n\tlibvulkan.so.1 => not found\n"
+    assert one(machine, "GPU libraries").todo == "install the Vulkan loader (libvulkan1, vulkan-loader)"
 
 
 def test_apple_silicon_shares_its_memory_and_is_used_through_metal():

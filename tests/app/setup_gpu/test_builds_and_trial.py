@@ -15,7 +15,14 @@ from laguna_engine.native.child import Output, outside_python
 from laguna_tui.base.errors import UserError
 from laguna_tui.doctor.gpus import detect_graphics
 from laguna_tui.doctor.llama_build import AMX_HEADER
-from laguna_tui.setup_gpu.builds import TAGS, build_command, build_needs, choose_builds, missing_packages
+from laguna_tui.setup_gpu.builds import (
+    TAGS,
+    build_command,
+    build_needs,
+    choose_builds,
+    missing_packages,
+    named_builds,
+)
 from laguna_tui.setup_gpu.installer import without_credentials
 from laguna_tui.setup_gpu.pip import PythonEnvironment
 from laguna_tui.setup_gpu.rollback import Rollback
@@ -26,6 +33,7 @@ from tests.app.doctor.simulated import (
     CPU_ONLY,
     DRIVER,
     PCI_AMD,
+    PCI_ARC,
     PCI_INTEL,
     PCI_NVIDIA,
     RTX_3060,
@@ -60,9 +68,9 @@ def card(name, driver, cuda, capability, **more):
         ("525.60.13", "12.0", "8.6", "cu118"),
         ("580.65.06", "13.0", "6.1", "cu125"),
         ("520.61.05", "11.8", "7.5", "cu118"),
-        ("470.82.01", "11.4", "8.6", "vulkan"),
-        ("550.54.14", "12.4", "5.2", "vulkan"),
-        ("525.60.13", "12.0", "9.0", "vulkan"),
+        ("470.82.01", "11.4", "8.6", "vulkan-plugin"),
+        ("550.54.14", "12.4", "5.2", "vulkan-plugin"),
+        ("525.60.13", "12.0", "9.0", "vulkan-plugin"),
     ],
 )
 def test_the_newest_build_that_driver_and_card_can_run_comes_first(driver, cuda, capability, first):
@@ -82,6 +90,7 @@ def test_a_plug_in_is_only_for_cards_that_all_run_its_code():
 
 def test_a_plug_in_has_the_version_of_the_llama_cpp_beside_which_it_goes():
     assert TAGS["sm86"].requirement == "laguna-ggml-cuda-sm86==0.3.36"
+    assert TAGS["vulkan-plugin"].requirement == "laguna-ggml-vulkan==0.3.36"
     assert TAGS["cu130"].requirement == "llama-cpp-python==0.3.36"
 
 
@@ -92,14 +101,25 @@ def test_the_others_follow_in_the_order_in_which_they_are_tried():
         "cu122",
         "cu121",
         "cu118",
+        "vulkan-plugin",
         "vulkan",
     ]
 
 
 def test_amd_takes_rocm_of_the_wheels_version_and_else_vulkan():
     files = {**CPU_ONLY, **PCI_AMD}
-    assert tags(Simulated(files={**files, "/opt/rocm/.info/version": "7.2.1-81"})) == ["rocm72", "vulkan"]
-    assert tags(Simulated(files={**files, "/opt/rocm/.info/version": "6.4.0-47"})) == ["vulkan"]
+    assert tags(Simulated(files={**files, "/opt/rocm/.info/version": "7.2.1-81"})) == [
+        "rocm72",
+        "vulkan-plugin",
+        "vulkan",
+    ]
+    assert tags(Simulated(files={**files, "/opt/rocm/.info/version": "6.4.0-47"})) == ["vulkan-plugin", "vulkan"]
+
+
+def test_a_card_of_intel_s_takes_vulkan_and_the_graphics_in_its_processors_only_when_named():
+    assert tags(Simulated(files={**CPU_ONLY, **PCI_INTEL, **PCI_ARC})) == ["vulkan-plugin", "vulkan"]
+    assert [build.name for build in named_builds("vulkan")] == ["vulkan-plugin", "vulkan"]
+    assert [build.name for build in named_builds("cu124")] == ["cu124"]
 
 
 def test_a_loaded_driver_is_enough_where_nvidia_smi_is_not_installed():
@@ -119,6 +139,7 @@ def test_apple_takes_metal():
         (Simulated(files={**CPU_ONLY, **PCI_NVIDIA}), "fix the driver first"),
         (Simulated({"nvidia-smi": None}, {**CPU_ONLY, **PCI_NVIDIA, **DRIVER}), "fix the driver first"),
         (Simulated({"ldconfig -p": ""}, {**CPU_ONLY, **PCI_NVIDIA}), "fix the driver first"),
+        (Simulated({"ldconfig -p": ""}, {**CPU_ONLY, **PCI_ARC}), r"install the Vulkan loader \(libvulkan1"),
         (card("NVIDIA GH200", "550.54.14", "12.4", "9.0", processor="aarch64"), "laguna-tui setup gpu --source"),
     ],
 )

@@ -141,9 +141,10 @@ PLUGIN = BuildOffer(TAGS["sm86"], ())
 
 @pytest.fixture
 def plugin(place):
-    """A folder with the plug-in's wheel, from which the environment's pip takes it."""
+    """A folder with the plug-ins' wheels, from which the environment's pip takes them."""
     folder = place.folder / "plugins"
-    fake_builds.wheel(folder, "pass", name="laguna_ggml_cuda_sm86", package="laguna_ggml_plugins")
+    for name in ("laguna_ggml_cuda_sm86", "laguna_ggml_vulkan"):
+        fake_builds.wheel(folder, "pass", name=name, package="laguna_ggml_plugins")
 
     def exchange(attempt):
         installer = place.exchange(attempt)
@@ -157,10 +158,11 @@ def computes(python, beside):
     return Trial(("Some Card",), 16, 0.5)
 
 
-def test_a_plug_in_goes_beside_the_build_and_alone_it_goes_again(place, plugin):
+@pytest.mark.parametrize("name", ["sm86", "vulkan-plugin"])
+def test_a_plug_in_goes_beside_the_build_and_alone_it_goes_again(place, plugin, name):
     exchange = plugin(computes)
     before = fake_builds.listing(place.site)
-    exchange.set_up("", [PLUGIN])
+    exchange.set_up("", [BuildOffer(TAGS[name], ())])
     assert (place.site / "laguna_ggml_plugins/lib/libllama.so").exists()
     assert fake_builds.says(place.python) == fake_builds.CPU
     exchange.roll_back(exchange.rollback.last())

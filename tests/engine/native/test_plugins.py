@@ -19,12 +19,13 @@ print(*library.log.recent())
 """
 
 
-def put(site: Path, *, version: str = BINDING_VERSION) -> None:
+def put(site: Path, name: str = "cuda-sm86", *, version: str = BINDING_VERSION) -> None:
     """Install a plug-in that is no library."""
-    library, info = site / PACKAGE / "libggml-cuda-sm86.so", site / f"laguna_ggml_cuda_sm86-{version}.dist-info"
+    library = site / PACKAGE / f"libggml-{name}.so"
+    info = site / f"laguna_ggml_{name.replace('-', '_')}-{version}.dist-info"
     for path, text in (
         (library, "no library"),
-        (info / "METADATA", f"Name: laguna-ggml-cuda-sm86\nVersion: {version}\n"),
+        (info / "METADATA", f"Name: laguna-ggml-{name}\nVersion: {version}\n"),
     ):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -36,19 +37,29 @@ def found(site: Path) -> list[str]:
     return run.stdout.splitlines()
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="there are plug-ins for NVIDIA's cards only")
+@pytest.mark.skipif(sys.platform == "darwin", reason="there are plug-ins for Linux only")
 def test_a_plug_in_that_does_not_load_leaves_the_processor_and_a_reason(tmp_path: Path):
     put(tmp_path)
     plugins, backends, log = found(tmp_path)
-    assert plugins == "libggml-cuda-sm86.so"
+    assert "libggml-cuda-sm86.so" in plugins.split()
     assert "CPU" in backends
     assert "failed to load" in log
     assert "libggml-cuda-sm86.so" in log
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="there are plug-ins for Linux only")
+def test_the_plug_in_for_all_vendors_is_tried_where_the_one_for_nvidia_finds_no_card(tmp_path: Path):
+    put(tmp_path)
+    put(tmp_path, "vulkan")
+    plugins, backends, log = found(tmp_path)
+    assert plugins.split()[:2] == ["libggml-cuda-sm86.so", "libggml-vulkan.so"]
+    assert "CPU" in backends
+    assert log.index("libggml-cuda-sm86.so") < log.index("libggml-vulkan.so")
+
+
 def test_a_plug_in_of_another_release_is_left_alone(tmp_path: Path):
     put(tmp_path, version="0.3.35")
     plugins, backends, log = found(tmp_path)
-    assert plugins == ""
+    assert "libggml-cuda-sm86.so" not in plugins.split()
     assert "CPU" in backends
     assert "libggml-cuda-sm86.so" not in log
