@@ -74,7 +74,7 @@ class ModelController:
             return
         wanted = name or (offer.name if offer is not None else "")
         screen = SetupScreen(
-            lambda: model_setup.describe(wanted), download, self.watch, self._prompt.put, self.choose_other
+            lambda: model_setup.describe(wanted), download, self.watch, self._prompt.post_message, self.choose_other
         )
         self._app.push_screen(screen, self._take)
 

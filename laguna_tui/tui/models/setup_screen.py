@@ -22,6 +22,9 @@ from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, progre
 
 TEXT, KEY = "$foreground", "$accent"
 _BAR = 24
+# Seconds between the first typed letter and a look at whether those after it have arrived.
+_TYPED_S = 0.02
+_OF_A_DOWNLOAD = frozenset("pPxX")
 _DOING = {
     DownloadPhase.METADATA: "asking the hub",
     DownloadPhase.WAITING: "waiting for another process",
@@ -139,7 +142,7 @@ class SetupScreen(Modal[SetupOffer | None]):
     """Returns the model to switch to, or None.
 
     On the first start it opens by itself, maybe over a message being typed: letters that are not bound here close it
-    and go to `type_character`, so that the Enter after them downloads nothing.
+    and go to the input with all that follows them, so that the Enter after them downloads nothing.
     """
 
     DEFAULT_CSS = Path(__file__).with_name("setup_screen.tcss").read_text(encoding="utf-8")
@@ -156,7 +159,7 @@ class SetupScreen(Modal[SetupOffer | None]):
         find_offer: Callable[[], SetupOffer],
         download: BackgroundDownload,
         watch: Callable[[], None],
-        type_character: Callable[[str], None],
+        pass_on: Callable[[events.Event], object],
         look_around: Callable[[], None] = lambda: None,
     ) -> None:
         """Create the screen.
@@ -165,21 +168,16 @@ class SetupScreen(Modal[SetupOffer | None]):
             find_offer: examines the machine and finds the model that suits it; slow, so it runs in a worker.
             download: the download in the background.
             watch: called when the download changes and has to be polled.
-            type_character: called with each character meant for the input.
+            pass_on: called with each key or paste meant for the input, in order, after the screen was closed.
             look_around: shows what other programs have on this machine.
         """
         super().__init__()
-        self._find_offer, self._download, self._watch, self._type_character = (
-            find_offer,
-            download,
-            watch,
-            type_character,
-        )
+        self._find_offer, self._download, self._watch, self._pass_on = find_offer, download, watch, pass_on
         self._look_around = look_around
         self._own_keys = {
             key for binding in self.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
         }
-        self._typing = False
+        self._typed: list[events.Event] = []
         self._offer: SetupOffer | None = None
         self._active = False
         self._text = Static(LOOKING, markup=False)
@@ -220,18 +218,41 @@ class SetupScreen(Modal[SetupOffer | None]):
         self._text.update(Content.assemble(*setup_parts(self._offer, stage, progress, problem)))
 
     def on_key(self, event: events.Key) -> None:
-        """Pass on typed characters; all keys of one read arrive here before the screen is closed."""
-        if event.is_printable and event.character and (self._typing or event.key not in self._own_keys):
+        """Keep what is typed for the input."""
+        letter = event.is_printable and event.character and not self._has_meaning(event.key)
+        if letter or self._typed:
             event.stop()
-            self._type_character(event.character)
-            if not self._typing:
-                self._typing = True
-                self.dismiss(None)
+            event.prevent_default()
+            self._type(events.Key(event.key, event.character))
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep what is pasted for the input."""
+        event.stop()
+        self._type(events.Paste(event.text))
+
+    def _has_meaning(self, key: str) -> bool:
+        downloading = self._stage() is not DownloadStage.NOTHING
+        return key in self._own_keys and (downloading or key not in _OF_A_DOWNLOAD)
+
+    def _type(self, event: events.Event) -> None:
+        if not self._typed:
+            self.set_timer(_TYPED_S, self._close_when_read)
+        self._typed.append(event)
+
+    def _close_when_read(self) -> None:
+        """Close, unless a key is still on its way here: the next one, which the input would get, would overtake it."""
+        box = self.focused
+        if self.message_queue_size or (box is not None and box.message_queue_size):
+            self.set_timer(_TYPED_S, self._close_when_read)
+            return
+        self.dismiss(None)
+        for event in self._typed:
+            self._pass_on(event)
 
     def action_go(self) -> None:
         """Download, resume, or switch to the model."""
         offer, stage = self._offer, self._stage()
-        if offer is None or not offer.name or self._typing:
+        if offer is None or not offer.name:
             return
         if offer.ready or stage is DownloadStage.READY:
             self.dismiss(offer)
@@ -242,9 +263,8 @@ class SetupScreen(Modal[SetupOffer | None]):
 
     def action_others(self) -> None:
         """Close, and show what other programs have."""
-        if not self._typing:
-            self.dismiss(None)
-            self._look_around()
+        self.dismiss(None)
+        self._look_around()
 
     def action_pause(self) -> None:
         """Stop the download and keep the downloaded part."""

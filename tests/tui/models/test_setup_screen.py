@@ -1,5 +1,6 @@
 """The setup screen: this machine, downloading the model while chatting, and switching to it."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from textual import events
 from laguna_tui.base.errors import UserError
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.models.background_download import DownloadStage
+from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.models.test_model_picker import CHOICES
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
@@ -156,7 +158,7 @@ async def test_what_was_begun_in_an_earlier_session_goes_on():
 async def test_offline_nothing_is_offered_and_no_key_fetches():
     model_setup = ScriptedModelSetup(replace(OFFER, offline=True))
     async with running(session(), model_setup=model_setup) as (app, pilot):
-        await opened(app, pilot, "enter", "p", "x")
+        await opened(app, pilot, "enter")
         assert "no connection is opened" in screen(app)
         assert not model_setup.fetched
 
@@ -279,6 +281,39 @@ async def test_what_is_typed_while_it_is_open_goes_to_the_input_and_downloads_no
         await until(pilot, lambda: app._session.asked == ["what is x?"])
         assert len(app.screen_stack) == 1
         assert model_setup.fetched == []
+
+
+@pytest.mark.parametrize("later", range(1, 6))
+async def test_no_letter_overtakes_another_while_the_screen_closes(monkeypatch: pytest.MonkeyPatch, later: int):
+    # Longer than this test takes to send its keys, however busy the machine is.
+    monkeypatch.setattr("laguna_tui.tui.models.setup_screen._TYPED_S", 1.0)
+    async with running(session(), model_setup=ScriptedModelSetup()) as (app, pilot):
+        await opened(app, pilot)
+        box = app.screen.focused
+        for place, letter in enumerate("where"):
+            # The screen still has two keys to read when the next ones come from the terminal.
+            (box if place < 3 else app).post_message(events.Key(letter, letter))
+            if place in (0, 2):
+                for _ in range(later if place == 0 else later // 2):
+                    await asyncio.sleep(0)
+        await until(pilot, lambda: len(app.screen_stack) == 1)
+        await pilot.pause(0.5)
+        assert app.query_one(PromptInput).text == "where"
+
+
+@pytest.mark.parametrize("word", ["please", "explain", "who"])
+async def test_a_key_without_a_meaning_here_begins_a_message(word: str):
+    async with running(session(), model_setup=ScriptedModelSetup()) as (app, pilot):
+        await opened(app, pilot)
+        await pilot.press(*word)
+        await until(pilot, lambda: len(app.screen_stack) == 1 and app.query_one(PromptInput).text == word)
+
+
+async def test_a_paste_over_it_goes_to_the_input():
+    async with running(session(), model_setup=ScriptedModelSetup()) as (app, pilot):
+        await opened(app, pilot)
+        app.post_message(events.Paste("where is x?"))
+        await until(pilot, lambda: len(app.screen_stack) == 1 and app.query_one(PromptInput).text == "where is x?")
 
 
 async def test_models_of_other_programs_are_looked_for_on_the_users_wish_alone():
