@@ -12,11 +12,9 @@ from typing import NamedTuple
 from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.repo.symbols import Symbol, Syntax, Unit
 from laguna_tui.repo.syntax import analyse
-from laguna_tui.repo.text_files import decode, is_binary
+from laguna_tui.repo.text_files import INDEXED_BYTES, decode, is_binary
 from laguna_tui.repo.unit_words import FileWords, file_words
 
-# Longer files are data: their name is indexed, their text is not.
-READ_LIMIT_BYTES = 2 * 1024 * 1024
 # A file with more words than this is data too; the first ones are indexed.
 WORDS_PER_FILE = 100_000
 _DIGEST_BYTES = 16
@@ -66,10 +64,10 @@ def parse_file(root: Path, task: ParseTask) -> ParsedFile | None:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             return None
-        if status.st_size > READ_LIMIT_BYTES:
+        if status.st_size > INDEXED_BYTES:
             return ParsedFile(task.path, status.st_size, status.st_mtime_ns, None)
         with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(READ_LIMIT_BYTES)
+            data = file.read(INDEXED_BYTES)
     finally:
         os.close(handle)
     digest = blake2b(data, digest_size=_DIGEST_BYTES).digest()

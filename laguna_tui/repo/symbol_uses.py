@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from laguna_tui.repo.file_parsing import READ_LIMIT_BYTES
 from laguna_tui.repo.identifiers import stems
 from laguna_tui.repo.postings import units_with
 from laguna_tui.repo.relative_paths import is_secondary, is_test
 from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.repo.syntax import file_outline, lines_with_name
-from laguna_tui.repo.text_files import decode, is_binary, split_lines
+from laguna_tui.repo.text_files import lines_below
 
 # Seconds of the processor for the grammars. In the files after that, line patterns tell code from comments, and which
 # definition a line lies in: they take less time, and miss the uses inside of strings.
@@ -58,7 +57,7 @@ def find_uses(
         for path in sorted(_files_with(connection, name), key=_code_first):
             if len(found) >= limit or should_stop():
                 break
-            lines, began = _lines(tree, path, name), time.thread_time()
+            lines, began = lines_below(tree, path), time.thread_time()
             uses = list(_uses_in(path, lines, name, left))
             took = time.thread_time() - began
             # A file that takes longer is not parsed to its end.
@@ -88,18 +87,9 @@ def _files_with(connection: sqlite3.Connection, name: str) -> set[str]:
     return found
 
 
-def _lines(tree: RootFolder, path: str, name: str) -> list[str]:
-    """A file's lines; none when it is gone, too large, no text, or without the name."""
-    try:
-        with os.fdopen(tree.open(path), "rb") as file:
-            data = file.read(READ_LIMIT_BYTES + 1)
-    except OSError:
-        return []
-    text = "" if len(data) > READ_LIMIT_BYTES or is_binary(data) else decode(data).text
-    return split_lines(text) if name in text else []
-
-
 def _uses_in(path: str, lines: list[str], name: str, limit_s: float) -> Iterator[Use]:
+    if not any(name in line for line in lines):
+        return
     rows = sorted(lines_with_name(path, lines, name, limit_s))
     if not rows:
         return

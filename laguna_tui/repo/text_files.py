@@ -1,10 +1,13 @@
-"""Decoding a file's bytes to text and back without loss: encoding, byte order mark and newlines are kept.
-
-Works on bytes and strings; never opens anything.
-"""
+"""Decoding a file's bytes to text and back without loss: encoding, byte order mark and newlines are kept."""
 
 import codecs
+import os
 from dataclasses import dataclass
+
+from laguna_tui.repo.root_folder import RootFolder
+
+INDEXED_BYTES = 2 * 1024 * 1024
+"""Longer files are data: the index has their names, not their text."""
 
 # git and ripgrep search this many bytes for a NUL before they treat a file as binary.
 SNIFF_BYTES = 8192
@@ -85,3 +88,13 @@ def split_lines(text: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def lines_below(tree: RootFolder, path: str) -> list[str]:
+    """Return the lines of a file of an index as it is now; none when it is gone, too large or no text."""
+    try:
+        with os.fdopen(tree.open(path), "rb") as file:
+            data = file.read(INDEXED_BYTES + 1)
+    except OSError:
+        return []
+    return [] if len(data) > INDEXED_BYTES or is_binary(data) else split_lines(decode(data).text)

@@ -54,6 +54,12 @@ def test_search_shows_what_else_of_a_file_matches(shop, capsys):  # noqa: F811
     assert [also["path"] for also in result["also"]] == ["shop/cart.py"] * 2
 
 
+def test_search_shows_the_first_line_with_a_word_of_what_has_no_name(shop, capsys):  # noqa: F811
+    (shop / "shop/table.py").write_text('"""\nWombats and their burrows.\n"""\n')
+    _, out, _ = run(capsys, "search", "--folder", str(shop), "--limit", "1", "wombats", "burrows")
+    assert out == "- shop/table.py:2: Wombats and their burrows.\n"
+
+
 def test_search_says_why(shop, capsys):  # noqa: F811
     assert "definition 3.00" in run(capsys, "search", "--folder", str(shop), "--why", "roundMoney")[1]
     _, out, _ = run(capsys, "search", "--folder", str(shop), "--json", "roundMoney")

@@ -10,12 +10,13 @@ import pytest
 from filelock import FileLock
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.repo import file_parsing, grammar_versions, index_database, tag_queries
+from laguna_tui.repo import grammar_versions, index_database, tag_queries
 from laguna_tui.repo import index as index_module
 from laguna_tui.repo.best_units import best_units
 from laguna_tui.repo.identifiers import stem
 from laguna_tui.repo.index import Index
 from laguna_tui.repo.index_writer import pack_spans, unpack_spans
+from laguna_tui.repo.text_files import INDEXED_BYTES
 from tests.app.odd_files import odd
 from tests.app.repo.conftest import FILES, write
 from tests.app.repo.index_checks import faults
@@ -171,7 +172,7 @@ def test_links_pipes_binaries_and_hostile_names_are_survived(shop, index):
 
 
 def test_a_file_that_is_too_large_is_known_by_name_only(shop, index):
-    (shop / "huge.py").write_text("def enormous(): pass\n" + "#" * file_parsing.READ_LIMIT_BYTES)
+    (shop / "huge.py").write_text("def enormous(): pass\n" + "#" * INDEXED_BYTES)
     index.refresh(workers=0)
     assert "enormous" not in symbols(index)
     assert index.refresh(workers=0).read <= 1
