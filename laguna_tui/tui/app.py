@@ -110,7 +110,7 @@ class LagunaApp(AppActions):
         self.prompt_controller = PromptController(self, session.prompt, controller, prompt, hint_bar, self._watch)
         self.model_controller = ModelController(
             self, session.models, controller, model_setup, settings.marker,
-            prompt=prompt, hint_bar=hint_bar, resume=self._resume,
+            hand_over=self.type_in_prompt, hint_bar=hint_bar, resume=self._resume,
         )  # fmt: skip
         self.sessions = SessionsController(
             self,

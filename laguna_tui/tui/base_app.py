@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -43,6 +43,12 @@ SHELL_KEYS = (
 MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
 # Minimum width for a column beside prose of full width.
 COLUMN_FROM = 150
+
+
+class MainScreen(Screen[None]):
+    """Gives the focus to the input first: the transcript above it would take some letters for its keys."""
+
+    AUTO_FOCUS = "PromptInput"
 
 
 class BaseApp(CrashSafeApp):
@@ -83,12 +89,15 @@ class BaseApp(CrashSafeApp):
     def __init__(self, settings: TuiSettings, placeholder: str) -> None:
         super().__init__(Document(), settings.state_dir)
         self.settings = settings
-        self.transcript = Transcript(self.document, id="transcript")
+        self.transcript = Transcript(self.document, self.type_in_prompt, id="transcript")
         self.speed_panel = SpeedPanel(id="speed")
-        self.approval_panel = ApprovalPanel(id="approval")
+        self.approval_panel = ApprovalPanel(self.type_in_prompt, id="approval")
         self.hint_bar = HintBar(id="hint_bar")
         self.prompt = PromptInput(InputHistory(settings.state_dir), placeholder=placeholder, id="prompt")
         self.status_bar = StatusBar(id="status")
+
+    def get_default_screen(self) -> MainScreen:
+        return MainScreen(id="_default")
 
     def compose(self) -> ComposeResult:
         yield self.transcript
@@ -156,15 +165,16 @@ class BaseApp(CrashSafeApp):
         self.hint_bar.following = event.following
 
     @on(Transcript.Left)
-    def _focus_prompt(self, event: Transcript.Left) -> None:
-        self.prompt.focus()
-        if event.typed:
-            self.prompt.insert(event.typed)
-
     @on(ApprovalPanel.Left)
-    def _type(self, event: ApprovalPanel.Left) -> None:
+    def _focus_prompt(self) -> None:
         self.prompt.focus()
-        self.prompt.put(event.typed)
+
+    def type_in_prompt(self, typed: Sequence[events.Event]) -> None:
+        """Focus the input, and give it what was typed elsewhere."""
+        # Not `focus`, which moves it later.
+        self.screen_stack[0].set_focus(self.prompt)
+        for event in typed:
+            self.prompt.post_message(event)
 
     @on(ApprovalPanel.Scrolled)
     def _scroll(self, event: ApprovalPanel.Scrolled) -> None:

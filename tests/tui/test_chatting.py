@@ -1,10 +1,12 @@
 """The app as a user meets it, on a scripted session (no model)."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.widgets import Static
 
 from laguna_engine.errors import ModelFileError
@@ -13,6 +15,7 @@ from laguna_tui.tui.help_screen import HelpScreen
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.transcript.entries import QuestionEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.transcript import Transcript
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, answer, call, thinking
 from tests.tui.story import STORY
@@ -450,6 +453,32 @@ async def test_escape_in_the_transcript_stops_too_and_leads_back() -> None:
         await pilot.press("escape")
         assert session.cancelled.is_set()
         assert app.focused is app.prompt
+
+
+async def test_a_message_that_is_typed_into_the_transcript_loses_no_letter_to_its_keys() -> None:
+    text = "where is it in a key yard?"
+    async with running(ScriptedSession(answer("Here."))) as (app, pilot):
+        await ready(app, pilot)
+        app.transcript.focus()
+        await until(pilot, lambda: app.transcript.has_focus)
+        for letter in text:
+            app.post_message(events.Key({" ": "space", "?": "question_mark"}.get(letter, letter), letter))
+            await asyncio.sleep(0)
+        app.post_message(events.Key("enter", "\r"))
+        await until(pilot, lambda: app._session.asked == [text])
+        assert app.prompt.has_focus
+
+
+async def test_the_input_has_the_focus_from_the_beginning(monkeypatch) -> None:
+    focused = []
+
+    def note(transcript: Transcript) -> None:
+        focused.append(transcript)
+
+    monkeypatch.setattr(Transcript, "on_focus", note)
+    async with running(ScriptedSession()) as (app, _):
+        assert app.prompt.has_focus
+        assert focused == []
 
 
 async def test_keys_belong_to_the_screen_on_top() -> None:

@@ -24,6 +24,7 @@ from laguna_tui.tui.approvals.question import (
     lay_facts,
 )
 from laguna_tui.tui.text_lines import StyledText, crop_front
+from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
 
 #: Seconds; a key pressed earlier was meant for something else.
 REACTION_S = 0.4
@@ -71,23 +72,15 @@ class ApprovalPanel(Widget, can_focus=True):
             self.lines = lines
 
     class Left(Message):
-        """Posted to move the focus to the input.
+        """Posted to move the focus to the input."""
 
-        Attributes:
-            typed: text typed or pasted so far, not sanitised.
-        """
-
-        def __init__(self, typed: str = "") -> None:
-            super().__init__()
-            self.typed = typed
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, hand_over: HandOver, *, id: str | None = None) -> None:  # noqa: A002
+        """hand_over: takes what is typed here for the input."""
         super().__init__(id=id)
         self.display = False
         self._question: Question | None = None
         self._answers_from = self._focused_at = 0.0
-        # Keys that arrive in one read with a letter for the input are handled before the focus moves.
-        self._typing = False
+        self._typed = TypedAhead(self, hand_over)
         # A second key must not answer the next question.
         self._answered = False
         self._own_keys = {"up": self.action_up, "down": self.action_down, "tab": self.action_leave}
@@ -156,13 +149,15 @@ class ApprovalPanel(Widget, can_focus=True):
         self.refresh(layout=True)
 
     def on_blur(self) -> None:
-        self._typing = False
         self.refresh(layout=True)
 
     # -- input
 
     async def _on_key(self, event: events.Key) -> None:
         # Handled here in the order they were pressed, as in the input; bindings run in a queue of their own.
+        if self._typed:
+            self._typed.keep(event)
+            return
         own = self._own_keys.get(event.key)
         # Also those that this question does not have: who presses one does not write.
         answers = event.key in _ANSWERS
@@ -171,17 +166,15 @@ class ApprovalPanel(Widget, can_focus=True):
         event.stop()
         event.prevent_default()
         early = event.time < self._answers_from
-        if event.is_printable and event.character and (not answers or early or self._typing):
-            self._typing = True
-            self.post_message(self.Left(event.character))
+        if event.is_printable and event.character and (not answers or early):
+            self._typed.keep(event)
         elif own is not None:
             own()
         elif answers:
             self._choose(event.key)
 
     def _on_paste(self, event: events.Paste) -> None:
-        event.stop()
-        self.post_message(self.Left(event.text))
+        self._typed.keep(event)
 
     def on_click(self, event: events.Click) -> None:
         """Answer with the clicked choice, unless the click has just given the panel the focus."""

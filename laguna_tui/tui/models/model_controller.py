@@ -15,9 +15,9 @@ from laguna_tui.tui.models.background_download import BackgroundDownload, Downlo
 from laguna_tui.tui.models.fit_screen import FitScreen
 from laguna_tui.tui.models.model_picker import ModelPicker
 from laguna_tui.tui.models.setup_screen import SetupScreen, download_hint
-from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.typed_ahead import HandOver
 
 # Polls of the download per second.
 POLLS_PER_SECOND = 4
@@ -34,7 +34,7 @@ class ModelController:
         model_setup: ModelSetup | None,
         marker: Path | None,
         *,
-        prompt: PromptInput,
+        hand_over: HandOver,
         hint_bar: HintBar,
         resume: Callable[[], None],
     ) -> None:
@@ -42,11 +42,12 @@ class ModelController:
 
         Args:
             marker: file that exists once the setup screen was shown; None never shows it unasked.
+            hand_over: takes what was typed for the input over a screen of this controller.
             resume: called when the session has something to do.
         """
         self._app, self._models, self._controller = app, models, controller
         self._model_setup, self._marker = model_setup, marker
-        self._prompt, self._hint_bar, self._resume = prompt, hint_bar, resume
+        self._hand_over, self._hint_bar, self._resume = hand_over, hint_bar, resume
         self.download = BackgroundDownload(model_setup) if model_setup is not None else None
         self._timer: Timer | None = None
 
@@ -74,7 +75,7 @@ class ModelController:
             return
         wanted = name or (offer.name if offer is not None else "")
         screen = SetupScreen(
-            lambda: model_setup.describe(wanted), download, self.watch, self._prompt.post_message, self.choose_other
+            lambda: model_setup.describe(wanted), download, self.watch, self._hand_over, self.choose_other
         )
         self._app.push_screen(screen, self._take)
 

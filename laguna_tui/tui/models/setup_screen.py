@@ -1,6 +1,6 @@
 """The setup screen: this machine, the model that suits it, and one key to download and use it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,11 +19,10 @@ from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
 from laguna_tui.tui.session_messages import error_sentence
 from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, progress_bar
+from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
 
 TEXT, KEY = "$foreground", "$accent"
 _BAR = 24
-# Seconds between the first typed letter and a look at whether those after it have arrived.
-_TYPED_S = 0.02
 _OF_A_DOWNLOAD = frozenset("pPxX")
 _DOING = {
     DownloadPhase.METADATA: "asking the hub",
@@ -159,7 +158,7 @@ class SetupScreen(Modal[SetupOffer | None]):
         find_offer: Callable[[], SetupOffer],
         download: BackgroundDownload,
         watch: Callable[[], None],
-        pass_on: Callable[[events.Event], object],
+        hand_over: HandOver,
         look_around: Callable[[], None] = lambda: None,
     ) -> None:
         """Create the screen.
@@ -168,16 +167,16 @@ class SetupScreen(Modal[SetupOffer | None]):
             find_offer: examines the machine and finds the model that suits it; slow, so it runs in a worker.
             download: the download in the background.
             watch: called when the download changes and has to be polled.
-            pass_on: called with each key or paste meant for the input, in order, after the screen was closed.
+            hand_over: takes what was typed for the input, after the screen was closed.
             look_around: shows what other programs have on this machine.
         """
         super().__init__()
-        self._find_offer, self._download, self._watch, self._pass_on = find_offer, download, watch, pass_on
+        self._find_offer, self._download, self._watch, self._hand_over = find_offer, download, watch, hand_over
         self._look_around = look_around
         self._own_keys = {
             key for binding in self.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
         }
-        self._typed: list[events.Event] = []
+        self._typed = TypedAhead(self, self._give_way)
         self._offer: SetupOffer | None = None
         self._active = False
         self._text = Static(LOOKING, markup=False)
@@ -219,35 +218,20 @@ class SetupScreen(Modal[SetupOffer | None]):
 
     def on_key(self, event: events.Key) -> None:
         """Keep what is typed for the input."""
-        letter = event.is_printable and event.character and not self._has_meaning(event.key)
-        if letter or self._typed:
-            event.stop()
-            event.prevent_default()
-            self._type(events.Key(event.key, event.character))
+        if self._typed or (event.is_printable and event.character and not self._has_meaning(event.key)):
+            self._typed.keep(event)
 
     def on_paste(self, event: events.Paste) -> None:
         """Keep what is pasted for the input."""
-        event.stop()
-        self._type(events.Paste(event.text))
+        self._typed.keep(event)
 
     def _has_meaning(self, key: str) -> bool:
         downloading = self._stage() is not DownloadStage.NOTHING
         return key in self._own_keys and (downloading or key not in _OF_A_DOWNLOAD)
 
-    def _type(self, event: events.Event) -> None:
-        if not self._typed:
-            self.set_timer(_TYPED_S, self._close_when_read)
-        self._typed.append(event)
-
-    def _close_when_read(self) -> None:
-        """Close, unless a key is still on its way here: the next one, which the input would get, would overtake it."""
-        box = self.focused
-        if self.message_queue_size or (box is not None and box.message_queue_size):
-            self.set_timer(_TYPED_S, self._close_when_read)
-            return
+    def _give_way(self, typed: Sequence[events.Event]) -> None:
         self.dismiss(None)
-        for event in self._typed:
-            self._pass_on(event)
+        self._hand_over(typed)
 
     def action_go(self) -> None:
         """Download, resume, or switch to the model."""

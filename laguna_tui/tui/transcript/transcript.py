@@ -10,6 +10,7 @@ from laguna_tui.tui.transcript import selection
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.entries import Entry, FoldingEntry
 from laguna_tui.tui.transcript.transcript_view import TranscriptView
+from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
 
 
 class Transcript(TranscriptView, can_focus=True):
@@ -35,18 +36,18 @@ class Transcript(TranscriptView, can_focus=True):
             self.text = text
 
     class Left(Message):
-        """Posted to move the focus back to the input.
+        """Posted to move the focus back to the input."""
 
-        Attributes:
-            typed: the character that was typed, if any.
-        """
-
-        def __init__(self, typed: str = "") -> None:
-            super().__init__()
-            self.typed = typed
-
-    def __init__(self, document: Document, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        document: Document,
+        hand_over: HandOver | None = None,
+        *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        """hand_over: takes what is typed here for the input."""
         super().__init__(document, id=id)
+        self._typed = TypedAhead(self, hand_over) if hand_over is not None else None
         self._at: int | None = None
 
     def on_focus(self) -> None:
@@ -137,11 +138,10 @@ class Transcript(TranscriptView, can_focus=True):
         self.post_message(self.Left())
 
     def on_key(self, event: events.Key) -> None:
-        """Pass typed characters on to the input."""
+        """Keep what is typed for the input."""
         bound = event.key in self._bindings.key_to_bindings
-        if event.is_printable and event.character and not bound:
-            event.stop()
-            self.post_message(self.Left(event.character))
+        if self._typed is not None and (self._typed or (event.is_printable and event.character and not bound)):
+            self._typed.keep(event)
 
     def on_click(self, event: events.Click) -> None:
         """Open or close the entry whose headline was clicked."""
