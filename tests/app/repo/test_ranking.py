@@ -73,6 +73,7 @@ def test_what_holds_the_definition_of_a_name_is_found_by_it(index, shop):
     assert first(index, "Limits.MAX_DISCOUNT") == "Limits"
     assert first(index, "where is each_item defined?") == "sell"
     assert all("definition" in search(index, asked)[0].factors for asked in ("ITEMS_PER_CART", "each_item"))
+    assert search(index, "ITEMS_PER_CART")[0].factors["title"] == 2.0
 
 
 def test_a_name_that_is_spelled_out_is_found_before_units_that_have_its_words(index, shop):
