@@ -85,6 +85,22 @@ def test_a_name_that_is_spelled_out_is_found_before_units_that_have_its_words(in
     assert "definition" not in search(index, "list every price")[0].factors
 
 
+@pytest.mark.parametrize(
+    ("asked", "name"), [("read the configuration", "read_cfg"), ("stop the conn", "stop_connection")]
+)
+def test_what_has_another_form_of_a_word_is_found_by_it(index, shop, asked, name):
+    write(shop, {"shop/setup.py": f"def {name}(): pass\ndef read_line(): pass\ndef stop_sale(): pass\n"})
+    index.refresh(workers=0)
+    assert first(index, asked) == name
+
+
+def test_a_word_itself_counts_more_than_another_form_of_it(index, shop):
+    write(shop, {"shop/setup.py": "def cfg_state(): pass\ndef config_state(): pass\n"})
+    index.refresh(workers=0)
+    assert first(index, "config state") == "config_state"
+    assert first(index, "cfg state") == "cfg_state"
+
+
 def test_a_files_name_counts_less_in_a_longer_question_but_where_nothing_else_has_a_name(index, shop):
     write(shop, {"shop/vouchers.nim": "proc redeem(cart: Cart) = discard\n"})
     index.refresh(workers=0)
