@@ -187,6 +187,15 @@ def test_lists_and_arrays_give_the_same_scores_to_the_last_bit(connection, small
     assert list(best_units(connection, words, 20, [5, 150]).items()) == list(in_lists.items())
 
 
+def test_another_form_of_a_word_that_very_many_units_have_is_not_followed(connection, monkeypatch):
+    folder = Folder(connection)
+    folder.put("one", ["wa", "wb", "wb"])
+    folder.writer.flush()
+    assert len(best_units(connection, ["wa", "wb"], 10, forms={"wb": "wa"})) == 3
+    monkeypatch.setattr(bm25, "OTHER_FORM_UNITS", 1)
+    assert len(best_units(connection, ["wa", "wb"], 10, forms={"wb": "wa"})) == 1
+
+
 @pytest.mark.parametrize("listed", [lists.LISTED_POSTINGS, -1], ids=["in lists", "in arrays"])
 def test_damaged_postings_are_the_indexs_fault(connection, small_blocks, monkeypatch, listed):
     monkeypatch.setattr(lists, "LISTED_POSTINGS", listed)
