@@ -187,12 +187,12 @@ def test_lists_and_arrays_give_the_same_scores_to_the_last_bit(connection, small
     assert list(best_units(connection, words, 20, [5, 150]).items()) == list(in_lists.items())
 
 
-def test_another_form_of_a_word_that_very_many_units_have_is_not_followed(connection, monkeypatch):
+def test_other_forms_of_words_are_not_followed_in_a_very_large_index(connection, monkeypatch):
     folder = Folder(connection)
     folder.put("one", ["wa", "wb", "wb"])
     folder.writer.flush()
     assert len(best_units(connection, ["wa", "wb"], 10, forms={"wb": "wa"})) == 3
-    monkeypatch.setattr(bm25, "OTHER_FORM_UNITS", 1)
+    monkeypatch.setattr(bm25, "OTHER_FORMS_UNTIL_UNITS", 2)
     assert len(best_units(connection, ["wa", "wb"], 10, forms={"wb": "wa"})) == 1
 
 
