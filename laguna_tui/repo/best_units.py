@@ -9,7 +9,8 @@ among the best. Up to the limits of `bm25` the result is the same as that of sco
 import heapq
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from laguna_tui.repo import postings
 from laguna_tui.repo.bm25 import Weighing, is_settled, weighed
@@ -25,22 +26,27 @@ _SEARCHED = 10
 
 
 def best_units(
-    connection: sqlite3.Connection, words: Sequence[str], limit: int, also: Sequence[int] = ()
+    connection: sqlite3.Connection,
+    words: Iterable[str],
+    limit: int,
+    also: Sequence[int] = (),
+    forms: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[int, float]:
     """Return the units that have the words, by unit, with their BM25 scores, best first.
 
     Args:
         connection: An index.
-        words: Stems, each once.
+        words: Stems, each once, with other forms of words of the question.
         limit: Most units.
         also: Units to score beside them; those without any of the words are left out.
+        forms: Of a word that is only another form of one of the question, that one.
 
     Raises:
         sqlite3.DatabaseError: The index is damaged.
     """
     with postings.snapshot(connection):
         reader = PostingsReader(connection)
-        weighing = weighed(reader, words)
+        weighing = weighed(reader, words, forms)
         if not weighing.words:
             return {}
         try:

@@ -87,7 +87,7 @@ def _unread(tree: RootFolder, path: str) -> ParsedFile | None:
 
 
 def _analysed(found: ParsedFile, text: str) -> ParsedFile:
-    syntax = analyse(found.path, text)
+    syntax = analyse(found.path, text, guess=True)
     units = ((_title(syntax.symbols, unit), [text[start:stop] for start, stop in unit.spans]) for unit in syntax.units)
     return found._replace(syntax=syntax, words=file_words(found.path, units, WORDS_PER_FILE))
 

@@ -27,6 +27,7 @@ class Grammar(NamedTuple):
     definitions: Query
     references: Query
     imports: Query | None
+    unparsed: Query | None
 
     def parse(self, source: bytes, limit_s: float) -> Tree:
         """Parse a source; only its beginning when the rest would take this thread longer than the limit."""
@@ -58,7 +59,8 @@ def grammar(name: str) -> Grammar | None:
     tags = TAGS[name][0]
     try:
         language = Language(getattr(importlib.import_module(tags.module), tags.function)())
-        imports = Query(language, tags.imports) if tags.imports else None
-        return Grammar(name, language, Query(language, tags.definitions), Query(language, tags.references), imports)
+        imports, unparsed = (Query(language, text) if text else None for text in (tags.imports, tags.unparsed))
+        definitions, references = Query(language, tags.definitions), Query(language, tags.references)
+        return Grammar(name, language, definitions, references, imports, unparsed)
     except (ImportError, AttributeError, ValueError, QueryError):
         return None

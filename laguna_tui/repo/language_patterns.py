@@ -127,7 +127,8 @@ LANGUAGES = (
             type=rf"\s*{_JAVA_WORDS}(?:class|interface|@interface|enum|record|object|struct|trait|protocol"
             r"|extension)\s+(?P<name>\w+)",
             function=rf"\s*{_JAVA_WORDS}(?:fun|func|def)\s+(?:<[^>]*>\s*)?(?:\w+\.)?(?P<name>\w+)",
-            function2=rf"\s+{_JAVA_WORDS}(?:<[^>]*>\s*)?[\w.<>\[\],?]+\s+(?P<name>\w+)\s*\([^;=]*$",
+            function2=rf"\s+{_JAVA_WORDS}(?!(?:return|throw|try|await|new|else|case|yield|assert)\b)(?:<[^>]*>\s*)?"
+            r"[\w.<>\[\],?]+\s+(?P<name>\w+)\s*\([^;=]*$",
         ),
         _C_OPAQUE,
         r"\s*(?://|\*|/\*|@)",

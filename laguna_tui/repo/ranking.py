@@ -38,7 +38,8 @@ class Weights:
     Attributes:
         definition: The unit defines a name of the question, which may be spelled out in words (times 1 + this).
         stem: The question has all of the file's name, and little else.
-        title: Share of the name's words in the question, and of the question's words in the name.
+        title: Share of the name's words in the question, and of the question's words in the name; a name that is
+            asked for and defined inside of the unit counts as the unit's own.
         path: Share of the question's words in the path.
         declares: Prototypes in headers, and files of no programming language (divided by 1 + this).
         aside: Tests, examples, old and copied code, text and data (divided by 1 + this).
@@ -147,7 +148,8 @@ def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[s
         factors["definition"] = 1.0 + weights.definition * definition
     if stem := _file_named(unit, question):
         factors["stem"] = 1.0 + weights.stem * stem
-    if title := _overlap(name_stems(unit.name or unit.title), question.stems):
+    names = (unit.name or unit.title, unit.inner)
+    if title := max(_overlap(name_stems(name), question.stems) for name in names):
         factors["title"] = 1.0 + weights.title * title
     if path := _share(name_stems(unit.path), question.stems):
         factors["path"] = 1.0 + weights.path * path

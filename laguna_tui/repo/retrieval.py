@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from laguna_tui.repo.best_units import best_units
 from laguna_tui.repo.identifiers import STOP_WORDS, looks_like_code, parts, stem, words
+from laguna_tui.repo.short_forms import in_full, other_forms
 
 # More words do not make a question clearer, and each costs time.
 MAX_WORDS = 32
@@ -27,7 +28,7 @@ class SearchQuery(NamedTuple):
 
     Attributes:
         words: Words to search for, in order, without stop words.
-        stems: Stems of those words that are not joined names, for comparison with names.
+        stems: Stems of those words that are not joined names, short forms in full, as `name_stems` has them.
         names: Last parts of code-like names, as written.
         qualified: Whole names of several parts, joined by "." in lower case.
         spelled: Stems of every few words that stand side by side, joined by a blank: names spelled out in words.
@@ -50,7 +51,7 @@ def parse_query(text: str) -> SearchQuery:
     single = set(parts(text)) - STOP_WORDS
     return SearchQuery(
         kept,
-        frozenset(stem(word) for word in kept if word in single),
+        frozenset(in_full(stem(word)) for word in kept if word in single),
         _names(text),
         _qualified(text),
         _spelled(text),
@@ -60,8 +61,8 @@ def parse_query(text: str) -> SearchQuery:
 
 @lru_cache(maxsize=50_000)
 def name_stems(name: str) -> frozenset[str]:
-    """Return the stems of a name's words."""
-    return frozenset(stem(part) for part in parts(name))
+    """Return the stems of a name's words, short forms in full."""
+    return frozenset(in_full(stem(part)) for part in parts(name))
 
 
 @lru_cache(maxsize=50_000)
@@ -152,8 +153,9 @@ class Candidate(NamedTuple):
 def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> list[Candidate]:
     """Return units whose words match, best first, and those that define one of the question's names."""
     defining = _by_name(connection, question)
-    terms = list(dict.fromkeys(map(stem, question.words)))
-    scores = best_units(connection, terms, BY_WORDS, list(defining))
+    terms = dict.fromkeys(map(stem, question.words))
+    others = {form: term for term in terms for form in other_forms(term) if form not in terms}
+    scores = best_units(connection, [*terms, *others], BY_WORDS, list(defining), others)
     rows = _rows(connection, [*scores, *(unit for unit in defining if unit not in scores)])
     return [
         candidate._replace(bm25=scores.get(candidate.unit, 0.0), inner=defining.get(candidate.unit, ""))

@@ -34,13 +34,21 @@ _CPP_ONLY = re.compile(
 _BRACKET = re.compile(r"[()\[\]{}]")
 
 
-def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S) -> Syntax:
-    """The structure of a file's text; offsets are into exactly this text."""
+def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S, *, guess: bool = False) -> Syntax:
+    """The structure of a file's text; offsets are into exactly this text.
+
+    Args:
+        path: Its suffix names the language.
+        text: All of the file.
+        limit_s: What a grammar cannot parse in this time is left out.
+        guess: Look with the line patterns for definitions in what the grammar does not parse. Where one ends is told by
+            its indentation: enough to find it, not to edit it.
+    """
     parser = grammar_for(path, text)
     if parser:
         found = tree_contents(parser, text, limit_s)
-        units = make_units(path, text, found.symbols)
-        return Syntax(parser.name, True, found.symbols, units, found.references, found.imports)
+        symbols = _with_guessed(found.symbols, path, text, found.unparsed) if guess else found.symbols
+        return Syntax(parser.name, True, symbols, make_units(path, text, symbols), found.references, found.imports)
     language = language_of(path)
     symbols = _outlined(path, text) if language and len(text) <= PARSE_LIMIT_CHARS else ()
     return Syntax(language.name if language else "", False, symbols, make_units(path, text, symbols), {})
@@ -49,8 +57,8 @@ def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S) -> Syntax:
 def file_outline(path: str, lines: Sequence[str], limit_s: float = PARSE_LIMIT_S) -> Outline:
     """The definitions of a file by their lines: by its grammar, else by line patterns, the same as `analyse`'s.
 
-    What a syntax error hides from the grammar is looked for with the line patterns, because a file that is being worked
-    on often has one; the index has such a definition again when its file is right.
+    What a syntax error or a macro hides from the grammar is looked for with the line patterns, because a file that is
+    being worked on often has an error.
 
     Args:
         path: its suffix names the language.
@@ -61,10 +69,10 @@ def file_outline(path: str, lines: Sequence[str], limit_s: float = PARSE_LIMIT_S
     parser = grammar_for(path, text) if limit_s else None
     if parser is None:
         return line_outline(path, lines)
-    found, broken = tree_outline(parser, text, limit_s)
-    if broken:
+    found, unparsed = tree_outline(parser, text, limit_s)
+    if unparsed:
         known = {definition.line for definition in found}
-        found += [one for one in line_outline(path, lines).definitions if one.line in broken - known]
+        found += [one for one in line_outline(path, lines).definitions if one.line in unparsed - known]
     return Outline(tuple(sorted(found, key=lambda definition: definition.line)))
 
 
@@ -114,6 +122,15 @@ def _too_deep(text: str) -> bool:
         if depth > _MAX_DEPTH:
             return True
     return False
+
+
+def _with_guessed(symbols: tuple[Symbol, ...], path: str, text: str, unparsed: frozenset[int]) -> tuple[Symbol, ...]:
+    """The symbols, and those of the line patterns on lines that were not parsed."""
+    if not unparsed or language_of(path) is None:
+        return symbols
+    known = {symbol.line for symbol in symbols}
+    guessed = [symbol for symbol in _outlined(path, text) if symbol.line in unparsed - known]
+    return tuple(sorted((*symbols, *guessed), key=lambda symbol: (symbol.start, -symbol.stop)))
 
 
 def _outlined(path: str, text: str) -> tuple[Symbol, ...]:

@@ -68,11 +68,19 @@ class _Found(NamedTuple):
 
 
 class TreeContents(NamedTuple):
-    """Symbols in their order, how often each name that is not defined here is referred to, and imported paths."""
+    """What is known of a file.
+
+    Attributes:
+        symbols: In their order.
+        references: How often each name that is not defined here is referred to.
+        imports: Imported paths.
+        unparsed: Lines, from 1, that the grammar does not parse: syntax errors, and code that a macro gets.
+    """
 
     symbols: tuple[Symbol, ...]
     references: dict[str, int]
     imports: tuple[str, ...]
+    unparsed: frozenset[int]
 
 
 def tree_contents(grammar: Grammar, text: str, limit_s: float) -> TreeContents:
@@ -80,18 +88,19 @@ def tree_contents(grammar: Grammar, text: str, limit_s: float) -> TreeContents:
     source, root = _parsed(grammar, text, limit_s)
     symbols = _symbols(source, _in_order(grammar, source, root), _char_offsets(source, text))
     own = {symbol.name for symbol in symbols}
-    return TreeContents(symbols, _references(grammar, source, root, own), _imports(grammar, source, root))
+    references, imports = _references(grammar, source, root, own), _imports(grammar, source, root)
+    return TreeContents(symbols, references, imports, _unparsed_lines(grammar, root))
 
 
-def tree_outline(grammar: Grammar, text: str, limit_s: float) -> tuple[list[Definition], set[int]]:
-    """The same symbols by their lines alone, which takes half the time, and the lines that syntax errors cover."""
+def tree_outline(grammar: Grammar, text: str, limit_s: float) -> tuple[list[Definition], frozenset[int]]:
+    """The same symbols by their lines alone, which takes half the time, and the lines that it does not parse."""
     source, root = _parsed(grammar, text, limit_s)
     definitions = [
         Definition(found.name, found.kind, found.row + 1, _last_row(found.last) + 1, found.core.type in _PROTOTYPES)
         for found in _in_order(grammar, source, root)
         if found.kind is not None
     ]
-    return definitions, _broken_lines(root)
+    return definitions, _unparsed_lines(grammar, root)
 
 
 def string_rows(grammar: Grammar, text: str, limit_s: float) -> frozenset[int]:
@@ -122,8 +131,12 @@ def places_in_code(grammar: Grammar, text: str, places: Sequence[int], limit_s: 
     return found
 
 
-def _broken_lines(root: Node) -> set[int]:
+def _unparsed_lines(grammar: Grammar, root: Node) -> frozenset[int]:
     lines: set[int] = set()
+    if grammar.unparsed:
+        for node in grammar.captured(grammar.unparsed, root):
+            # A macro's first line is code around it, or one that the grammar knows.
+            lines.update(range(node.start_point.row + 2, _last_row(node) + 2))
     nodes = [root]
     while nodes:
         node = nodes.pop()
@@ -131,7 +144,7 @@ def _broken_lines(root: Node) -> set[int]:
             lines.update(range(node.start_point.row + 1, _last_row(node) + 2))
         elif node.has_error:
             nodes += node.children
-    return lines
+    return frozenset(lines)
 
 
 # What lies in code and what it lies in is asked of the same text, one after the other.

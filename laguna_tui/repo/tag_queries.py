@@ -129,6 +129,7 @@ _RUST = Tags(
     (use_declaration argument: (scoped_identifier name: (identifier) @reference))
     (use_list (identifier) @reference)
     """,
+    unparsed="(macro_invocation (token_tree) @unparsed)",
 )
 _JAVA = Tags(
     "tree_sitter_java",

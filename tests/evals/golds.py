@@ -42,15 +42,20 @@ _BUILT = re.compile(r"(^|/)(dist|build|build-\w+|bundles|cjs|esm5?|umd)/|\.min\.
 _KEYWORDS = frozenset("if for while switch catch return else do with function new using lock foreach sizeof".split())
 _WORDED = re.compile(
     r"\s*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|open|static|final|abstract|override|async"
-    r"|unsafe|const|sealed|partial|virtual|suspend|inline|data|extern|readonly|fileprivate|mutating|convenience)\s+)*"
+    r"|unsafe|const|sealed|partial|virtual|suspend|inline|data|extern|readonly|fileprivate|mutating|convenience"
+    r"|class(?=\s+func)|enum(?=\s+class))\s+)*"
     r"(?:fn|func|fun|function\*?|def|class|interface|struct|enum|trait|protocol|object|module|record)\s+"
-    r"(?:self\.|[A-Z]\w*\.(?=\w))?(?P<name>[A-Za-z_]\w*)"
+    r"(?:self\.|[A-Z]\w*\.(?=\w))?(?P<name>[A-Za-z_]\w*+)"
+    # "struct stat found = …" and "object key = …" define a variable.
+    r"(?!\s+[*&]*(?!extends\b|implements\b|where\b|permits\b|for\b|final\b|if\b|throws\b|async\b)\w|\s*=[^=>]*;)"
 )
 _TYPED = re.compile(
     r"\s*[A-Za-z_][\w<>\[\],.?*&: ]*?[\s*&](?:\w+(?:<[^>]*>)?::)*(?P<name>[A-Za-z_]\w*)\s*\((?=[^;=]*$)"
 )
 _METHOD = re.compile(
-    r"\s+(?:(?:async|static|get|set|public|private|protected)\s+)*(?P<name>[A-Za-z_]\w*)\s*(?:<[^>]*>)?\([^;]*\{\s*$"
+    r"\s+(?:(?:async|static|get|set|public|private|protected)\s+)*(?P<name>[A-Za-z_]\w*)\s*(?:<[^>]*>)?"
+    # A function among the arguments says that it is a call.
+    r"\((?!(?:async\b|function\b|[^:]*=>\s*\{\s*$))[^;]*\{\s*$"
 )
 _ASSIGNED = re.compile(
     r"\s*(?:export\s+)?(?:const|let|var)\s+(?P<name>\w+)\s*=\s*"
@@ -195,7 +200,9 @@ def symbols(source: Path) -> list[Gold]:
     places: dict[str, tuple[str, int, str]] = {}
     counted: Counter[str] = Counter()
     for path, text in source_files(source, (*_FORMS, *_READ_TOO)).items():
-        for number, line in enumerate(text.split("\n"), 1):
+        # Code in a docstring is an example.
+        code = stripped(text)[0] if path.endswith(".py") else text
+        for number, line in enumerate(code.split("\n"), 1):
             name = defined(line, Path(path).suffix)
             if len(name) > 3:
                 places[_folded(name)] = path, _offset(text, number, name), name

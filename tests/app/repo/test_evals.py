@@ -55,6 +55,10 @@ def test_comments_before_definitions_are_questions_and_no_longer_in_the_code(suf
 def test_what_only_looks_like_a_definition_is_none():
     assert not defined("    if (ready) {", ".java")
     assert not defined("    return sell(thing)", ".c")
+    assert not defined("    useEffect( () => {", ".js")
+    assert not defined("    boot(function manage (err, done) {", ".js")
+    assert not defined("        object key = thing ?? other.Key;", ".cs")
+    assert not defined("static struct Module shop_module = {", ".c")
 
 
 def test_definitions_of_tests_are_never_asked_for(tmp_path):
@@ -89,6 +93,11 @@ def test_a_name_that_may_be_defined_elsewhere_in_another_spelling_is_not_asked_f
 
     write(tmp_path, {"a.py": "def sell_one(): pass\n", **second})
     assert symbols(tmp_path) == []
+
+
+def test_examples_in_docstrings_are_not_asked_for(tmp_path):
+    (tmp_path / "a.py").write_text('def sell_one():\n    """Use it.\n\n    def reverse(): pass\n    """\n')
+    assert [gold.answers for gold in symbols(tmp_path)] == [{("a.py", 4)}]
 
 
 def test_calls_and_variables_are_no_second_definitions_and_what_is_built_is_no_source(tmp_path):

@@ -118,7 +118,7 @@ def test_what_is_scored_of_a_question_is_limited(connection, small_blocks, monke
     assert next(iter(best_units(connection, ["wa", "wb77"], 1000))) == 77
 
 
-def scored_one_by_one(connection, words, limit, also):
+def scored_one_by_one(connection, words, limit, also, forms):
     """What `best_units` promises, posting by posting: nothing is left out because it could not matter."""
     lengths = {
         block * postings.BLOCK_UNITS + place: length
@@ -138,13 +138,17 @@ def scored_one_by_one(connection, words, limit, also):
         for word in words
     }
     scores = dict.fromkeys(lengths, 0.0)
+    most = {
+        word: math.log1p((max(len(lengths) - len(found), 0) + 0.5) / (len(found) + 0.5))
+        for word, found in having.items()
+        if found
+    }
+    most |= {form: 0.3 * min(most[form], most.get(word, 99)) for form, word in forms.items() if form in most}
     for word in sorted(words, key=lambda word: (len(having[word]), word)):
-        units = len(having[word])
-        idf = math.log1p((max(len(lengths) - units, 0) + 0.5) / (units + 0.5))
         for unit, weight in having[word].items():
             if unit in lengths:
                 norm = 1.2 * 0.7 + 1.2 * 0.3 / average * lengths[unit]
-                scores[unit] += 2.2 * idf * weight / (weight + norm)
+                scores[unit] += 2.2 * most[word] * weight / (weight + norm)
     ranked = sorted((-round(score, 9), unit) for unit, score in scores.items() if score)
     return [unit for rank, (_, unit) in enumerate(ranked) if rank < limit or unit in also], scores
 
@@ -165,8 +169,9 @@ def test_what_cannot_matter_is_left_out_without_a_change(connection, small_block
     for _ in range(15):
         asked = rng.sample(words, rng.randint(1, 6))
         limit, also = rng.choice((1, 3, 10, 1000)), rng.sample(alive, rng.choice((0, 2)))
-        expected, scores = scored_one_by_one(connection, asked, limit, also)
-        found = best_units(connection, asked, limit, also)
+        forms = {asked[-1]: asked[0]} if len(asked) > 1 and rng.random() < 0.5 else {}
+        expected, scores = scored_one_by_one(connection, asked, limit, also, forms)
+        found = best_units(connection, asked, limit, also, forms)
         assert found == pytest.approx({unit: scores[unit] for unit in found})
         assert [round(scores[unit], 9) for unit in found] == [round(scores[unit], 9) for unit in expected]
 
@@ -180,6 +185,15 @@ def test_lists_and_arrays_give_the_same_scores_to_the_last_bit(connection, small
     in_lists = best_units(connection, words, 20, [5, 150])
     monkeypatch.setattr(lists, "LISTED_POSTINGS", -1)
     assert list(best_units(connection, words, 20, [5, 150]).items()) == list(in_lists.items())
+
+
+def test_other_forms_of_words_are_not_followed_in_a_very_large_index(connection, monkeypatch):
+    folder = Folder(connection)
+    folder.put("one", ["wa", "wb", "wb"])
+    folder.writer.flush()
+    assert len(best_units(connection, ["wa", "wb"], 10, forms={"wb": "wa"})) == 3
+    monkeypatch.setattr(bm25, "OTHER_FORMS_UNTIL_UNITS", 2)
+    assert len(best_units(connection, ["wa", "wb"], 10, forms={"wb": "wa"})) == 1
 
 
 @pytest.mark.parametrize("listed", [lists.LISTED_POSTINGS, -1], ids=["in lists", "in arrays"])

@@ -73,6 +73,7 @@ def test_what_holds_the_definition_of_a_name_is_found_by_it(index, shop):
     assert first(index, "Limits.MAX_DISCOUNT") == "Limits"
     assert first(index, "where is each_item defined?") == "sell"
     assert all("definition" in search(index, asked)[0].factors for asked in ("ITEMS_PER_CART", "each_item"))
+    assert search(index, "ITEMS_PER_CART")[0].factors["title"] == 2.0
 
 
 def test_a_name_that_is_spelled_out_is_found_before_units_that_have_its_words(index, shop):
@@ -82,6 +83,22 @@ def test_a_name_that_is_spelled_out_is_found_before_units_that_have_its_words(in
     assert first(index, "price list") == "PriceList"
     assert first(index, "how is the price list kept") == "PriceList"
     assert "definition" not in search(index, "list every price")[0].factors
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"), [("read the configuration", "read_cfg"), ("stop the conn", "stop_connection")]
+)
+def test_what_has_another_form_of_a_word_is_found_by_it(index, shop, asked, name):
+    write(shop, {"shop/setup.py": f"def {name}(): pass\ndef read_line(): pass\ndef stop_sale(): pass\n"})
+    index.refresh(workers=0)
+    assert first(index, asked) == name
+
+
+def test_a_word_itself_counts_more_than_another_form_of_it(index, shop):
+    write(shop, {"shop/setup.py": "def cfg_state(): pass\ndef config_state(): pass\n"})
+    index.refresh(workers=0)
+    assert first(index, "config state") == "config_state"
+    assert first(index, "cfg state") == "cfg_state"
 
 
 def test_a_files_name_counts_less_in_a_longer_question_but_where_nothing_else_has_a_name(index, shop):

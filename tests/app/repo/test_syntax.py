@@ -209,6 +209,14 @@ def test_a_syntax_error_costs_only_what_it_covers():
     assert "fine" in found
 
 
+def test_definitions_that_a_macro_gets_are_guessed_where_one_asks_for_it():
+    text = "fn fine() {}\n\nast_struct! {\n    pub struct Lost {\n        pub name: String,\n    }\n}\n"
+    fine, lost = analyse("a.rs", text, guess=True).symbols
+    assert (fine.name, lost.name, lost.line, lost.end) == ("fine", "Lost", 4, 6)
+    assert text[lost.start : lost.stop].strip().startswith("pub struct Lost")
+    assert [symbol.name for symbol in analyse("a.rs", text).symbols] == ["fine"]
+
+
 def test_other_languages_have_their_line_patterns():
     syntax = analyse("a.groovy", "class A {\n  def m() {\n    1\n  }\n}\n")
     assert not syntax.exact
