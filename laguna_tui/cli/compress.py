@@ -65,10 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UserError: An argument is invalid, or a path cannot be read.
     """
-    if not 0.0 <= arguments.keep <= 1.0:
-        raise UserError(f"--keep {arguments.keep}: give a share between 0 and 1")
-    if arguments.tokens is not None and arguments.tokens < 0:
-        raise UserError(f"--tokens {arguments.tokens}: give 0 or more")
+    if not 0.0 < arguments.keep <= 1.0:
+        raise UserError(f"--keep {arguments.keep:g}: give a share above 0 and at most 1")
+    if arguments.tokens is not None and arguments.tokens < 1:
+        raise UserError(f"--tokens {arguments.tokens}: give 1 or more")
     if not arguments.seconds >= 0.0:
         raise UserError(f"--seconds {arguments.seconds}: give 0 or more")
     result = _shortened(arguments)
@@ -104,6 +104,9 @@ def _shortened(arguments: argparse.Namespace) -> "Compression":
             scorer = _opened_scorer(settings, stack)
             with ProgressLine("reading") as reading:
                 files = list(_files(arguments.paths, reading.show_share))
+            if not files:
+                looked = ", ".join(sanitize_line(str(path)) for path in arguments.paths)
+                raise UserError(f"{looked}: no text files that git does not ignore; give other files or folders")
             tokens = arguments.tokens
             if tokens is None:
                 tokens = int(arguments.keep * _counted(files, measure))

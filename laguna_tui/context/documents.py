@@ -1,7 +1,7 @@
 """A file as a document to compress: each definition a unit, its head the outline, its statements the body.
 
 Spans are whole lines, so that what is kept reads as code and the rest can be read again by line. Only lines that are
-far longer than anybody writes are cut, at blanks, commas and the like.
+far longer than anybody writes are cut: where a definition begins in them, else at blanks, commas and the like.
 
 Which names a piece of code can be asked for by, and which other definitions it uses. By the look of names only.
 
@@ -12,6 +12,7 @@ class has none, it may be a method of what the class inherits from, in this file
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from laguna_engine.compress.document import Document, Span, SpanRole, Unit
@@ -80,6 +81,8 @@ class _Cutter:
         for first, last, owner in _runs(owners):
             if owner.symbol < 0:
                 self._outside(look, first, last, headings)
+            elif first == last and len(inside := self._begun_in(first, owner.symbol)) > 1:
+                self._crowded(first, inside)
             else:
                 unit = made.get(owner.symbol)
                 if unit is None:
@@ -148,6 +151,36 @@ class _Cutter:
         for start, stop in cut:
             self._add(start, stop, role, unit)
 
+    def _begun_in(self, line: int, owner: int) -> list[Symbol]:
+        """The definitions that begin in a line that is too long, functions in functions aside."""
+        if len(self._lines[line]) <= LINE_CHARS:
+            return []
+        start, reach = self._starts[line], 0
+        found = []
+        for symbol in self._inside_of.get(owner, ()):
+            if max(start, reach) <= symbol.start < start + len(self._lines[line]):
+                found.append(symbol)
+                reach = symbol.stop if symbol.kind is DefinitionKind.FUNCTION else reach
+        return found
+
+    def _crowded(self, line: int, inside: Sequence[Symbol]) -> None:
+        """A long line of many definitions, as in minified code: a unit of each group of them that is short together."""
+        start, stop = self._starts[line], self._starts[line] + len(self._lines[line])
+        groups: list[list[Symbol]] = []
+        begin = start
+        for symbol, end in zip(inside, [*(symbol.start for symbol in inside[1:]), stop], strict=True):
+            if not groups or end - begin > PIECE_CHARS:
+                begin = symbol.start if groups else start
+                groups.append([])
+            groups[-1].append(symbol)
+        edges = [start, *(group[0].start for group in groups[1:]), stop]
+        for group, (a, b) in zip(groups, pairwise(edges), strict=True):
+            defines = frozenset().union(*(self._names.defined(symbol, ()) for symbol in group))
+            refers = refers_of(self._text[a:b], self._names, group[0]) - defines
+            self._units.append(Unit(group[0].qualified, defines, refers, line + 1, line + 1))
+            for span in _cut_long(self._text, a, b):
+                self._spans.append(Span(*span, SpanRole.BODY, len(self._units) - 1))
+
     def _outside(self, look: LineLooks, first: int, last: int, headings: dict[int, str]) -> None:
         """The units and spans of a run of lines that belong to no definition."""
         title = ""
@@ -207,6 +240,8 @@ class _Cutter:
             return
         for a, b in _cut_long(self._text, start, end):
             self._spans.append(Span(a, b, role, unit))
+            # All of a long line cannot be the outline that goes with every piece of it.
+            role = SpanRole.BODY if role is SpanRole.OUTLINE else role
 
 
 def _runs(owners: Sequence[_Owner]) -> Iterator[tuple[int, int, _Owner]]:

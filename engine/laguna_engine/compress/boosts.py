@@ -11,7 +11,7 @@ from typing import NamedTuple
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.lexical import Lexicon, words
 from laguna_engine.compress.result import Why
-from laguna_engine.compress.symbols import Definitions, Mention, UnitId, imported_words, mentions
+from laguna_engine.compress.symbols import Definitions, Mention, UnitId, imported_words, mentions, named_files
 
 NAMED = 8.0
 ANSWER = 8.0
@@ -22,6 +22,9 @@ EDITED = 1.0
 # the rank: taken first, what the code says pushed out what it leaves unsaid (recall at keep 0.1 was 0.60, not 0.79).
 IN_CODE = 1.5
 IMPORTED = 0.6
+# What is used by something that the question names with less certainty, such as the class of a named method, competes
+# with the rank: taken at once it pushed out what the method itself uses.
+_SURE_USER = 0.5
 # In longer questions every line looks like an answer.
 _ASKED_WORDS, _ASKED_LINES = 40, 4
 # A text is code from so many lines on, if this share of them is indented or ends like code.
@@ -31,6 +34,9 @@ _CODE = re.compile(r"[ \t]+\S|.*(?:[:;{}(,\[]|[^\s.]\))\s*$|.*\w\s*(?:=|\+=|->)\
 _NEARLY = 0.75
 _LEAST_SHARE = 0.4
 _ANSWERS = 32
+# More lines than this that are as good share the value: a word that half of the code has in such a place is no answer,
+# and 32 lines of as many functions left room for nothing whole.
+_SURE_ANSWERS = 4
 _LINE_CHARS = 1000
 _GIVES = re.compile(r"\s*(?::=|=>|->|==|=|:|\t|,(?=\S)|\||\bis\b|\bare\b|\bequals\b|\breturns?\b)\s*")
 
@@ -50,15 +56,17 @@ class Boost(NamedTuple):
 
 
 class Boosts:
-    """The largest boost of each unit and of each single span.
+    """The largest boost of each unit and of each single span, and the files that are asked about.
 
     Attributes:
         units: by unit.
         spans: by (document, span).
+        files: documents whose path the question names.
     """
 
     def __init__(self) -> None:
         self.units: dict[UnitId, Boost] = {}
+        self.files: frozenset[int] = frozenset()
         self.spans: dict[tuple[int, int], Boost] = {}
         self._boosted: dict[int, list[int]] = {}
 
@@ -102,6 +110,8 @@ def find_boosts(
     named = Boost(IN_CODE, Why.NAMED, sure=False) if code else Boost(NAMED, Why.NAMED)
     for mention in mentions(query, known):
         _boost_name(found, known, mention, home, named)
+    if not code:
+        found.files = named_files(query, [document.path for document in documents])
     if len(lexicon.asked) <= _ASKED_WORDS and len(query.split("\n")) <= _ASKED_LINES:
         _boost_answers(found, documents, lexicon, starts)
     if not code:
@@ -155,7 +165,8 @@ def _boost_uses(found: Boosts, documents: Sequence[Document], known: Definitions
             key = name, unit_id.document
             strengths[key] = max(strengths.get(key, 0.0), strength)
     for (name, number), strength in sorted(strengths.items()):
-        _boost_name(found, known, Mention(name, strength), number, Boost(CALLED, Why.CALLED))
+        boost = Boost(CALLED, Why.CALLED, sure=strength > _SURE_USER)
+        _boost_name(found, known, Mention(name, strength), number, boost)
 
 
 def _boost_answers(found: Boosts, documents: Sequence[Document], lexicon: Lexicon, starts: Sequence[int]) -> None:
@@ -165,15 +176,18 @@ def _boost_answers(found: Boosts, documents: Sequence[Document], lexicon: Lexico
         return
     candidates = []
     for number, document in enumerate(documents):
+        if found.files and number not in found.files:
+            continue
         for index, span in enumerate(document.spans):
             if lexicon.counts[starts[number] + index]:
                 share = _best_share(document.text[span.start : span.stop], lexicon) / total
                 if share >= _LEAST_SHARE:
                     candidates.append((share, number, index))
     candidates.sort(key=lambda candidate: (-candidate[0], *candidate[1:]))
-    for share, number, index in candidates[:_ANSWERS]:
-        if share >= _NEARLY * candidates[0][0]:
-            found.span(number, index, ANSWER * share**2, Why.ANSWER)
+    best = [candidate for candidate in candidates if candidate[0] >= _NEARLY * candidates[0][0]]
+    value = ANSWER if len(best) <= _SURE_ANSWERS else ANSWER / len(best)
+    for share, number, index in best[:_ANSWERS]:
+        found.span(number, index, value * share**2, Why.ANSWER)
 
 
 def _best_share(text: str, lexicon: Lexicon) -> float:
@@ -218,7 +232,7 @@ _ERROR = re.compile(
     r"|^\s*File \"[^\"\n]{1,400}\", line \d+"
     r"|^\s{0,8}(?:[A-Za-z_]\w{0,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Warning)\b(?::|$)"
     r"|^\s*at \S[^\n]{0,300}:\d+"
-    r"|\b(?:error|fatal|panic|panicked at|FAILED|FATAL|ERROR|Segmentation fault)\b(?:\[\w+\])?(?::|,| )",
+    r"|\b(?:error|fatal|panic|panicked at|FAILED|FATAL|ERROR|Segmentation fault)\b(?:\[\w+\])?(?::|,| (?!=))",
     re.MULTILINE,
 )
 

@@ -1,7 +1,8 @@
 """Selection candidates: spans that are kept together, with their value for their size.
 
 A definition of up to 100 lines is one candidate, and so is a longer one that is boosted; only a definition that would
-take too much of the budget is split into its statements.
+take too much of the budget is split into its statements. What the question names is whole wherever it fits. A file that
+the question names is one candidate too while it takes no more than a boosted definition may.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ _SIZE_POWER = 0.5
 _OUTLINE_VALUE = 0.1
 # Boosts from this value on come before the outline of everything.
 _FIRST_VALUE = 0.5
+# What a unit of a file that the question names is worth: this much more than its rank, and so many times as much.
+_FILE_VALUE, _FILE_FACTOR = 0.5, 3.0
 # Smallest and largest weight of a statement, relative to its definition as a whole.
 _STATEMENT_FACTORS = 0.5, 1.5
 
@@ -94,6 +97,9 @@ class CandidateSet:
 
     def generate(self) -> Iterator[Candidate]:
         """All candidates; a span may be in several."""
+        files = self._ranking.boosts.files
+        if self._number in files and sum(self._costs) <= _BOOSTED_SHARE * self._room / len(files):
+            yield self._candidate(Phase.USED, CALLED, tuple(range(len(self._costs))), Why.NAMED)
         for unit, spans in enumerate(self._own):
             if spans:
                 yield from self._unit(unit, spans)
@@ -107,6 +113,8 @@ class CandidateSet:
     def _unit(self, unit: int, spans: list[int]) -> Iterator[Candidate]:
         boost = self._ranking.boosts.units.get(UnitId(self._number, unit))
         value = self._ranking.units[self._number][unit]
+        if self._number in self._ranking.boosts.files:
+            value = _FILE_FACTOR * (value + _FILE_VALUE)
         outline = tuple(index for index in spans if self._document.spans[index].role is SpanRole.OUTLINE)
         if outline:
             yield self._candidate(Phase.OUTLINE, value + _OUTLINE_VALUE, outline, Why.OUTLINE)
@@ -119,8 +127,10 @@ class CandidateSet:
         whole = self._candidate(phase, value, tuple(spans), why)
         if self._is_whole(spans, boosted=boost is not None):
             yield whole
-        else:
-            yield from self._statements(whole)
+            return
+        yield from self._statements(whole)
+        if phase is Phase.ASKED and sum(self._costs[index] for index in spans) <= self._room:
+            yield whole
 
     def _head(self, outline: tuple[int, ...]) -> tuple[int, ...]:
         """The minimum to show of a definition: its outline, or the first span of one that is too large."""

@@ -150,6 +150,11 @@ def _part(
 ) -> Part:
     """A document with only some spans kept; empty text when not even a marker fits."""
     text, offsets, copies = render(document, why, names) if why or marked else ("", {}, ())
+    before, after = counter.tokens(document.text), counter.tokens(text)
+    if text and after >= before and len(why) < len(document.spans):
+        # Its marker lines take more than what they stand for.
+        everything = dict.fromkeys(range(len(document.spans)), Why.CHEAP) | why
+        return _part(document, everything, values, names, counter, marked=marked)
     kept, dropped = [], []
     for index, span in enumerate(document.spans):
         value = values[span.unit]
@@ -157,8 +162,7 @@ def _part(
             kept.append(Kept(span, why[index], value, offsets[index]))
         else:
             dropped.append(Dropped(span, Why.BUDGET, value))
-    before = counter.tokens(document.text)
-    return Part(document, text, tuple(kept), tuple(dropped), before, counter.tokens(text), copies)
+    return Part(document, text, tuple(kept), tuple(dropped), before, after, copies)
 
 
 def _whole(document: Document, tokens: int) -> Part:

@@ -120,7 +120,12 @@ class Document:
         around: list[int] = []
         definitions = [index for index, unit in enumerate(self.units) if unit.defines]
         for index in sorted(definitions, key=lambda i: (self.units[i].line, -self.units[i].end)):
-            while around and self.units[around[-1]].end < self.units[index].end:
+            unit = self.units[index]
+            # Definitions of the same lines, such as those of one minified line, lie beside each other.
+            while around and (
+                self.units[around[-1]].end < unit.end
+                or (self.units[around[-1]].line, self.units[around[-1]].end) == (unit.line, unit.end)
+            ):
                 around.pop()
             found[index] = around[-1] if around else None
             around.append(index)

@@ -1,4 +1,4 @@
-"""Finds the definitions of names among the documents, and the names that a question mentions.
+"""Finds the definitions of names among the documents, and the names and files that a question mentions.
 
 Resolved by names alone, without a compiler: first a module of the name's qualifier, then the same file, then the files
 that it imports, else every definition.
@@ -16,6 +16,7 @@ _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?P<name>[^\W\d]\w*(?:(?:\.|::|->)[^\W\d]\w*)*)(?P<call>\s?\()?")
 _QUOTED = re.compile(r"[`'\"]([^`'\"\s]{2,200})[`'\"]")
 _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|^[A-Z][A-Z\d]+$")
+_FILE = re.compile(r"[\w.+~/\\:-]*[\w+-]\.\w+")
 _SEPARATOR = re.compile(r"\.|::|->")
 _ON_ITSELF = frozenset({"self", "cls", "this", "super"})
 # A plain word of a question rarely refers to the definition of the same name.
@@ -105,6 +106,21 @@ def mentions(query: str, known: Definitions) -> list[Mention]:
         for name, strength, qualifier in _readings(match, quoted, known):
             found[name, qualifier] = max(found.get((name, qualifier), 0.0), strength)
     return [Mention(name, strength, qualifier) for (name, qualifier), strength in found.items()]
+
+
+def named_files(query: str, paths: Sequence[str]) -> frozenset[int]:
+    """Indices of the paths that a question names in full, by their last parts, or as part of a longer path."""
+    by_name: dict[str, list[int]] = {}
+    for number, path in enumerate(paths):
+        by_name.setdefault(path.rsplit("/", 1)[-1], []).append(number)
+    found: set[int] = set()
+    for match in _FILE.finditer(query):
+        said = match.group().replace("\\", "/").removeprefix("./")
+        for number in by_name.get(said.rsplit("/", 1)[-1], ()):
+            path = paths[number]
+            if f"/{path}".endswith(f"/{said}") or f"/{said}".endswith(f"/{path}"):
+                found.add(number)
+    return frozenset(found)
 
 
 def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Iterator[Mention]:

@@ -20,6 +20,7 @@ def code(tmp_path, monkeypatch):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub/b.py").write_text("def last():\n    return 1\n")
     (tmp_path / "sub/c.bin").write_bytes(b"\0\1")
+    (tmp_path / "empty").mkdir()
     return tmp_path
 
 
@@ -36,6 +37,13 @@ def test_the_text_goes_to_stdout_and_the_account_to_stderr(code, capsys):
     assert "read path=a.py start=" in out
     assert "(make_7): defines a name of the question" in err
     assert "ranked by words in" in err
+
+
+def test_the_named_function_of_a_minified_line_is_kept(code, capsys):
+    functions = [f"function f{n}(a,b){{return a*{n}+b.call(x{n})}};" for n in range(2000)]
+    (code / "min.js").write_text("".join(functions))
+    _, out, _ = run(capsys, "min.js", "--query", "What does f77 do?", "--keep", "0.01")
+    assert functions[77] in out
 
 
 def test_a_share_is_a_share_of_the_tokens(code, capsys):
@@ -84,8 +92,10 @@ def test_nothing_that_a_terminal_would_obey_is_printed(code, capsys):
         (["missing.py"], "missing.py: No such file"),
         (["sub/c.bin"], "binary"),
         (["/dev/zero"], "more than"),
-        (["a.py", "--keep", "2"], "between 0 and 1"),
-        (["a.py", "--tokens", "-1"], "0 or more"),
+        (["empty"], "empty: no text files"),
+        (["a.py", "--keep", "2"], "--keep 2: give a share above 0"),
+        (["a.py", "--keep", "0"], "--keep 0: give a share above 0"),
+        (["a.py", "--tokens", "0"], "1 or more"),
         (["a.py", "--model", "missing"], "missing"),
     ],
 )

@@ -172,5 +172,23 @@ def test_lines_that_nobody_writes_are_cut_at_commas():
     assert all(piece.endswith((",", "]", "}")) for piece in pieces)
 
 
+def test_definitions_of_one_long_line_are_units_of_their_own_beside_each_other():
+    functions = [f"function f{n}(a,b){{return a*{n}+b.call(x{n})}};" for n in range(200)]
+    cut = document("min.js", "".join(functions))
+    assert "".join(spans(cut)) == cut.text
+    assert not spans(cut, SpanRole.OUTLINE)
+    assert set(cut.outer) == {None}
+    for number, function in enumerate(functions):
+        holding = [unit for unit, one in enumerate(cut.units) if f"f{number}" in one.defines]
+        assert len(holding) == 1
+        assert function in "".join(cut.text[span.start : span.stop] for span in cut.spans if span.unit in holding)
+
+
+def test_a_long_line_is_not_all_of_it_the_outline_of_a_definition():
+    cut = document("a.js", "function wide(" + ",".join(f"argument_{n}" for n in range(500)) + "){return 1}\n")
+    assert len(spans(cut, SpanRole.OUTLINE)) == 1
+    assert len(spans(cut)) > 5
+
+
 def test_odd_names_are_shown_as_the_read_tool_takes_them():
     assert document("a\nb.py", "x = 1\n").path == "a\\x0ab.py"

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laguna_engine.compress.boosts import CALLED, is_code
+from laguna_engine.compress.candidates import Phase, phase_of
 from laguna_engine.compress.compressor import compress
 from laguna_engine.compress.document import Document, Span, SpanRole, Unit
 from laguna_engine.compress.elision import marker
 from laguna_engine.compress.ranking import rank
 from laguna_engine.compress.result import Why
-from laguna_engine.compress.symbols import Definitions
+from laguna_engine.compress.symbols import Definitions, named_files
 from laguna_tui.context.documents import document
 from tests.engine.compress.paragraphs import cut, filler, letters
 
@@ -88,6 +89,69 @@ def test_who_asks_for_a_method_gets_it_before_the_rest_of_its_class():
     for budget in range(30, 300, 10):
         result = compress([document, filling], "What does `Wanted.method_3` do?", budget, letters)
         assert not kept_units(result) or "Wanted.method_3" in kept_units(result)
+
+
+@pytest.mark.parametrize("share", [0.95, 0.8, 0.6])
+def test_a_named_definition_is_whole_wherever_it_fits(share):
+    wanted = "def wanted_one(x):\n" + "".join(f"    x = change_{n}(x)\n" for n in range(120))
+    text = "".join(f"def change_{n}(x):\n    return x + {n}\n\n" for n in range(120))
+    files = [document("a.py", wanted), document("b.py", text)]
+    result = compress(files, "What does `wanted_one` do?", int(letters(wanted) / share) + 30, letters)
+    assert not result.parts[0].dropped
+
+
+def test_a_file_that_the_question_names_is_whole_where_it_fits():
+    named = document("lib/ports.py", STEPS[:2000])
+    others = [document(f"lib/other_{n}.py", STEPS.replace("step", f"ports_{n}")) for n in range(4)]
+    for said in ("ports.py", "lib/ports.py", "/home/me/lib/ports.py", "`ports.py`", "./lib/ports.py"):
+        result = compress([*others, named], f"What is in {said}?", 3 * letters(named.text), letters)
+        assert not result.parts[-1].dropped, said
+
+
+def test_of_a_file_that_the_question_names_and_that_does_not_fit_something_is_kept_first():
+    named = document("lib/ports.py", STEPS)
+    others = [document(f"lib/other_{n}.py", STEPS.replace("step", f"ports_{n}")) for n in range(4)]
+    result = compress([*others, named], "What is in ports.py?", 500, letters)
+    assert sum(part.tokens_after for part in result.parts[:-1]) < result.parts[-1].tokens_after
+
+
+@pytest.mark.parametrize("said", ["sports.py", "other/ports.py", "ports.pyc", "ports"])
+def test_a_path_that_is_another_one_names_no_file(said):
+    assert not named_files(f"What is in {said}?", ["lib/ports.py"])
+
+
+def test_a_line_that_many_functions_have_is_no_answer():
+    assigns = "".join(f"def use_{n}(self):\n    session = self.open({n})\n    return session\n\n" for n in range(60))
+    wanted = "def session_of(self):\n    return self.session or self.default_session\n"
+    few = "def use(self):\n    session = self.open()\n    return session\n\n" + filler(60)
+
+    def answers(text):
+        found = rank([document("a.py", text)], "how is the session made?", None, lambda: False).boosts.spans
+        return [boost for boost in found.values() if phase_of(boost) in (Phase.ASKED, Phase.USED)]
+
+    assert answers(few)
+    assert not answers(assigns + wanted)
+
+
+def test_what_the_named_method_uses_comes_before_what_its_class_uses():
+    text = """\
+class Wanted:
+    def __init__(self):
+        self.state = set_up_everything()
+
+    def method(self):
+        return use_the_state(self)
+
+def set_up_everything():
+    return 1
+
+def use_the_state(wanted):
+    return 2
+"""
+    found = find([document("a.py", text)], "What does `Wanted.method` do?")
+    sure = {document("a.py", text).units[unit].name for (_, unit), boost in found.items() if boost.sure}
+    assert "use_the_state" in sure
+    assert "set_up_everything" not in sure
 
 
 def boosted(documents, query):

@@ -27,6 +27,14 @@ def test_what_fits_is_not_changed():
     assert {kept.why for kept in result.parts[0].kept} == {Why.FITS}
 
 
+def test_nothing_is_longer_than_it_was_by_the_lines_that_say_what_is_missing():
+    documents = [cut(f"{n}.py", f"def f{n}():\n    return {n}\n\ndef g{n}():\n    return {n}\n") for n in range(60)]
+    for budget in range(100, sum(letters(one.text) for one in documents), 50):
+        result = compress(documents, "what do `f3`, `f7` and `f9` do?", budget, letters)
+        assert all(part.tokens_after <= part.tokens_before for part in result.parts)
+        assert result.fits
+
+
 def test_a_name_brings_its_definition_and_not_the_places_that_mention_it():
     mentions = "".join(f"def use{n}(x):\n    return parse_header(x, {n}) + parse_header\n\n" for n in range(60))
     result = keep(mentions + "def parse_header(data):\n    return data[:4]\n\n" + filler(40), "fix parse_header", 0.1)
