@@ -173,6 +173,7 @@ class ApprovalController:
         if self._panel.has_focus:
             self._prompt.focus()
         self._panel.hide()
+        self._transcript.show_entry(None)
         self._app.screen_stack[0].remove_class("-asking")
         if self._followed:
             self._transcript.follow()
