@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?P<name>[^\W\d]\w*(?:(?:\.|::|->)[^\W\d]\w*)*)(?P<call>\s?\()?")
 _QUOTED = re.compile(r"[`'\"]([^`'\"\s]{2,200})[`'\"]")
 _MIXED = re.compile(r"[a-z0-9][A-Z]|\w_\w|^_\w|^[A-Z][A-Z\d]+$")
-_FILE = re.compile(r"[\w.+~/\\:-]*[\w+-]\.\w+")
+_PATH = re.compile(r"[\w.+~/\\-]+")
 _SEPARATOR = re.compile(r"\.|::|->")
 _ON_ITSELF = frozenset({"self", "cls", "this", "super"})
 # A plain word of a question rarely refers to the definition of the same name.
@@ -114,9 +114,11 @@ def named_files(query: str, paths: Sequence[str]) -> frozenset[int]:
     for number, path in enumerate(paths):
         by_name.setdefault(path.rsplit("/", 1)[-1], []).append(number)
     found: set[int] = set()
-    for match in _FILE.finditer(query):
-        said = match.group().replace("\\", "/").removeprefix("./")
-        for number in by_name.get(said.rsplit("/", 1)[-1], ()):
+    for match in _PATH.finditer(query):
+        said = match.group().replace("\\", "/").removeprefix("./").rstrip("./-")
+        name = said.rsplit("/", 1)[-1]
+        # A word that is a file's whole name, such as Makefile, is more often just a word.
+        for number in by_name.get(name, ()) if "." in name[1:] else ():
             path = paths[number]
             if f"/{path}".endswith(f"/{said}") or f"/{said}".endswith(f"/{path}"):
                 found.add(number)

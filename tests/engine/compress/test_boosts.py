@@ -120,6 +120,12 @@ def test_a_path_that_is_another_one_names_no_file(said):
     assert not named_files(f"What is in {said}?", ["lib/ports.py"])
 
 
+@pytest.mark.parametrize("piece", ["a", "a/", "...", "a.", "-"])
+def test_a_question_is_read_for_paths_in_one_go(piece):
+    # With backtracking this would take hours.
+    assert not named_files(piece * 1_000_000, ["lib/ports.py"])
+
+
 def test_a_line_that_many_functions_have_is_no_answer():
     assigns = "".join(f"def use_{n}(self):\n    session = self.open({n})\n    return session\n\n" for n in range(60))
     wanted = "def session_of(self):\n    return self.session or self.default_session\n"
