@@ -41,8 +41,8 @@ def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S, *, guess: bool
         path: Its suffix names the language.
         text: All of the file.
         limit_s: What a grammar cannot parse in this time is left out.
-        guess: Look with the line patterns for definitions in what the grammar does not parse. Where one ends is told by
-            its indentation: enough to find it, not to edit it.
+        guess: Use the line patterns on lines that the grammar does not parse. Such a definition ends where its
+            indentation does: precise enough to find it, not to edit it.
     """
     parser = grammar_for(path, text)
     if parser:

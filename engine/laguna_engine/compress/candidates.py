@@ -27,7 +27,7 @@ _SIZE_POWER = 0.5
 _OUTLINE_VALUE = 0.1
 # Boosts from this value on come before the outline of everything.
 _FIRST_VALUE = 0.5
-# What a unit of a file that the question names is worth: this much more than its rank, and so many times as much.
+# Value of a unit in a file that the question names: its rank plus the first, times the second.
 _FILE_VALUE, _FILE_FACTOR = 0.5, 3.0
 # Smallest and largest weight of a statement, relative to its definition as a whole.
 _STATEMENT_FACTORS = 0.5, 1.5
