@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ from laguna_tui.cli.arguments import project_folder, working_folder
 if TYPE_CHECKING:
     from laguna_tui.repo.index import Index
     from laguna_tui.repo.index_state import IndexUpdate
-    from laguna_tui.repo.retrieval import Candidate
 
 
 _LIMIT = 20
@@ -28,7 +26,6 @@ _MAX_LIMIT = 1000
 _SIGNATURE_CHARS = 120
 # Of an issue and what is pasted into it; a longer one is a log.
 _ISSUE_CHARS = 1024 * 1024
-_WORD = re.compile(r"[^\W\d_]{3}")
 COMMANDS = ("index", "search", "map")
 NOTHING_FOUND = 1
 """Exit code of a search without results, as of grep."""
@@ -154,13 +151,13 @@ def _issue_text(path: Path) -> str:
 
 
 def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:
-    from laguna_tui.repo.ranking import DEPTH, Found, by_file, search
+    from laguna_tui.repo.ranking import DEPTH, Found, by_file, search, shown_line
     from laguna_tui.repo.relative_paths import escaped
+    from laguna_tui.repo.retrieval import parse_query
     from laguna_tui.repo.root_folder import RootFolder
-    from laguna_tui.repo.text_files import lines_below
 
     def row(found: Found) -> dict[str, object]:
-        line, code = beginning(found.unit)
+        line, code = shown_line(found.unit, question, tree)
         return {
             "symbol": found.unit.title,
             "kind": found.unit.kind or "text",
@@ -172,18 +169,13 @@ def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[
             "factors": {name: round(value, 4) for name, value in found.factors.items()},
         }
 
-    def beginning(unit: "Candidate") -> tuple[int, str]:
-        """Where a unit begins, and with what: of one without a name or a heading, the first line that has a word."""
-        lines = [] if unit.title else lines_below(tree, unit.path)[unit.line - 1 : unit.end]
-        numbered = enumerate(map(str.strip, lines), unit.line)
-        return next(((number, line) for number, line in numbered if _WORD.search(line)), (unit.line, unit.signature))
-
     if issue:
         from laguna_tui.repo.issue_search import search_issue
 
         results = search_issue(index, text, max(DEPTH, limit))
     else:
         results = search(index, text, max(DEPTH, limit))
+    question = parse_query(text)
     with RootFolder(index.root) as tree:
         return [{**row(result.best), "also": list(map(row, result.also))} for result in by_file(results, limit)]
 

@@ -5,15 +5,19 @@ factors, so that its rank can be explained. The heuristics are those that improv
 (definition boost, words of the path, coherence of a file, penalties for tests and old code).
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from laguna_tui.repo.identifiers import stem, words
 from laguna_tui.repo.languages import DefinitionKind, is_code
 from laguna_tui.repo.reference_walk import near_files
 from laguna_tui.repo.relative_paths import is_prose, is_secondary, is_test, path_stem
 from laguna_tui.repo.retrieval import Candidate, SearchQuery, find_candidates, name_stems, parse_query, spelled_out
+from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.text_files import lines_below
 
 if TYPE_CHECKING:
     from laguna_tui.repo.reference_graph import ReferenceGraph
@@ -28,6 +32,9 @@ ALSO = 2
 """Units of a file that are shown with its best one."""
 DEPTH = 500
 """Results of `search` that are enough for all places of `by_file` that anyone reads."""
+_WORD = re.compile(r"[^\W\d_]{3}")
+# Of a line, when the best one of a unit is chosen.
+_LOOKED_AT_CHARS = 1000
 _HEADERS = (".h", ".hh", ".hpp", ".hxx")
 
 
@@ -126,6 +133,25 @@ def by_file(found: Sequence[Found], limit: int = 20) -> list[FileResult]:
         elif at > ALSO:
             places.append(FileResult(result, ()))
     return places[:limit]
+
+
+def shown_line(unit: Candidate, question: SearchQuery, tree: RootFolder) -> tuple[int, str]:
+    """Return the line to show of a unit and its code: without a name or a heading, the first with most of the words.
+
+    Args:
+        unit: Of a result.
+        question: Whose words; where no line has any, the first line with a word is shown.
+        tree: The folder; where the file is gone, the code is empty.
+    """
+    lines = [] if unit.title else lines_below(tree, unit.path)[unit.line - 1 : unit.end]
+    wanted = set(map(stem, question.words))
+
+    def fitness(numbered: tuple[int, str]) -> tuple[int, bool]:
+        code = numbered[1][:_LOOKED_AT_CHARS]
+        return len(wanted.intersection(map(stem, words(code)))), _WORD.search(code) is not None
+
+    numbered = enumerate(map(str.strip, lines), unit.line)
+    return max(numbered, key=fitness, default=(unit.line, unit.signature))
 
 
 def best_first(result: Found) -> tuple[float, str, int]:

@@ -25,8 +25,10 @@ from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.ranking import FileResult, by_file
+from laguna_tui.repo.ranking import FileResult, by_file, shown_line
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.retrieval import SearchQuery, parse_query
+from laguna_tui.repo.root_folder import RootFolder
 
 # More lines than this are not read by anyone; the count of the others is.
 LINES_SHOWN = 20
@@ -152,9 +154,10 @@ class Search:
         ]
 
     def _ranked(self, run: ToolRun, words: str, inside: str) -> list[str]:
-        found = self._codebase.search(words, _LOOKED_THROUGH)
+        found, question = self._codebase.search(words, _LOOKED_THROUGH), parse_query(words)
         shown = by_file([result for result in found if _shown(run, result.unit.path, inside)], LINES_SHOWN)
-        return list(map(_ranked_line, shown))
+        with RootFolder(self._codebase.root) as tree:
+            return [_ranked_line(result, question, tree) for result in shown]
 
 
 def _bound(services: ToolServices) -> Search:
@@ -179,13 +182,14 @@ def _shown(run: ToolRun, path: str, inside: str) -> bool:
     return below and not run.readable(path)
 
 
-def _ranked_line(result: FileResult) -> str:
+def _ranked_line(result: FileResult, question: SearchQuery, tree: RootFolder) -> str:
     unit = result.best.unit
     reasons = [words for factor, words in _REASONS.items() if factor in result.best.factors]
     also = [f"{escaped(each.unit.title)}:{each.unit.line}" for each in result.also if each.unit.name]
+    number, code = shown_line(unit, question, tree)
     # Text outside of definitions has a heading at best, which is no name.
-    symbol, code = (unit.title, unit.signature) if unit.name else (NO_SYMBOL, unit.title)
-    line = symbol_line(symbol, unit.path, unit.line, code).rstrip()
+    symbol, code = (unit.title, code) if unit.name else (NO_SYMBOL, unit.title or code)
+    line = symbol_line(symbol, unit.path, number, code).rstrip()
     said = "; ".join(filter(None, [", ".join(reasons), f"also {', '.join(also)}" if also else ""]))
     return f"{line} ({said})" if said else line
 

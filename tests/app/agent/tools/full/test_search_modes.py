@@ -80,6 +80,11 @@ def test_text_is_found_by_its_heading(search):
     assert first.startswith("- README.md:5: Refunds")
 
 
+def test_text_without_a_heading_is_shown_by_its_line_with_most_of_the_words(search, root):
+    write(root, {"ci.sh": "#!/bin/sh\n\nmake vouchers\nmake voucher_summaries\n"})
+    assert search("summary of vouchers", mode="ranked") == "- ci.sh:4: make voucher_summaries"
+
+
 def test_who_uses_a_name_is_told_without_comments_and_strings(search, root):
     write(root, {"notes.py": "# roundMoney\n", "CHANGELOG.md": "roundMoney is new\n"})
     assert search("roundMoney", mode="uses").splitlines() == [
