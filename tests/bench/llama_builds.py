@@ -22,12 +22,11 @@ from pathlib import Path
 from laguna_engine.config import Speculation
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Token
+from tests.bench.engine_overhead import NEW_TOKENS, unending_prompt
 
 TOP = Path(__file__).resolve().parents[2]
 NANO = TOP / "assets/nano/laguna-nano.gguf"
-TEXT = "def main(argument):\n    return other(argument)\n" * 60
-PROMPT, TOKENS, ANSWERS = 768, 96, 3
-CONTEXT = 2048
+CONTEXT, ANSWERS = 1024, 3
 
 
 def main() -> None:
@@ -79,11 +78,11 @@ def rates(model: Path, threads: int) -> tuple[float, float]:
     found = []
     options = EngineOptions(model, n_ctx=CONTEXT, threads=threads, speculation=Speculation.OFF)
     with Engine.open(options) as engine:
-        prompt = engine.vocab.tokenize(TEXT, special=False)[:PROMPT]
-        for turn in range(1, ANSWERS + 1):
-            # Another beginning, so that nothing is cached.
-            request = Request([*prompt[turn:], *prompt[:turn]], max_tokens=TOKENS)
+        prompt = unending_prompt(engine)
+        for _ in range(ANSWERS):
+            engine.clear()
             begun = time.process_time()
+            request = Request(prompt, max_tokens=NEW_TOKENS)
             at = [time.process_time() for event in engine.generate(request) if isinstance(event, Token)]
             found.append((len(prompt) / (at[0] - begun), (len(at) - 1) / (at[-1] - at[0])))
     return max(each[0] for each in found), max(each[1] for each in found)
