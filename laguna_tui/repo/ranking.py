@@ -143,13 +143,15 @@ def shown_line(unit: Candidate, question: SearchQuery, tree: RootFolder) -> tupl
         question: Whose words; where no line has any, the first line with a word is shown.
         tree: The folder; where the file is gone, the code is empty.
     """
-    lines = [] if unit.title else lines_below(tree, unit.path)[unit.line - 1 : unit.end]
+    if unit.title:
+        return unit.line, unit.signature
     wanted = set(map(stem, question.words))
 
     def fitness(numbered: tuple[int, str]) -> tuple[int, bool]:
         code = numbered[1][:_LOOKED_AT_CHARS]
         return len(wanted.intersection(map(stem, words(code)))), _WORD.search(code) is not None
 
+    lines = lines_below(tree, unit.path)[unit.line - 1 : unit.end]
     numbered = enumerate(map(str.strip, lines), unit.line)
     return max(numbered, key=fitness, default=(unit.line, unit.signature))
 

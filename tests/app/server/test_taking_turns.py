@@ -76,12 +76,8 @@ def test_a_long_answer_lets_others_have_their_turn_and_is_the_same(tmp_path: Pat
     lengths = {"long 1": 2 * SLICE_TOKENS + 99, "long 2": SLICE_TOKENS + 99, "brief 3": 20, "brief 4": 20}
 
     def ask(server: Served, name: str) -> Any:
-        wanted = {
-            "prompt": "",
-            "temperature": 1.0,
-            "seed": list(lengths).index(name),
-            "max_tokens": lengths[name],
-        }
+        seed = list(lengths).index(name)
+        wanted = {"prompt": "", "temperature": 1.0, "seed": seed, "max_tokens": lengths[name]}
         return server.ask("POST", "/v1/completions", wanted, {"User-Agent": name.replace(" ", "-")}).body
 
     # What decides how sums are rounded is fixed: each token is computed in a batch of its own, also that of the prompt,
