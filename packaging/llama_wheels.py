@@ -30,6 +30,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
 AMX_FIX = TOP / "laguna_tui/doctor/amx_tile_config.h"
+TUNING = TOP / "packaging/tune_cpu_backends.cmake"
 LOCK = TOP / "packaging/pylock.toml"
 PACKAGE = "llama-cpp-python"
 PLUGIN_FOLDER = "laguna_ggml_plugins"
@@ -179,7 +180,12 @@ def cpu_options(work: Path) -> dict[str, str]:
             "CMAKE_INSTALL_RPATH": "@loader_path",
         }
     header = shutil.copy(AMX_FIX, work)
-    return {**options, "CMAKE_INSTALL_RPATH": "$ORIGIN", "CMAKE_CXX_FLAGS": f"-include {header}"}
+    return {
+        **options,
+        "CMAKE_INSTALL_RPATH": "$ORIGIN",
+        "CMAKE_CXX_FLAGS": f"-include {header}",
+        "CMAKE_PROJECT_ggml_INCLUDE": str(TUNING),
+    }
 
 
 def plugin_of(name: str) -> Plugin:

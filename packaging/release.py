@@ -6,7 +6,9 @@ Built twice from what is committed, in folders of different names; both must be 
 """
 
 import argparse
+import gzip
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -16,7 +18,7 @@ import tarfile
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
@@ -168,17 +170,34 @@ def _recipes(out: Path, version: str, sdist: Path) -> list[Path]:
     locked, digest = recipes.read_lock(), _sha256(sdist)
     models = {path.name: path for path in (TOP / "assets/nano").glob("*.gguf")}
     lines = recipes.requirements(locked)
-    texts = {
-        "sbom.cdx.json": recipes.sbom(version, locked, models),
-        "homebrew/laguna-tui.rb": recipes.homebrew(version, digest, locked),
-        "aur/PKGBUILD": recipes.pkgbuild(version, digest, lines),
-        "aur/.SRCINFO": recipes.srcinfo(version, digest, lines),
-        "aur/requirements.txt": lines,
+    aur = {
+        "laguna-tui/PKGBUILD": recipes.pkgbuild(version, digest, lines),
+        "laguna-tui/.SRCINFO": recipes.srcinfo(version, digest, lines),
+        "laguna-tui/requirements.txt": lines,
     }
-    for name, text in texts.items():
+    contents = {
+        "sbom.cdx.json": recipes.sbom(version, locked, models).encode(),
+        "homebrew/laguna-tui.rb": recipes.homebrew(version, digest, locked).encode(),
+        "laguna-tui-aur.tar.gz": tarball(aur),
+    }
+    for name, content in contents.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
-        (out / name).write_text(text, encoding="utf-8")
-    return [out / name for name in texts]
+        (out / name).write_bytes(content)
+    return [out / name for name in contents]
+
+
+def tarball(texts: Mapping[str, str]) -> bytes:
+    """Return a .tar.gz of these files; the same texts give the same bytes."""
+    buffer = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w") as archive,
+    ):
+        for name, text in texts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return buffer.getvalue()
 
 
 def _git(*words: str) -> str:

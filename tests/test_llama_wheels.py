@@ -1,6 +1,8 @@
 """The portable wheel of llama-cpp-python: checked before it is released, from the sources that are locked."""
 
 import importlib.metadata
+import json
+import platform
 import re
 import subprocess
 import sys
@@ -118,3 +120,34 @@ def test_the_header_for_amx_changes_nothing_of_builds_for_other_processors():
     except FileNotFoundError:
         pytest.skip("there is no compiler")
     assert run.returncode == 0, run.stderr
+
+
+BACKENDS = ("x64", "haswell", "cascadelake", "zen4")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only backends for x86-64 are tuned")
+def test_backends_for_one_family_of_processors_are_tuned_for_it(tmp_path: Path):
+    source, build = tmp_path / "source", tmp_path / "build"
+    (source / "src").mkdir(parents=True)
+    top = "cmake_minimum_required(VERSION 3.19)\nproject(ggml C)\nadd_subdirectory(src)\n"
+    (source / "CMakeLists.txt").write_text(top, encoding="utf-8")
+    (source / "src/CMakeLists.txt").write_text(
+        "".join(f"add_library(ggml-cpu-{each} backend.c)\n" for each in BACKENDS), encoding="utf-8"
+    )
+    (source / "src/backend.c").write_text("int backend;\n", encoding="utf-8")
+    given = ("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", f"-DCMAKE_PROJECT_ggml_INCLUDE={wheels.TUNING}")
+    try:
+        run = subprocess.run(["cmake", "-S", source, "-B", build, *given], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no CMake")
+    if "or higher is required" in run.stderr:
+        pytest.skip("CMake is too old")
+    assert run.returncode == 0, run.stderr
+    tuned: dict[str, list[str]] = {}
+    for each in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        backend = re.findall(r"ggml-cpu-(\w+)\.dir", each["command"])[0]
+        tuned[backend] = re.findall(r"-mtune=(\S+)", each["command"])
+    assert tuned["x64"] == tuned["haswell"] == []
+    assert tuned["cascadelake"] == ["cascadelake"]
+    # GCC knows znver4 since 12.3.
+    assert tuned["zen4"] in (["znver4"], ["znver3"])

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -111,3 +112,14 @@ def test_the_pkgbuild_is_a_script_and_its_requirements_are_pips(tmp_path: Path):
     info = recipes.srcinfo("1.0", "0" * 64, lines)
     assert of_lines in info
     assert "pkgname = laguna-tui" in info
+
+
+def test_a_tarball_has_its_files_and_no_date(tmp_path: Path):
+    path, texts = tmp_path / "x.tar.gz", {"x/PKGBUILD": "pkgname=x\n", "x/.SRCINFO": "ä\n"}
+    path.write_bytes(release.tarball(texts))
+    with tarfile.open(path) as archive:
+        archive.extractall(tmp_path, filter="data")
+    assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in texts} == texts
+    # Bytes 4 to 7 of gzip's header are the time.
+    assert path.read_bytes()[4:8] == bytes(4)
+    assert release.tarball(texts) == path.read_bytes()
