@@ -14,7 +14,7 @@
 #   sh install.sh --uninstall
 set -eu
 
-# Filled in by packaging/release.py.
+# Filled in by packaging/installer.py.
 VERSION='@VERSION@'
 RELEASE='@RELEASE@'
 LINKS='@LINKS@'

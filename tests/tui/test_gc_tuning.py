@@ -42,8 +42,9 @@ def test_circles_that_died_after_they_were_set_aside_are_found_once_the_heap_has
 
 def test_garbage_alone_makes_it_look_at_all_of_it() -> None:
     tuner, made = GcTuner(), []
-    for _ in range(1000):
-        circles = [Circle() for _ in range(1000)]
+    # However large the heap of the tests is, a tenth of it dies each time.
+    for _ in range(20):
+        circles = [Circle() for _ in range(max(1000, gc.get_freeze_count() // 10))]
         made.append(weakref.ref(circles[0]))
         tuner.collect_and_freeze()
         del circles

@@ -163,7 +163,7 @@ def test_the_model_is_opened_with_the_threads_that_the_app_plans(pair, messages,
 
 def test_strict_answers_are_all_the_same():
     """In a process that has computed nothing yet, on the bundled model and the app's own prompts."""
-    options = ("--speculation", "strict", "--tokens", "100", "--repeats", "2", "--quiet", "--json", "-")
+    options = ("--speculation", "strict", "--tokens", "40", "--repeats", "1", "--quiet", "--json", "-")
     environment = {name: value for name, value in os.environ.items() if name != "GGML_CPU_TILED_MM"}
     command = [sys.executable, "-m", "laguna_tui", "bench", "ab", *options]
     told = json.loads(subprocess.run(command, capture_output=True, check=True, env=environment).stdout)

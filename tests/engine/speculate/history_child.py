@@ -1,5 +1,7 @@
 """Run in a process of its own, because strict arithmetic has to be chosen before the first computation.
 
+    history_child.py MODEL KV HISTORIES
+
 Looks for a history of requests after which a strict engine's next answer, or the logits behind its prompt, are not byte
 for byte those of an engine that computes everything afresh. Prints the histories tried, or the shortest one that fails.
 """
@@ -23,7 +25,6 @@ from laguna_engine.llama.sampler import LOGITS
 from tests.engine.runs import gather
 
 CONTEXT, ANSWER = 1024, 12
-EXAMPLES = 400 if os.environ.get("LAGUNA_TUI_FUZZ") else 25
 UBATCHES = (512, 40, 9)
 """Prompts are split differently by each; strict mode takes less than the first."""
 
@@ -122,6 +123,7 @@ def check(engines: Sequence[Engine], history: Sequence[Ask], last: Ask) -> None:
 
 def main() -> None:
     model, kv = Path(sys.argv[1]), KvType(sys.argv[2])
+    examples = 400 if os.environ.get("LAGUNA_TUI_FUZZ") else int(sys.argv[3])
     tried = 0
     with ExitStack() as stack:
         engines = [
@@ -135,7 +137,7 @@ def main() -> None:
             for ubatch in UBATCHES
         ]
 
-        @settings(max_examples=EXAMPLES, deadline=None, database=None, derandomize=True,
+        @settings(max_examples=examples, deadline=None, database=None, derandomize=True,
                   suppress_health_check=list(HealthCheck))  # fmt: skip
         @given(HISTORIES, asks(Ask))
         def any_history(history: list[Ask], last: Ask) -> None:

@@ -45,10 +45,12 @@ def test_strict_answers_are_the_plain_ones_byte_for_byte(tiny_model_path: Path, 
     assert strictly("strict_child.py", *cases).split() == ["560"]
 
 
-@pytest.mark.parametrize("kv", ["f16", "q8_0", "q4_0"])
-def test_a_strict_answer_and_its_logits_do_not_depend_on_what_was_asked_before(tiny_model_path: Path, kv: str) -> None:
+@pytest.mark.parametrize(("kv", "histories"), [("f16", 25), ("q8_0", 10), ("q4_0", 10)])
+def test_a_strict_answer_and_its_logits_do_not_depend_on_what_was_asked_before(
+    tiny_model_path: Path, kv: str, histories: int
+) -> None:
     """Random histories of prompts that reuse, rewind, extend and give up, with other splits and drafts."""
-    assert int(strictly("history_child.py", str(tiny_model_path), kv)) >= 25
+    assert int(strictly("history_child.py", str(tiny_model_path), kv, str(histories))) >= histories
 
 
 @pytest.mark.parametrize("kind", [Type.Q8_0, Type.Q4_K], ids=lambda kind: kind.name)
@@ -56,7 +58,7 @@ def test_a_strict_answer_of_quantized_weights_does_not_depend_on_what_was_asked_
     tmp_path: Path, kind: Type
 ) -> None:
     path = quantized(tiny.laguna(WIDE), kind).write(tmp_path / "quantized.gguf")
-    assert int(strictly("history_child.py", str(path), "f16")) >= 25
+    assert int(strictly("history_child.py", str(path), "f16", "15")) >= 15
 
 
 def strictly(script: str, *arguments: str) -> str:
