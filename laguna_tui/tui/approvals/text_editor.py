@@ -34,7 +34,10 @@ def is_editable(text: str) -> bool:
 
 
 class EditorArea(TextArea):
-    """A text area that sanitises what is pasted."""
+    """A text area that sanitises what is pasted, and whose cursor does not blink, as the prompt's."""
+
+    def on_mount(self) -> None:
+        self.cursor_blink = False
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()

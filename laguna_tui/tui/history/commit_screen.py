@@ -7,11 +7,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static, TextArea
+from textual.widgets import Static
 
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
 from laguna_tui.session.commits import CommitDraft
+from laguna_tui.tui.approvals.text_editor import EditorArea
 from laguna_tui.tui.modal import Modal, notify
 
 _SHOWN = 8
@@ -35,11 +36,11 @@ class CommitScreen(Modal[str | None]):
         with Vertical(id="commit") as box:
             box.border_title = "Commit"
             box.border_subtitle = "Ctrl+S commit · Esc cancel"
-            yield TextArea(sanitize(self._draft.message), id="commit-message", soft_wrap=True, placeholder=_NO_MESSAGE)
+            yield EditorArea(sanitize(self._draft.message), id="commit-message", placeholder=_NO_MESSAGE)
             yield Static(Content(self._about), markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(TextArea).focus()
+        self.query_one(EditorArea).focus()
 
     @property
     def _about(self) -> str:
@@ -51,7 +52,7 @@ class CommitScreen(Modal[str | None]):
 
     def action_commit(self) -> None:
         """Commit with this message."""
-        message = self.query_one(TextArea).text
+        message = self.query_one(EditorArea).text
         if message.strip():
             self.dismiss(message)
         else:

@@ -133,7 +133,6 @@ def test_a_message_with_the_no(snap_compare, project: Project, size: tuple[int, 
         await pilot.press("m")
         await until(pilot, lambda: isinstance(pilot.app.screen, MessageInput))
         area = pilot.app.screen.query_one(EditorArea)
-        area.show_cursor = False
         area.load_text("keep the name, and add a docstring instead")
         await until(pilot, lambda: "instead" in screen(pilot.app))
         await pilot.pause(0.2)

@@ -4,6 +4,7 @@ import subprocess
 from contextlib import asynccontextmanager
 
 import pytest
+from textual import events
 from textual.widgets import TextArea
 
 from laguna_tui.tui.history.commit_screen import CommitScreen
@@ -62,6 +63,18 @@ async def test_a_message_is_drafted_edited_and_committed(project):
         assert list(app._session.parts.agent.conversation.tokens) == before
     assert git(project, "log", "-1", "--format=%B") == "Make it two\n\nOne was not enough."
     assert git(project, "status", "--porcelain") == ""
+
+
+async def test_escape_sequences_that_are_pasted_do_not_reach_the_message(project):
+    (project / "a.txt").write_text("two\n")
+    async with chatting(project) as (app, pilot):
+        await drafted(app, pilot)
+        area = app.screen.query_one(TextArea)
+        area.clear()
+        area.post_message(events.Paste("Make it\x1b[2J two\r\n"))
+        await until(pilot, lambda: "two" in area.text)
+        assert "\x1b" not in area.text
+        await pilot.press("escape")
 
 
 async def test_what_is_staged_is_committed_alone(project):

@@ -52,7 +52,5 @@ def test_a_screen(snap_compare, name: str, size: tuple[int, int]) -> None:
         await until(pilot, lambda: pilot.app.screen is shown and "reading …" not in screen(pilot.app))
         if name == "rewind":
             await until(pilot, lambda: "38,100 tokens" in screen(pilot.app))
-        if name == "commit":
-            shown.query_one("#commit-message").show_cursor = False
 
     assert snap_compare(still(story()), terminal_size=size, run_before=opened)
