@@ -17,13 +17,12 @@ from tests.tui.story import DRAFTED, QUESTION, STORY
 
 
 class StillApp(LagunaApp):
-    """The app with a stopped clock and a hidden cursor."""
+    """The app with a stopped clock."""
 
     def __init__(self, session: ScriptedSession, theme: str, model_setup: ModelSetup | None = None) -> None:
         super().__init__(session, TuiSettings(theme=theme), model_setup)
         self.animation_level = "none"
         self.conversation = TranscriptWriter(self.document, clock=lambda: 0.0)
-        self.prompt.show_cursor = False
         # The status bar says so for a moment, whenever that comes.
         self._controller.prefetch = lambda message: False
 
