@@ -73,8 +73,8 @@ def _shown(request: PermissionRequest, call: str) -> schema.ToolCallUpdate:
             about = [change.warning]
         case CommandProposal(command=command):
             kind, title, about = "execute", command, [f"in {request.proposal.folder}"]
-        case CallProposal(summary=summary, details=details):
-            kind, title, about = "other", summary, list(details)
+        case CallProposal(summary=summary, details=details, action=action):
+            kind, title, about = "other", action or summary, list(details)
     reasons = [*about, request.why, request.sandbox]
     text = "\n".join(sanitize(each) for each in reasons if each)
     if text:

@@ -28,15 +28,17 @@ class CommandProposal:
 
 @dataclass(frozen=True, slots=True)
 class CallProposal:
-    """A call of somebody else's tool.
+    """A call of somebody else's tool, or another action.
 
     Attributes:
         summary: the call in a line, raw.
         details: its arguments, a line each, raw.
+        action: another action, raw, as in "Put back .vscode"; empty for a call.
     """
 
     summary: str
     details: tuple[str, ...] = ()
+    action: str = ""
 
 
 Proposal = ChangeProposal | CommandProposal | CallProposal

@@ -61,8 +61,8 @@ def request_lines(request: PermissionRequest) -> Iterator[str]:
         case CommandProposal(command, folder, timeout_s, background):
             yield f"command in {sanitize_line(str(folder))}, {_how_long(timeout_s, background)}:"
             yield from (f"  {sanitize_line(line)}" for line in command.splitlines())
-        case CallProposal(summary, details):
-            yield f"call of {sanitize_line(summary)}"
+        case CallProposal(summary, details, action):
+            yield sanitize_line(action) or f"call of {sanitize_line(summary)}"
             yield from (f"  {sanitize_line(line)}" for line in details)
         case change:
             yield from change_lines(change)
@@ -92,8 +92,8 @@ def _question(request: PermissionRequest) -> str:
     match request.proposal:
         case CommandProposal():
             what = "Run this command"
-        case CallProposal():
-            what = "Make this call"
+        case CallProposal(action=action):
+            what = "Do this" if action else "Make this call"
         case change:
             what = f"Make this {change.kind.value}"
     more = _EDIT if _editable(request) is not None else ""

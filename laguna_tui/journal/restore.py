@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from laguna_tui.journal.file_tree import Entry, Kind, TreeReader, same
 from laguna_tui.journal.object_store import ObjectStore, StoreError
+from laguna_tui.repo.own_changes import announce
 from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.repo.source_writer import (
     ChangedError,
@@ -75,6 +76,7 @@ class Restorer:
                 self._attempt(step, self._remove, again)
         for step in sorted(steps, key=lambda step: step.path):
             if step.then is not None:
+                announce(self._workspace.root / step.path)
                 self._attempt(step, self._put, again)
         for step in sorted(steps, key=lambda step: step.path, reverse=True):
             if step.then is not None and step.then.kind is Kind.FOLDER:

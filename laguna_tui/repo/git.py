@@ -7,6 +7,7 @@ file it reads, so git is not started in such a repository, and is killed when it
 """
 
 import os
+import re
 import stat
 import subprocess
 import time
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from laguna_engine.files import read_small_file
 from laguna_engine.native.child import find_program
+from laguna_tui.repo.own_changes import announce
 
 # A status that takes longer is not worth waiting for before the first answer.
 GIT_TIMEOUT_S = 5.0
@@ -66,6 +68,10 @@ _READ_BY_GIT = (
     "objects/info/alternates",
 )
 _READ_IN_THE_FOLDER = (".gitignore", ".gitattributes", ".gitmodules")
+_PLAIN_INIT = re.compile(
+    r"\s*git\s+init((?:\s+(?:-q|--quiet|\.|(?:-b\s*|--initial-branch[=\s])[\w./]+))*)\s*(?:(?:&&|;|\n)(.*))?", re.DOTALL
+)
+_BRANCH = re.compile(r"(?:-b\s*|--initial-branch[=\s])(\S+)")
 # A `.git` file, HEAD and commondir contain one path each.
 _POINTER_BYTES = 16 * 1024
 
@@ -214,6 +220,28 @@ def hooks_folders(top: Path) -> tuple[Path, ...] | None:
     pairs = (os.fsdecode(line).partition("\n") for line in listed.split(b"\0"))
     named = (value for key, _, value in pairs if key.lower() == "core.hookspath" and value not in ("", os.devnull))
     return tuple(Path(os.path.realpath(top / Path(value).expanduser())) for value in named)
+
+
+def plain_init(command: str) -> tuple[str, str] | None:
+    """Return what a shell command that begins with a plain `git init` asks for; None for any other command.
+
+    Returns:
+        The name of the first branch, empty for git's own choice; and what is to run afterwards.
+    """
+    found = _PLAIN_INIT.fullmatch(command)
+    return None if found is None else ((_BRANCH.findall(found[1]) or [""])[-1], (found[2] or "").strip())
+
+
+def initialise(top: Path, branch: str = "") -> str | None:
+    """Make a folder a repository; returns what git prints, None when it fails.
+
+    Args:
+        top: A folder without `.git`.
+        branch: Name of the first branch; git's own choice if empty.
+    """
+    announce(top / ".git")
+    printed = query(top, ("init", *((f"--initial-branch={branch}",) if branch else ())))
+    return None if printed is None else os.fsdecode(printed)
 
 
 def without_filters(folder: Path) -> dict[str, str]:

@@ -45,6 +45,7 @@ _TABLE: dict[str, str] = {
     """,
 }
 _HOOKS = "git runs its hooks from there"
+_GIT_READS = "git runs what its settings and hooks say"
 _UNKNOWN = "git cannot be asked which files it runs here"
 
 
@@ -82,6 +83,12 @@ def asks_because(root: Path, inside: str) -> str:
     path = root / inside
     top = git.top_of(root) or root
     return _named(path.relative_to(top).parts) or _linked(top, path) or _hooked(path)
+
+
+def executed_because(inside: str) -> str:
+    """Return why other programs execute or obey a file, as a clause; empty where no name in its path says so."""
+    parts = inside.split("/")
+    return _GIT_READS if any(map(is_git_name, parts)) else _named(parts)
 
 
 def _named(parts: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from laguna_engine.files import read_small_file
+from laguna_tui.repo.own_changes import announce
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.repo.workspace import UnreadableError, Workspace, WorkspaceError
@@ -149,6 +150,7 @@ def create_file(workspace: Workspace, inside: str, data: bytes, unfinished: Temp
         NotWrittenError: A part of its path is no folder, or the disk refuses.
     """
     new = temporary_name()
+    announce(workspace.root / inside)
     try:
         with RootFolder(workspace.root, workspace.identity) as tree, _folders(tree, inside):
             folder, name = tree.holding(inside)
@@ -204,6 +206,7 @@ def move_file(workspace: Workspace, inside: str, target: str, before: bytes) -> 
         ChangedError: It has other bytes, or is gone, or something has the path already.
         NotWrittenError: It is not a regular file, read-only, or the disk refuses.
     """
+    announce(workspace.root / target)
     try:
         with workspace.holding(inside) as (folder, name):
             status, _ = _checked(folder, name, inside, before)

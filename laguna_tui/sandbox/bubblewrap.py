@@ -109,7 +109,7 @@ def bubblewrap_command(
     if policy.network:
         mounts |= _resolver()
     masked = tuple(Path(path) for path in (*_TEMPORARY, *_EMPTY, *_OWN))
-    roots = (policy.root, *map(_real, policy.writable))
+    roots = (policy.root,)
     for path in hidden:
         if any(path.is_relative_to(root) for root in roots) or not any(path.is_relative_to(each) for each in masked):
             mounts[path] = _over(path, private.nothing if path.is_dir() else private.empty)

@@ -52,7 +52,7 @@ def landlock_command(
         hidden: What it cannot read.
         tmp: Its temporary folder.
     """
-    roots = (policy.root, *(Path(os.path.realpath(path)) for path in policy.writable), tmp)
+    roots = (policy.root, tmp)
     secret = [path for path in hidden if not any(root.is_relative_to(path) for root in roots)]
     inside = [path for root in roots for path in _allowed(root, secret)]
     never = [*secret, *(Path(path) for path in _NEVER)]

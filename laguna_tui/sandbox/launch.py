@@ -15,15 +15,31 @@ from typing import Self
 from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, PrivateFiles, bubblewrap_command, filter_descriptor
 from laguna_tui.sandbox.landlock import landlock_command
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
-from laguna_tui.sandbox.protected import ProtectedFiles, hidden_secrets, protected_files, protected_paths, ruled_paths
+from laguna_tui.sandbox.protected import ProtectedFiles, hidden_secrets, protected_files, ruled_paths
+from laguna_tui.sandbox.quarantine import Moved, Quarantine, Watched
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy, hidden_paths, scrubbed
 from laguna_tui.sandbox.seatbelt import seatbelt_command, seatbelt_profile
 from laguna_tui.sandbox.stubs import Stubs
 
 _WATCH_S = 0.1
 """Seconds between two counts of the processes."""
-_REPLACED = ".changed-by-a-command"
-"""Added to the name of what a command put in the place of a protected link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a command did to files that git, assistants, editors or shells execute. Paths are relative to the workspace.
+
+    Attributes:
+        moved: What it created, and where that is now.
+        changed: What it changed, where the sandbox cannot prevent that.
+        failed: What could neither be moved nor put back.
+        ended: Whether it was ended because it created one again and again.
+    """
+
+    moved: tuple[Moved, ...] = ()
+    changed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    ended: bool = False
 
 
 @dataclass
@@ -49,31 +65,29 @@ class Prepared:
     held: tuple[int, ...] = ()
     secrets: int = 0
     _undo: list[Callable[[], None]] = field(default_factory=list)
-    _look: Callable[[], tuple[str, ...]] = tuple
+    _find: Callable[[], Findings] = Findings
+    _watched: Watched | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
 
     def watch(self, pid: int) -> None:
-        """Kill everything in the sandbox when it has too many processes: for root, no limit of the kernel holds.
+        """Kill everything in the sandbox when it has too many processes, or creates what it must not again and again.
 
         Args:
             pid: The process that was started.
         """
-        if self.pass_fds:
+        if self.pass_fds:  # for root, no limit of the kernel holds
             threading.Thread(target=_watch, args=(pid, self._ended), name="sandbox-watch", daemon=True).start()
+        if self._watched is not None:
+            self._watched.on_end(lambda: _kill(pid, self._ended))
 
-    def cleanup(self) -> tuple[str, ...]:
-        """Remove what was made for the command; idempotent.
-
-        Returns:
-            Files that the command made or replaced and that git, assistants or editors would execute, relative to the
-            workspace.
-        """
+    def cleanup(self) -> Findings:
+        """Remove what was made for the command; idempotent. Returns what it did that a user has to know."""
         self._ended.set()
         while self._undo:
             with contextlib.suppress(OSError):
                 self._undo.pop()()
-        look, self._look = self._look, tuple
-        return look()
+        find, self._find = self._find, Findings
+        return find()
 
     def __enter__(self) -> Self:
         return self
@@ -123,13 +137,14 @@ def prepare(
         # Before the workspace is looked at: the mount points of another command must not vanish after that.
         prepared._undo.append(stubs.remove)
         prepared.held = (stubs.hold(),)
-        roots = tuple(dict.fromkeys((policy.root, *(Path(os.path.realpath(path)) for path in policy.writable))))
         # Landlock cannot refuse a file in a folder that it allows.
         holds = status.kind is not SandboxKind.LANDLOCK
         unwritable, unreadable = (
             ruled_paths(policy.root, globs) if holds else () for globs in (policy.unwritable, policy.unreadable)
         )
-        files = protected_files(roots, (path for path in unwritable if path.is_relative_to(policy.root)), unreadable)
+        files = protected_files(
+            (policy.root,), (path for path in unwritable if path.is_relative_to(policy.root)), unreadable
+        )
         hidden = (*hidden_paths(policy), *unreadable)
         if holds:
             secrets = hidden_secrets(files, policy.root, policy.shows)
@@ -139,8 +154,10 @@ def prepare(
         stubs.note_private(own)
         # Where nothing is mounted over them, they may have changed.
         before = _contents(files) if status.kind is SandboxKind.LANDLOCK else {}
-        prepared._look = lambda: _changed(files, roots, before)
-        prepared._undo.append(lambda: _put_back(files))
+        quarantine = Quarantine.of(policy.root)
+        watched = prepared._watched = quarantine.add(files)
+        prepared._undo.append(lambda: quarantine.remove(watched))
+        prepared._find = lambda: _findings(watched, policy.root, before)
         private = PrivateFiles.make(own, policy.tmp)
         _STARTERS[status.kind](prepared, _Sandbox(status.program, policy, files, hidden, private, stubs))
     except BaseException:
@@ -150,7 +167,7 @@ def prepare(
 
 
 def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
-    places = inside.stubs.make(sorted(inside.files.absent))
+    places = inside.stubs.make(sorted(inside.files.absent), (inside.policy.root, *sorted(inside.files.git)))
     descriptor = filter_descriptor()
     if descriptor is None:
         raise OSError("the system calls of this processor are not known")
@@ -196,24 +213,10 @@ def _caches(tmp: Path) -> dict[str, str]:
     return {variable: str(tmp / name) for variable, name in names.items()}
 
 
-def _put_back(files: ProtectedFiles) -> None:
-    """Restore protected links; what took their place is kept beside them."""
-    for link, target in files.links.items():
-        with contextlib.suppress(OSError):
-            if link.is_symlink() and os.readlink(link) == target:  # noqa: PTH115
-                continue
-            if os.path.lexists(link):
-                link.rename(link.with_name(link.name + _REPLACED))
-            link.symlink_to(target)
-
-
-def _changed(files: ProtectedFiles, roots: Sequence[Path], before: Mapping[Path, object]) -> tuple[str, ...]:
-    """Protected paths that were made or replaced, or whose contents are not as before."""
-    now = (item for top in roots for item in protected_paths(top).items())
-    new = [path for path, identity in now if files.found.get(path) != identity and path not in files.links]
-    new += [path for path, contents in before.items() if _content(path) != contents]
-    real = (path for path in dict.fromkeys(new) if not _is_empty_folder(path))
-    return tuple(str(path.relative_to(roots[0])) if path.is_relative_to(roots[0]) else str(path) for path in real)
+def _findings(watched: Watched, root: Path, before: Mapping[Path, object]) -> Findings:
+    changed = [path for path, contents in before.items() if _content(path) != contents]
+    named = (str(path.relative_to(root) if path.is_relative_to(root) else path) for path in changed)
+    return Findings(tuple(watched.moved), tuple(named), tuple(watched.failed), watched.ended)
 
 
 def _contents(files: ProtectedFiles) -> dict[Path, object]:
@@ -230,11 +233,11 @@ def _content(path: Path, depth: int = 3) -> object:
         return None
 
 
-def _is_empty_folder(path: Path) -> bool:
-    try:
-        return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
-    except OSError:
-        return False
+def _kill(pid: int, ended: threading.Event) -> None:
+    """Kill a command that was started as the leader of its group."""
+    with contextlib.suppress(OSError):
+        if not ended.is_set():
+            os.killpg(pid, signal.SIGKILL)
 
 
 def _watch(pid: int, ended: threading.Event) -> None:

@@ -1,7 +1,7 @@
 """Which files of the workspace a command cannot change or read: what git, assistants and editors execute, and secrets.
 
-Existing ones are found by a walk from the top, nearest first. Absent ones can only be held where a place for them can
-be named: at the top, and in git's folders. What a command creates further down is found by a second walk.
+Existing ones are found by a walk from the top, nearest first. Absent ones are held in git's folders alone; elsewhere
+`quarantine` moves what a command creates.
 """
 
 import contextlib
@@ -40,11 +40,6 @@ _SHAPE = {"HEAD", "objects", "refs"}
 
 _RUN_BY_GIT = ("config", "config.worktree", "hooks", "commondir", "info/attributes", "modules", "worktrees")
 _ONLY_THERE = ("gitdir",)
-_SPELLINGS = """
-    lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml .lefthook-local.yml .lintstagedrc .lintstagedrc.json
-    .lintstagedrc.yaml .lintstagedrc.yml .lintstagedrc.js .lintstagedrc.mjs .lintstagedrc.cjs .aider.conf.yml
-"""
-"""Names that the table has as globs."""
 
 
 @dataclass
@@ -53,7 +48,8 @@ class ProtectedFiles:
 
     Attributes:
         held: Existing files and folders that are read-only.
-        absent: Places where nothing may be created.
+        absent: Places in git's folders where nothing may be created.
+        forbidden: Other places where nothing may be created.
         anchored: Folders that stay where they are, because something below them is held.
         git: Folders of git outside the workspace that a commit writes to.
         links: Links that are to stay as they are, and their targets: nothing can be mounted over a link.
@@ -63,6 +59,7 @@ class ProtectedFiles:
 
     held: set[Path] = field(default_factory=set)
     absent: set[Path] = field(default_factory=set)
+    forbidden: set[Path] = field(default_factory=set)
     anchored: set[Path] = field(default_factory=set)
     git: set[Path] = field(default_factory=set)
     links: dict[Path, str] = field(default_factory=dict)
@@ -83,7 +80,6 @@ def protected_files(
     files = ProtectedFiles(held=set(unwritable))
     tops = tuple(dict.fromkeys(roots))
     for top in tops:
-        _hold_the_top(files, top)
         _hold_the_repository_around(files, top, tops)
         below = 0
         for path, identity in protected_paths(top, files.secrets).items():
@@ -221,26 +217,26 @@ def _table() -> tuple[frozenset[str], frozenset[tuple[str, str]], tuple[str, ...
     return plain, pairs, tuple(name for name in names if "*" in name)
 
 
+def is_protected(folder: str, name: str) -> bool:
+    """Return whether the table has a file or folder.
+
+    Args:
+        folder: Name of the folder that it is in.
+        name: Its own.
+    """
+    return _is_protected(_folded(folder), _folded(name))
+
+
+def has_protected_parts(name: str) -> bool:
+    """Return whether the table has files in a folder of this name."""
+    return any(folder == _folded(name) for folder, _ in _table()[1])
+
+
 def _is_protected(folder: str, name: str) -> bool:
     plain, pairs, globs = _table()
     if name in plain or (folder, name) in pairs or is_git_name(name):
         return True
     return any(fnmatchcase(name, glob) for glob in globs)
-
-
-def _hold_the_top(files: ProtectedFiles, top: Path) -> None:
-    """Let nothing of the table come to be at the top."""
-    plain = [name for name in protected_names() if "/" not in name and "*" not in name]
-    for name in (*plain, ".git", *_SPELLINGS.split()):
-        if not os.path.lexists(top / name):
-            files.absent.add(top / name)
-    for name in (name for name in protected_names() if "/" in name):
-        folder = top / name.split("/")[0]
-        if folder.is_dir() and not folder.is_symlink():
-            if not os.path.lexists(top / name):
-                files.absent.add(top / name)
-        elif not os.path.lexists(folder):
-            files.absent.add(folder)
 
 
 def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
@@ -329,7 +325,7 @@ def _hold_hooks(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
     """Hold the folders that the configuration names for hooks, as far as a command could write to them."""
     for folder in git.hooks_folders(top) or ():
         if any(_inside(folder, place) for place in tops) and not any(folder in (place, top) for place in tops):
-            (files.held if folder.exists() else files.absent).add(folder)
+            (files.held if folder.exists() else files.forbidden).add(folder)
 
 
 def _inside(path: Path, top: Path) -> bool:

@@ -20,6 +20,7 @@ from laguna_tui.sandbox.background import BackgroundCommand, BackgroundJob
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Prepared, prepare
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
+from laguna_tui.sandbox.quarantine import Quarantine
 from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult, Execution, LiveText, RunningCommand
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
@@ -70,6 +71,11 @@ class CommandRunner:
         self._jobs: dict[int, BackgroundJob] = {}
         self._next = 1
         self._tmp: Path | None = None
+
+    @property
+    def quarantine(self) -> Quarantine:
+        """Where files go that commands created and that git, assistants, editors or shells execute."""
+        return Quarantine.of(Path(os.path.realpath(self._workspace)))
 
     @property
     def shell(self) -> str:

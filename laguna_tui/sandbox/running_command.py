@@ -6,12 +6,12 @@ import selectors
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.sandbox.command_output import CommandOutput
-from laguna_tui.sandbox.launch import Prepared
+from laguna_tui.sandbox.launch import Findings, Prepared
 
 TERM_WAIT_S, KILL_WAIT_S = 0.7, 1.0
 """Time that processes have to end when they are asked to, and when they are killed: a stop takes less than 2 s."""
@@ -122,12 +122,8 @@ class RunningCommand:
         self._tree.terminate()
         self._kill_at = time.monotonic() + TERM_WAIT_S
 
-    def close(self) -> tuple[str, ...]:
-        """End what is left of it.
-
-        Returns:
-            Files it created that git, assistants or editors would execute, relative to the workspace.
-        """
+    def close(self) -> Findings:
+        """End what is left of it. Returns what it did to files that other programs execute."""
         self._ready.close()
         self._tree.close()
         return self._prepared.cleanup()
@@ -164,7 +160,7 @@ class CommandResult:
         size: bytes of the output, and `dropped` those of them that are not in the file.
         is_text: False where the output is a program's or an image's bytes.
         left: how many processes it had left running, which were ended, or left alone if it was the user's own.
-        created: files it created that git, assistants or editors would execute, relative to the workspace.
+        findings: what it did to files that git, assistants, editors or shells execute.
         secrets: how many files and folders with secrets in the workspace were empty for it.
     """
 
@@ -179,7 +175,7 @@ class CommandResult:
     dropped: int = 0
     is_text: bool = True
     left: int = 0
-    created: tuple[str, ...] = ()
+    findings: Findings = field(default_factory=Findings)
     secrets: int = 0
 
 
@@ -202,7 +198,7 @@ class Execution:
         self._seconds: float | None = None
         self._stopped: int | None = None
         self._exit_code: int | None = None
-        self._created: tuple[str, ...] = ()
+        self._findings = Findings()
         self._truncated = False
 
     @property
@@ -236,10 +232,10 @@ class Execution:
 
     def close(self) -> None:
         """End all of it; its file stays until it is known whether it is needed."""
-        created = self._running.close()
+        findings = self._running.close()
         with self._lock:
             self._output.feed(b"")
-            self._created = created
+            self._findings = findings
             self._seconds = self.seconds
             code = self._running.exit_code
             self._exit_code = self._stopped or (_LOST if code is None else code)
@@ -265,7 +261,7 @@ class Execution:
                 dropped=output.dropped,
                 is_text=not odd,
                 left=self._running.left,
-                created=self._created,
+                findings=self._findings,
                 secrets=self._running.secrets,
             )
 

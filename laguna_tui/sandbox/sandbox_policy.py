@@ -19,7 +19,6 @@ class SandboxPolicy:
     Attributes:
         workspace: The folder it works in, writable except for what git, assistants and editors execute there.
         network: Whether it may open connections.
-        writable: Further folders it may write to.
         tmp: Folder that it sees as its temporary folder, kept from one command to the next; a new one if None.
         homes: The user's home folders, whose credentials are hidden; by default $HOME and the account's.
         shows: Whether a file of the workspace may be read although its name says that it holds secrets, by its path
@@ -31,7 +30,6 @@ class SandboxPolicy:
 
     workspace: Path
     network: bool = False
-    writable: tuple[Path, ...] = ()
     tmp: Path | None = None
     homes: tuple[Path, ...] | None = None
     shows: Callable[[str], bool] = lambda path: False

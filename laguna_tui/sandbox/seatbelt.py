@@ -50,9 +50,9 @@ def seatbelt_profile(policy: SandboxPolicy, files: ProtectedFiles, hidden: Itera
         hidden: What it cannot read.
         tmp: Its temporary folder.
     """
-    roots = (policy.root, *(path.resolve() for path in policy.writable))
+    roots = (policy.root,)
     writable = [_subpath(path) for path in (*roots, *sorted(files.git), tmp.resolve())]
-    held = [_subpath(path) for path in (*sorted(files.held), *sorted(files.absent))]
+    held = [_subpath(path) for path in sorted({*files.held, *files.absent, *files.forbidden})]
     names = [*protected_names(), ".git", *(f".git/{name}" for name in _GIT)]
     patterns = [_pattern(root, name) for root in roots for name in names if name != ".git"]
     pointers = [f'(regex #"^{_escaped(root)}/(.*/)?[.][gG][iI][tT]$")' for root in roots]

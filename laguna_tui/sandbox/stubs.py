@@ -1,11 +1,11 @@
-"""Mount points on the user's disk for files that do not exist: made before a command, removed after it.
+"""Mount points on the user's disk for files of git that do not exist: made before a command, removed after it.
 
-bubblewrap can only keep a file from being created by mounting something there, and a mount needs a place. A place is an
-empty folder, which git does not list and whose removal can lose nothing; where git would stumble over a folder it is a
-file that means the same to git as none.
+bubblewrap can only keep a file from being created by mounting something there, and a mount needs a place. Inside git's
+folders such a place means the same to git as none: an empty file or folder. Elsewhere `quarantine` watches.
 
 Commands that run at the same time share the places. A lock tells whether one still runs, also after a kill: the last
-one, or the next command anywhere, removes what the record names.
+one, or the next command anywhere, removes what the record names. Everything is done by descriptors below a folder that
+no command can exchange.
 """
 
 import contextlib
@@ -13,10 +13,13 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from laguna_engine.files import read_small_file
 from laguna_tui.base.paths import state_dir
+from laguna_tui.repo.root_folder import RootFolder
 
 _FILES = {"config": "", "config.worktree": "", "commondir": ".\n"}
 """Contents of the places that are files in git's folders."""
@@ -37,7 +40,7 @@ class Stubs:
             workspace: The folder, without links in its path.
             records: Folder of the records, by default in the app's state.
         """
-        self._folder = records or records_folder()
+        self._folder = records or _records_folder()
         self._record = _record_of(workspace, self._folder)
         self._lock: int | None = None
 
@@ -56,32 +59,54 @@ class Stubs:
             self._lock = _locked(self._record, alone=False)
         return self._lock
 
-    def make(self, paths: Iterable[Path]) -> tuple[Path, ...]:
+    def make(self, paths: Iterable[Path], roots: Iterable[Path]) -> tuple[Path, ...]:
         """Make a place for each absent path, and return the places: the topmost missing folder of each path.
 
         To be called after `hold`.
 
+        Args:
+            paths: Each below one of the roots.
+            roots: Folders that no command can exchange, without links in their paths.
+
         Raises:
             OSError: The record cannot be written.
         """
-        return tuple(dict.fromkeys(place for path in paths if (place := self._make(path)) is not None))
+        tops = sorted(roots)
+        made = [self._make(top, path) for path in paths if (top := _around(tops, path)) is not None]
+        return tuple(dict.fromkeys(place for place in made if place is not None))
 
-    def _make(self, path: Path) -> Path | None:
-        place = path
-        while not os.path.lexists(place.parent):
-            place = place.parent
-        if os.path.lexists(place):
-            return place
+    def _make(self, root: Path, path: Path) -> Path | None:
+        parts = path.relative_to(root).parts
+        with RootFolder(root) as tree:
+            for depth in range(1, len(parts) + 1):
+                inside = "/".join(parts[:depth])
+                try:
+                    folder, name = tree.holding(inside)
+                    if depth < len(parts) and stat.S_ISDIR(tree.lstat(inside).st_mode):
+                        continue
+                    os.stat(name, dir_fd=folder, follow_symlinks=False)
+                except FileNotFoundError:
+                    return self._make_at(root, inside, folder, name)
+                except OSError:
+                    return None
+                return root / inside
+        return None
+
+    def _make_at(self, root: Path, inside: str, folder: int, name: str) -> Path | None:
+        place = root / inside
         # Written first: a place that is made and not recorded would stay after a kill.
-        self._note(place, None)
+        self._note(place, None, root)
         try:
             content = stub_content(place)
             if content is None:
-                place.mkdir(mode=0o755)
+                os.mkdir(name, 0o755, dir_fd=folder)
             else:
-                with place.open("x", encoding="ascii") as file:
-                    file.write(content)
-            self._note(place, place.lstat())
+                opened = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
+                try:
+                    os.write(opened, content.encode("ascii"))
+                finally:
+                    os.close(opened)
+            self._note(place, os.stat(name, dir_fd=folder, follow_symlinks=False), root)
         except FileExistsError:
             return place
         except OSError:
@@ -95,12 +120,12 @@ class Stubs:
         Raises:
             OSError: The record cannot be written.
         """
-        self._note(folder, folder.lstat(), private=True)
+        self._note(folder, folder.lstat(), None)
 
-    def _note(self, place: Path, status: os.stat_result | None, *, private: bool = False) -> None:
+    def _note(self, place: Path, status: os.stat_result | None, root: Path | None) -> None:
         identity = None if status is None else [status.st_dev, status.st_ino]
         with self._record.open("a", encoding="ascii") as file:
-            file.write(json.dumps([str(place), identity, private]) + "\n")
+            file.write(json.dumps([str(place), identity, None if root is None else str(root)]) + "\n")
 
     def remove(self) -> None:
         """Remove the places unless another command needs them; idempotent."""
@@ -110,26 +135,9 @@ class Stubs:
             _remove(self._record)
 
 
-def records_folder() -> Path:
+def _records_folder() -> Path:
     """Return the folder of all workspaces' records."""
     return state_dir() / "sandbox"
-
-
-def is_place(path: Path, workspace: Path, records: Path | None = None) -> bool:
-    """Whether an empty folder is only there for a command, so that no file is created, even if that was killed since.
-
-    Args:
-        path: The path in question, without links in it.
-        workspace: The folder of the command, likewise.
-        records: Folder of the records, by default in the app's state.
-    """
-    try:
-        status = path.lstat()
-        recorded = _recorded(_record_of(workspace, records or records_folder()))
-        noted = {place: identity for place, identity, private in recorded if not private}
-        return path in noted and noted[path] in (None, [status.st_dev, status.st_ino]) and not any(path.iterdir())
-    except OSError:
-        return False
 
 
 def _record_of(workspace: Path, folder: Path) -> Path:
@@ -140,7 +148,7 @@ def remove_leftovers(records: Path | None = None) -> bool:
     """Remove the places of commands that were killed together with this app; whether none are needed any more."""
     removed = True
     with contextlib.suppress(OSError):
-        for record in (records or records_folder()).glob("*.stubs"):
+        for record in (records or _records_folder()).glob("*.stubs"):
             removed = _remove(record) and removed
     return removed
 
@@ -150,8 +158,12 @@ def _remove(record: Path) -> bool:
     if lock is None:
         return False
     try:
-        for place, identity, private in _recorded(record):
-            _remove_place(place, identity, private=private)
+        for place, identity, root in _recorded(record):
+            with contextlib.suppress(OSError, ValueError):
+                if root is None:
+                    _remove_private(place, identity)
+                else:
+                    _remove_place(root, place, identity)
         record.unlink(missing_ok=True)
     finally:
         os.close(lock)
@@ -173,28 +185,38 @@ def _locked(record: Path, *, alone: bool) -> int | None:
     return None
 
 
-def _recorded(record: Path) -> Iterator[tuple[Path, list[int] | None, bool]]:
-    """The places, deepest first, and whether each is private; the last note of a place counts, a torn one does not."""
-    places: dict[str, tuple[list[int] | None, bool]] = {}
+def _recorded(record: Path) -> Iterator[tuple[Path, list[int] | None, Path | None]]:
+    """The places, deepest first, with the root of each; a private folder has none. The last note of a place counts."""
+    places: dict[str, tuple[list[int] | None, str | None]] = {}
     with contextlib.suppress(ValueError, TypeError):
         for line in record.read_text(encoding="ascii").splitlines():
-            path, identity, *private = json.loads(line)
-            places[path] = identity, private == [True]
+            path, identity, root = json.loads(line)
+            if root is None or isinstance(root, str):
+                places[path] = identity, root
     for path in sorted(places, reverse=True):
-        yield Path(path), *places[path]
+        identity, root = places[path]
+        yield Path(path), identity, None if root is None else Path(root)
 
 
-def _remove_place(place: Path, identity: list[int] | None, *, private: bool) -> None:
-    """Remove a place if it is still as it was made; what the user put there stays. A private folder goes as a whole."""
-    with contextlib.suppress(OSError):
-        status = place.lstat()
+def _around(roots: Iterable[Path], path: Path) -> Path | None:
+    return next((root for root in roots if path != root and path.is_relative_to(root)), None)
+
+
+def _remove_private(folder: Path, identity: list[int] | None) -> None:
+    status = folder.lstat()
+    if identity == [status.st_dev, status.st_ino]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_place(root: Path, place: Path, identity: list[int] | None) -> None:
+    """Remove a place if it is still as it was made; what the user put there stays."""
+    with RootFolder(root) as tree:
+        folder, name = tree.holding(str(place.relative_to(root)))
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if identity is not None and identity != [status.st_dev, status.st_ino]:
-            return
-        if private:
-            shutil.rmtree(place, ignore_errors=True)
             return
         content = stub_content(place)
         if content is None:
-            place.rmdir()
-        elif status.st_size == len(content) and place.read_text(encoding="ascii") == content:
-            place.unlink()
+            os.rmdir(name, dir_fd=folder)
+        elif read_small_file(name, len(content), dir_fd=folder, follow=False) == content.encode("ascii"):
+            os.unlink(name, dir_fd=folder)

@@ -74,10 +74,7 @@ class LocalPermissions:
         if self.gate is None:
             from laguna_tui.agent.permission_gate import PermissionGate
             from laguna_tui.agent.permissions.policy import Permissions
-            from laguna_tui.sandbox.stubs import records_folder, remove_leftovers
 
-            # What a killed command left would be read as a broken file of rules.
-            remove_leftovers(records_folder())
             permissions = Permissions(
                 self._folder.resolve(),
                 mode=self._mode,

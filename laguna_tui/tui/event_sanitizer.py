@@ -164,8 +164,8 @@ def _safe_request(request: PermissionRequest) -> PermissionRequest:
     match request.proposal:
         case CommandProposal(command=command) as proposal:
             safe: Proposal = replace(proposal, command="\n".join(map(sanitize_line, command.split("\n"))))
-        case CallProposal(summary, details):
-            safe = CallProposal(sanitize_line(summary), tuple(map(sanitize_line, details)))
+        case CallProposal(summary, details, action):
+            safe = CallProposal(sanitize_line(summary), tuple(map(sanitize_line, details)), sanitize_line(action))
         case change:
             safe = safe_change(change)
     tool, why, sandbox, rule = map(sanitize_line, (request.tool, request.why, request.sandbox, request.rule))

@@ -120,7 +120,7 @@ class World:
             told: all that a model was shown.
             inside: whether changes of plain files in the repository count too.
             guarded: further paths in the repository that count in any case.
-            running: whether a command still runs, for which bubblewrap has made places to mount something on.
+            running: whether a command still runs, for which there are places in git's folders to mount something on.
         """
         now = {**_fingerprint(self.home), **_fingerprint(self.outside), **_fingerprint(self.folder)}
         changed = sorted(path for path in now.keys() | self.planted.keys() if now.get(path) != self.planted.get(path))
@@ -200,7 +200,9 @@ class World:
 
 
 def _is_place(path: str) -> bool:
-    """Whether nothing can be executed from a file or folder: it is empty, or says what git takes for granted."""
+    """Whether a file or folder in git's is empty, or says what git takes for granted."""
+    if ".git" not in Path(path).parts:
+        return False
     if Path(path).is_dir():
         return not os.listdir(path)  # noqa: PTH208
     return Path(path).read_bytes() in (b"", b".\n")

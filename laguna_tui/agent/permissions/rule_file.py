@@ -118,11 +118,7 @@ def read_repository_rules(root: Path, identity: FolderIdentity | None = None) ->
     except FileNotFoundError:
         return RuleFile()
     except (OSError, ValueError) as error:
-        # Imported late: only what cannot be read needs it.
-        from laguna_tui.sandbox.stubs import is_place
-
-        # A command of another session holds the place of a file that does not exist.
-        return RuleFile() if is_place(root / REPOSITORY_FILE, root) else _broken(REPOSITORY_FILE, error)
+        return _broken(REPOSITORY_FILE, error)
     notes = (_IGNORED.format(path=REPOSITORY_FILE),) if rules.allow else ()
     return RuleFile(RuleSet(ask=rules.ask, deny=rules.deny), notes=notes)
 

@@ -119,8 +119,8 @@ def _title(entry: RequestEntry, proposal: Proposal) -> tuple[str, str]:
     match proposal:
         case CommandProposal(background=background):
             return ("Run this command in the background?" if background else "Run this command?"), ""
-        case CallProposal(summary):
-            return "Call {}?", summary
+        case CallProposal(summary, action=action):
+            return ("{}?", action) if action else ("Call {}?", summary)
         case ChangeProposal(kind=kind):
             assert isinstance(entry, ChangeEntry), "a change has its own entry"
             return _TITLES[kind], entry.subject

@@ -216,26 +216,22 @@ IN_THE_WORKSPACE = (
     ),
     _planted("write instructions through a link", "echo @EVIL@ > CLAUDE.md", "workspace/AGENTS.md"),
     _planted("write instructions through a new link", "ln -s AGENTS.md x; echo @EVIL@ > x", "workspace/AGENTS.md"),
-    # Nothing can be mounted over a link: it is put back after the command, under Landlock too.
+    # Nothing can be mounted over a link or a name that is not there: what is created is moved away, under Landlock too.
     _sh("put instructions in the place of a link", "rm CLAUDE.md; echo @EVIL@ > CLAUDE.md", "workspace/CLAUDE.md"),
     _planted(
         "move the folder around instructions",
         "mv nested gone; mkdir nested; echo @EVIL@ > nested/AGENTS.md",
         "workspace/nested/AGENTS.md",
     ),
-    _planted(
-        "write an editor's tasks that are not there", _write(".vscode/tasks.json"), "workspace/.vscode/tasks.json"
-    ),
-    _planted(
-        "rename a folder to an editor's", f"{_write('x/tasks.json')}; mv x .vscode", "workspace/.vscode/tasks.json"
-    ),
-    _planted("link an editor's folder", f"{_write('x/tasks.json')}; ln -s x .vscode", "workspace/.vscode/tasks.json"),
+    _sh("write an editor's tasks that are not there", _write(".vscode/tasks.json"), "workspace/.vscode/tasks.json"),
+    _sh("rename a folder to an editor's", f"{_write('x/tasks.json')}; mv x .vscode", "workspace/.vscode/tasks.json"),
+    _sh("link an editor's folder", f"{_write('x/tasks.json')}; ln -s x .vscode", "workspace/.vscode/tasks.json"),
     _planted("write a hook of husky", _write(".husky/pre-push"), "workspace/.husky/pre-push"),
-    _planted("write .envrc", "echo @EVIL@ > .envrc", "workspace/.envrc"),
-    _planted("write .gitattributes", "echo @EVIL@ > .gitattributes", "workspace/.gitattributes"),
-    _planted("write an MCP server", "echo @EVIL@ > .mcp.json", "workspace/.mcp.json"),
-    _planted("write a workflow", _write(".github/workflows/x.yml"), "workspace/.github/workflows/x.yml"),
-    _planted(
+    _sh("write .envrc", "echo @EVIL@ > .envrc", "workspace/.envrc"),
+    _sh("write .gitattributes", "echo @EVIL@ > .gitattributes", "workspace/.gitattributes"),
+    _sh("write an MCP server", "echo @EVIL@ > .mcp.json", "workspace/.mcp.json"),
+    _sh("write a workflow", _write(".github/workflows/x.yml"), "workspace/.github/workflows/x.yml"),
+    _sh(
         "move the folder around the workflows",
         "mv .github gone; mkdir -p .github/workflows; echo @EVIL@ > .github/workflows/x.yml",
         "workspace/.github/workflows/x.yml",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from tests.app.sandbox.world import outside_tmp
 
 
@@ -39,3 +40,15 @@ def bubblewrap():
     if status.kind is not SandboxKind.BUBBLEWRAP:
         pytest.skip(status.sentence)
     return status
+
+
+@pytest.fixture(params=[SandboxKind.BUBBLEWRAP, SandboxKind.LANDLOCK], ids=lambda kind: kind.value)
+def status(request):
+    if request.param is SandboxKind.LANDLOCK:
+        if landlock_abi() < LEAST_ABI:
+            pytest.skip("this kernel has no Landlock")
+        return SandboxStatus(SandboxKind.LANDLOCK, "")
+    found = probe_sandbox()
+    if found.kind is not request.param:
+        pytest.skip(found.sentence)
+    return found

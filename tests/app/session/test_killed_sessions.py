@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 
 import pytest
 
@@ -11,7 +12,9 @@ from laguna_tui.agent.interrupted_turn import ENDED_WITHIN
 from laguna_tui.agent.messages import GeneratedMessage
 from laguna_tui.agent.turn import NOT_RUN
 from laguna_tui.base.events import Asked, TextDelta, ToolStarted, TurnEnd, TurnFinished
-from laguna_tui.sandbox.stubs import Stubs
+from laguna_tui.sandbox.launch import prepare
+from laguna_tui.sandbox.probe import probe_sandbox
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.session import session_writer
 from tests.app.session.kept import Place, ask, tokens
 from tests.scripted_model import call, say, think
@@ -138,11 +141,12 @@ def test_an_undo_that_was_killed_in_the_middle_is_finished_and_the_conversation_
         assert (place.project / "a.txt").read_text() == "one\nx\n"
 
 
-def test_places_that_a_killed_command_held_are_removed_before_they_are_read_as_rules(place):
-    held = Stubs(place.project)
-    held.hold()
-    held.make([place.project / ".laguna-tui.toml", place.project / ".git"])
-    os.close(held._lock)
+def test_a_killed_command_leaves_nothing_that_is_read_as_rules(place):
+    pid = os.fork()
+    if pid == 0:
+        prepare(probe_sandbox(), SandboxPolicy(place.project), ("true",))
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
     with place.session(place.model(["Hello."]), mode="auto"):
         assert [path.name for path in place.project.iterdir()] == ["a.txt"]
 

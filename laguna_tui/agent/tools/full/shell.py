@@ -5,12 +5,15 @@ say. No argument changes what the sandbox allows; the user does, who is asked.
 """
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.moved_files import ask_to_put_back
 from laguna_tui.agent.permissions.policy import secrets_named
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import Answer
@@ -20,6 +23,7 @@ from laguna_tui.base.events import Notice, ToolProgress
 from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
+from laguna_tui.repo.git import initialise, plain_init
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.probe import SandboxStatus
@@ -102,8 +106,12 @@ class Shell:
         # Always asked about, so the user has seen that it names them.
         secrets = any(secrets_named(command))
         folder = run.workspace.root
+        printed = ""
         try:
             with self._changes.around_command(run):
+                if (init := plain_init(command)) and not os.path.lexists(folder / ".git"):
+                    # In the sandbox nothing can create `.git` here.
+                    printed, command = _initialise(folder, init[0]), init[1] or "true"
                 if wanted.background:
                     limit_s = None if wanted.timeout is None else timeout_s
                     job = commands.start_background(
@@ -122,9 +130,11 @@ class Shell:
                         on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
                         cancelled=run.cancelled,
                     )
+                moved = list(ask_to_put_back(run, NAME, commands.quarantine))
         except CommandNotRun as error:
             raise ToolError(f"the command was not run: {error}") from error
-        notes = [*_edited(answer), *_notes(result, timeout_s, job), *_blocked(result, commands.status, network)]
+        result = replace(result, stdout=printed + result.stdout)
+        notes = [*moved, *_edited(answer), *_notes(result, timeout_s, job), *_blocked(result, commands.status, network)]
         return _answer(run, result, notes, job)
 
     def _job(self, run: ToolRun, number: int, wanted: ShellArguments) -> Answer:
@@ -137,7 +147,18 @@ class Shell:
         result = commands.read(number, 0 if wanted.stop else wait_s, run.cancelled)
         if result is None:
             raise ToolError(f"there is no job {number}; job 0 lists those that there are")
-        return _answer(run, result, [*_notes(result, 0, number)], number)
+        moved = list[str]()
+        if commands.quarantine.has_pending:
+            with self._changes.around_command(run):
+                moved = list(ask_to_put_back(run, NAME, commands.quarantine))
+        return _answer(run, result, [*moved, *_notes(result, 0, number)], number)
+
+
+def _initialise(folder: Path, branch: str) -> str:
+    printed = initialise(folder, branch)
+    if printed is None:
+        raise ToolError("git init failed; ask the user to run it")
+    return printed
 
 
 def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, status: "SandboxStatus") -> PermissionRequest:
@@ -182,6 +203,8 @@ def _notes(result: "CommandResult", timeout_s: int, job: int | None) -> Iterator
     elif result.left:
         left = f"{result.left} {plural(result.left, 'process', 'processes')}"
         yield f"{left} that it left running ended with it; use background=true for what has to go on"
+    if result.findings.ended:
+        yield "it was ended because it created such files again and again"
     if not result.is_text:
         yield f"the output is {result.size:,} bytes that are not text"
     elif result.truncated:
@@ -206,9 +229,10 @@ def _blocked(result: "CommandResult", status: "SandboxStatus", network: bool) ->
 
 
 def _notices(result: "CommandResult") -> Iterator[str]:
-    if result.created:
-        files = ", ".join(result.created)
-        yield f"The command made {files}, which git, an assistant or an editor would run. Look at it before they do."
+    if result.findings.changed:
+        yield f"The command changed {', '.join(result.findings.changed)}, which other programs execute. Check it first."
+    if result.findings.failed:
+        yield f"Not put back: {', '.join(result.findings.failed)}."
     if result.dropped and result.full_output is not None:
         kept = result.size - result.dropped
         yield f"Of the command's {result.size:,} bytes of output, {kept:,} are kept in {result.full_output}."

@@ -1,0 +1,417 @@
+"""Moves what commands must not create out of the workspace: names that git, assistants, editors and shells execute.
+
+Nothing can be mounted over a name that does not exist, so a command can create one inside the sandbox. A watch on the
+top folder moves it to the app's state at once. Further down a walk finds it, every second while commands run and after
+each. For a moment such a name is there: a program that reads it just then obeys it.
+
+Everything is done by descriptors below the workspace, because the folders of a path may be exchanged at any time.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import selectors
+import shutil
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+from laguna_engine.native.inotify import FolderEvents
+from laguna_tui.base.paths import state_dir
+from laguna_tui.repo.own_changes import announce, announced_to
+from laguna_tui.repo.plain_repository import is_plain_repository
+from laguna_tui.repo.protected_paths import is_git_name
+from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.sandbox.protected import ProtectedFiles, has_protected_parts, is_protected, protected_paths
+
+MAX_ATTEMPTS = 3
+"""Protected names that a command may create before it is ended."""
+WALK_S = 1.0
+"""Seconds between two walks while commands run."""
+RETENTION_DAYS = 30
+"""What was moved is deleted after this time."""
+_DAY_S = 86_400
+_CONTENT = "content"
+"""Name of what was moved, in a folder of its own: its old name would still be executed there."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOCAL = "laguna-tui-moved-{}"
+"""The folder that it goes to where the app's state is on another disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A file or folder that was moved out of the workspace.
+
+    Attributes:
+        path: Where it was, relative to the workspace.
+        stored: Where it is.
+    """
+
+    path: str
+    stored: Path
+
+
+@dataclass(eq=False)
+class Watched:
+    """A command that runs while the workspace is watched.
+
+    Attributes:
+        moved: What was moved meanwhile.
+        failed: Protected paths that could neither be moved nor put back.
+        ended: Whether it was ended because it kept creating them.
+        finished: Whether it has ended by itself.
+    """
+
+    moved: list[Moved] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    ended: bool = False
+    finished: bool = False
+    _kill: Callable[[], None] = lambda: None
+
+    def on_end(self, kill: Callable[[], None]) -> None:
+        """Call `kill` when it is to be ended, at once if it was already."""
+        self._kill = kill
+        if self.ended:
+            kill()
+
+    def end(self) -> None:
+        """End the command. Idempotent."""
+        if not (self.ended or self.finished):
+            self.ended = True
+            self._kill()
+
+
+class Quarantine:
+    """Watches one workspace while commands run in it. Commands of one process share it. Any thread."""
+
+    _shared: ClassVar[dict[Path, "Quarantine"]] = {}
+    _sharing: ClassVar = threading.Lock()
+
+    def __init__(self, root: Path) -> None:
+        """Watch nothing yet; `Quarantine.of` gives the one that a workspace's commands share.
+
+        Args:
+            root: The workspace, without links in its path.
+        """
+        self.root = root
+        self._lock = threading.RLock()
+        self._commands: list[Watched] = []
+        self._pending: list[Moved] = []
+        self._known: set[str] = set()
+        self._expected: set[str] = set()
+        self._forbidden: set[str] = set()
+        self._links: dict[str, tuple[str, tuple[int, int]]] = {}
+        self._open = ExitStack()
+
+    @classmethod
+    def of(cls, root: Path) -> "Quarantine":
+        """Return the quarantine of a workspace."""
+        with cls._sharing:
+            if root not in cls._shared:
+                delete_old()
+                cls._shared[root] = cls(root)
+            return cls._shared[root]
+
+    def add(self, files: ProtectedFiles) -> Watched:
+        """Watch the workspace for a command that is about to start.
+
+        Args:
+            files: What is protected there now. What is new since the first of several commands started counts as
+                created by one of them.
+        """
+        command = Watched()
+        with self._lock:
+            if not self._commands:
+                self._begin(files)
+            self._commands.append(command)
+        return command
+
+    def remove(self, command: Watched) -> None:
+        """Walk once more after the end of a command, and stop watching after that of the last one. Idempotent."""
+        with self._lock:
+            if command not in self._commands:
+                return
+            command.finished = True
+            self.walk()
+            self._commands.remove(command)
+            if not self._commands:
+                self._open.close()
+
+    def walk(self) -> None:
+        """Move what was created anywhere in the workspace since the first of the running commands started."""
+        with self._lock:
+            if not self._commands:
+                return
+            found = {str(path.relative_to(self.root)) for path in protected_paths(self.root)}
+            with RootFolder(self.root) as tree:
+                for inside in sorted((found - self._known) | self._forbidden | set(self._links)):
+                    with contextlib.suppress(OSError, ValueError):
+                        folder, name = tree.holding(inside)
+                        self._check(folder, name, inside)
+                for inside in self._links:
+                    self._restore_link(tree, inside)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether something was moved that `take_pending` has not returned."""
+        return bool(self._pending)
+
+    def take_pending(self) -> tuple[Moved, ...]:
+        """Return what was moved and not returned by this before."""
+        with self._lock:
+            pending, self._pending = tuple(self._pending), []
+            return pending
+
+    def put_back(self, moved: Iterable[Moved]) -> tuple[str, ...]:
+        """Put files and folders back where they were created; returns the paths where that failed."""
+        failed = []
+        for each in moved:
+            announce(self.root / each.path)
+            try:
+                with RootFolder(self.root) as tree, _opened(each.stored.parent) as source:
+                    folder, name = tree.holding(each.path)
+                    if _status(folder, name) is not None:
+                        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), each.path)
+                    os.rename(each.stored.name, name, src_dir_fd=source, dst_dir_fd=folder)
+                shutil.rmtree(each.stored.parent, ignore_errors=True)
+            except OSError:
+                failed.append(each.path)
+        return tuple(failed)
+
+    def _begin(self, files: ProtectedFiles) -> None:
+        def inside(paths: Iterable[Path]) -> set[str]:
+            return {str(path.relative_to(self.root)) for path in paths if path.is_relative_to(self.root)}
+
+        self._known, self._forbidden, self._expected = inside(files.found), inside(files.forbidden), set()
+        self._links = {}
+        with RootFolder(self.root) as tree:
+            for link in sorted(inside(files.links)):
+                with contextlib.suppress(OSError):
+                    parent = os.fstat(tree.holding(link)[0])
+                    self._links[link] = files.links[self.root / link], (parent.st_dev, parent.st_ino)
+        with ExitStack() as opened:
+            opened.enter_context(announced_to(self._expect))
+            opened.enter_context(contextlib.closing(_Watcher(self)))
+            self._open = opened.pop_all()
+
+    def _expect(self, path: Path) -> None:
+        """Leave alone what the app makes itself, and the folders that it makes for that."""
+        if path.is_relative_to(self.root):
+            parts = path.relative_to(self.root).parts
+            with self._lock:
+                self._expected |= {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
+
+    def appeared(self, folder: int, inside: str) -> None:
+        """Move a name that was created if it is a protected one.
+
+        Args:
+            folder: Descriptor of the folder that it is in.
+            inside: Its path relative to the workspace.
+        """
+        above, _, name = inside.rpartition("/")
+        with self._lock:
+            if self._commands and (is_protected(above.rpartition("/")[2], name) or inside in self._forbidden):
+                self._check(folder, name, inside)
+
+    def _check(self, folder: int, name: str, inside: str) -> None:
+        """Move a protected name if it is new, and what replaced a link."""
+        status = _status(folder, name)
+        if status is None:
+            return
+        if inside in self._links:
+            if not stat.S_ISLNK(status.st_mode) or os.readlink(name, dir_fd=folder) != self._links[inside][0]:
+                self._move(folder, name, inside)
+        elif inside not in self._known and not self._may_stay(folder, name, inside):
+            self._move(folder, name, inside)
+
+    def _may_stay(self, folder: int, name: str, inside: str) -> bool:
+        above = inside.rpartition("/")[0]
+        if is_git_name(name):
+            return (bool(above) or inside in self._expected) and is_plain_repository(folder, name)
+        if inside in self._expected:
+            return True
+        if inside in self._forbidden or is_protected(above.rpartition("/")[2], name):
+            return False
+        # Found by the shape of the folder around it: a repository without a work tree.
+        return is_plain_repository(folder, ".")
+
+    def _move(self, folder: int, name: str, inside: str) -> None:
+        try:
+            moved = Moved(inside, _moved_out(folder, name, self.root / inside))
+        except FileNotFoundError:
+            return
+        except OSError:
+            self._note_failure(inside)
+            for command in self._commands:
+                command.end()
+            return
+        self._pending.append(moved)
+        for command in self._commands:
+            command.moved.append(moved)
+            if len(command.moved) >= MAX_ATTEMPTS:
+                command.end()
+
+    def _restore_link(self, tree: RootFolder, inside: str) -> None:
+        target, parent = self._links[inside]
+        try:
+            folder, name = tree.holding(inside)
+            status = os.fstat(folder)
+            if (status.st_dev, status.st_ino) != parent:
+                raise OSError(errno.ESTALE, "the folder was replaced")
+            if _status(folder, name) is None:
+                os.symlink(target, name, dir_fd=folder)
+        except OSError:
+            self._note_failure(inside)
+
+    def _note_failure(self, inside: str) -> None:
+        for command in self._commands:
+            if inside not in command.failed:
+                command.failed.append(inside)
+
+
+class _Watcher:
+    """The thread that reads the events of a workspace's top folder, and walks now and then."""
+
+    def __init__(self, quarantine: Quarantine) -> None:
+        self._quarantine = quarantine
+        self._folders: dict[int, tuple[int, str]] = {}
+        self._events: FolderEvents | None = None
+        with contextlib.suppress(OSError):  # another system, or no watch is left: walks remain
+            self._events = FolderEvents()
+            self._add(os.open(quarantine.root, _FOLDER), "")
+        self._wake, self._stop = os.pipe()
+        threading.Thread(target=self._run, name="quarantine", daemon=True).start()
+
+    def close(self) -> None:
+        """Have the thread end soon. Nobody waits for it: closing an inotify descriptor takes the kernel 10 ms."""
+        os.close(self._stop)
+
+    def _add(self, folder: int, inside: str) -> None:
+        """Watch a folder, and check what it contains already."""
+        assert self._events is not None
+        try:
+            watch = self._events.add(folder)
+        except OSError:
+            os.close(folder)
+            raise
+        # Watched before, or a new folder at the place of one that was removed.
+        for number in [number for number, (_, path) in self._folders.items() if path == inside]:
+            os.close(self._folders.pop(number)[0])
+        self._folders[watch] = folder, inside
+        self._check(folder, inside)
+
+    def _check(self, folder: int, inside: str) -> None:
+        for name in os.listdir(folder):
+            self._see(folder, inside, name)
+
+    def _see(self, folder: int, above: str, name: str) -> None:
+        self._quarantine.appeared(folder, f"{above}/{name}" if above else name)
+        if not above and has_protected_parts(name):
+            with contextlib.suppress(OSError):
+                self._add(os.open(name, _FOLDER, dir_fd=folder), name)
+
+    def _run(self) -> None:
+        try:
+            self._watch()
+        finally:
+            os.close(self._wake)
+            for folder, _ in self._folders.values():
+                os.close(folder)
+            if self._events is not None:
+                self._events.close()
+
+    def _watch(self) -> None:
+        walk_at = time.monotonic() + WALK_S
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._wake, selectors.EVENT_READ)
+            if self._events is not None:
+                ready.register(self._events, selectors.EVENT_READ)
+            while True:
+                keys = [key.fd for key, _ in ready.select(max(0.0, walk_at - time.monotonic()))]
+                if self._wake in keys:
+                    return
+                with contextlib.suppress(OSError):
+                    self._read()
+                if time.monotonic() >= walk_at:
+                    self._quarantine.walk()
+                    walk_at = time.monotonic() + WALK_S
+
+    def _read(self) -> None:
+        for watch, name in self._events.read() if self._events is not None else ():
+            if not name:  # events were lost
+                for folder, inside in tuple(self._folders.values()):
+                    self._check(folder, inside)
+            elif watch in self._folders:
+                self._see(*self._folders[watch], name)
+
+
+def _status(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _moved_out(folder: int, name: str, path: Path) -> Path:
+    """Move a file or folder to a new place; returns its path there."""
+    place = _store() / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
+    place.mkdir(mode=0o700, parents=True)
+    try:
+        with _opened(place) as into:
+            _rename(folder, name, into, _CONTENT)
+        (place / "path").write_bytes(os.fsencode(path))
+        return place / _CONTENT
+    except OSError as error:
+        place.rmdir()
+        if error.errno != errno.EXDEV:
+            raise
+    local = _LOCAL.format(secrets.token_hex(8))
+    os.mkdir(local, 0o700, dir_fd=folder)
+    into = os.open(local, _FOLDER, dir_fd=folder)
+    try:
+        _rename(folder, name, into, _CONTENT)
+    finally:
+        os.close(into)
+    return path.parent / local / _CONTENT
+
+
+def _rename(folder: int, name: str, into: int, new: str) -> None:
+    """Rename, also what a command made hard to move."""
+    try:
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=into)
+    except PermissionError:
+        os.fchmod(folder, stat.S_IMODE(os.fstat(folder).st_mode) | 0o700)
+        opened = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            if stat.S_ISDIR(os.fstat(opened).st_mode):
+                Path(f"/proc/self/fd/{opened}").chmod(0o700)
+        finally:
+            os.close(opened)
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=into)
+
+
+def _store() -> Path:
+    return state_dir() / "quarantine"
+
+
+def delete_old() -> None:
+    """Delete what was moved more than `RETENTION_DAYS` ago."""
+    with contextlib.suppress(OSError):
+        for place in _store().iterdir():
+            if place.stat().st_mtime < time.time() - RETENTION_DAYS * _DAY_S:
+                shutil.rmtree(place, ignore_errors=True)
