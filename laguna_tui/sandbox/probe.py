@@ -52,7 +52,8 @@ class SandboxStatus:
 
 _HOLDS = "no network, no credentials, and writes only to this folder and a private temporary one"
 _BELOW = (
-    "new files in subfolders that assistants or editors would execute are reported, not refused",
+    "a new file that git, assistants or editors would execute is moved away: at once at the top of the folder, within a"
+    " second further down; a program that reads it before obeys it",
     "what another program replaces while the command runs is no longer held in it",
     "behind the first 50,000 files and folders, 1,000 files with secrets and 200 that others execute in subfolders,"
     " further ones are neither hidden nor held",

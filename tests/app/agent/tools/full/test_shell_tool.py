@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.full.shell import SHELL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import Notice, ToolProgress
-from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer
+from laguna_tui.base.permission_request import CallProposal, CommandProposal, Decision, PermissionAnswer
 from laguna_tui.journal.undo import CheckpointError
+from laguna_tui.repo.git import plain_init
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.sandbox import command_output
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
@@ -259,3 +261,97 @@ def test_what_the_sandbox_prevented_is_told(bench, written, network, note):
     result = bench.runner.run(f'echo "{written}"; exit 1', folder=bench.root, timeout_s=60)
     assert next(shell._blocked(result, boxed, network)).startswith(note)
     assert not [*shell._blocked(result, NO_SANDBOX, network)]
+
+
+class Sandboxed(Bench):
+    def __init__(self, root, results):
+        super().__init__(root, results)
+        self.runner = CommandRunner(root, results=results)
+
+
+@pytest.fixture
+def sandboxed(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "root").mkdir()
+    made = Sandboxed(tmp_path / "root", tmp_path / "results")
+    if made.runner.status.kind is SandboxKind.NONE:
+        pytest.skip(made.runner.status.sentence)
+    yield made
+    made.runner.close()
+
+
+def test_the_user_is_asked_whether_to_put_back_what_a_command_created(sandboxed):
+    said = sandboxed.said(cmd="mkdir v; echo x > v/tasks.json; mv v .vscode; echo x > plain")
+    command, question = sandboxed.asked
+    assert isinstance(command.proposal, CommandProposal)
+    assert question.proposal == CallProposal(
+        ".vscode", (".vscode: editors run what it says",), action="Put back .vscode"
+    )
+    assert question.always_asks
+    assert "note" not in said
+    assert sandboxed.files == [".vscode", "plain"]
+    assert (sandboxed.root / ".vscode/tasks.json").read_text() == "x\n"
+    # It is a part of what the command changed, for undo.
+    assert sandboxed.noted[-1] == [".vscode", "plain"]
+
+
+def test_what_the_user_does_not_put_back_stays_away_and_is_named(sandboxed):
+    sandboxed.ask_before = sandboxed.ask
+    sandboxed.ask = lambda request: sandboxed.ask_before(request) if request.network else _decline()
+    said = sandboxed.said(cmd="echo x > AGENTS.md")
+    assert said["note"] == (
+        "AGENTS.md cannot be created by a command, because other programs execute it; it was moved away"
+    )
+    (notice,) = [each.text for each in sandboxed.emitted if isinstance(each, Notice)]
+    stored = Path(notice.removeprefix("The command created AGENTS.md. It is now ").removesuffix("."))
+    assert stored.read_text() == "x\n"
+    assert sandboxed.files == []
+
+
+def _decline():
+    raise PermissionDenied("the user declined this call")
+
+
+def test_what_a_job_created_is_asked_about_when_it_is_read(sandboxed):
+    sandboxed.run(cmd="until [ -e go ]; do sleep 0.02; done; mkdir .idea; sleep 60", background=True)
+    (sandboxed.root / "go").touch()
+    until = time.monotonic() + 30
+    while not sandboxed.runner.quarantine.has_pending:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    sandboxed.run(job=1)
+    assert sandboxed.asked[-1].proposal.action == "Put back .idea"
+    assert sandboxed.files == [".idea", "go"]
+
+
+def test_a_command_that_creates_such_files_again_and_again_is_ended_and_told_so(sandboxed):
+    said = sandboxed.said(cmd="for i in $(seq 1000); do mkdir .vscode 2>/dev/null; sleep 0.01; done")
+    assert said["exit_code"] == 137
+    assert said["note"].endswith("it was ended because it created such files again and again")
+
+
+@pytest.mark.parametrize(
+    ("command", "branch", "stdout"),
+    [
+        ("git init", "", ""),
+        ("git init -q -b trunk .", "trunk", ""),
+        ("git init --initial-branch=trunk && git add -A && git status --short", "trunk", ""),
+        ("git init; echo done", "", "done\n"),
+    ],
+)
+def test_a_plain_git_init_makes_a_repository(sandboxed, command, branch, stdout):
+    said = sandboxed.said(cmd=command)
+    assert said["exit_code"] == 0
+    assert said["stdout"].startswith("Initialized empty Git repository in ")
+    assert said["stdout"].endswith(stdout)
+    assert len(sandboxed.asked) == 1
+    head = (sandboxed.root / ".git/HEAD").read_text()
+    assert head.startswith("ref: refs/heads/")
+    assert not branch or head == f"ref: refs/heads/{branch}\n"
+
+
+@pytest.mark.parametrize(
+    "command", ["git init --template=evil", "git init --bare", "git -c a.b=c init", "cd x; git init"]
+)
+def test_any_other_git_init_runs_in_the_sandbox(command):
+    assert plain_init(command) is None
