@@ -12,8 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, PrivateFiles, bubblewrap_command, filter_descriptor
+from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, bubblewrap_command, filter_descriptor
 from laguna_tui.sandbox.landlock import landlock_command
+from laguna_tui.sandbox.mount_plan import PrivateFiles, mount_plan
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.protected import ProtectedFiles, hidden_secrets, protected_files, ruled_paths
 from laguna_tui.sandbox.quarantine import Moved, Quarantine, Watched
@@ -173,16 +174,14 @@ def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
         raise OSError("the system calls of this processor are not known")
     prepared._undo.append(lambda: os.close(descriptor))
     prepared.pass_fds = (descriptor,)
+    mounts = mount_plan(inside.policy, inside.files, places=places, hidden=inside.hidden, private=inside.private)
     prepared.argv = bubblewrap_command(
         inside.program,
-        inside.policy,
+        mounts,
         prepared.argv,
-        folder=Path(prepared.cwd),
+        folder=prepared.cwd,
         filter_fd=descriptor,
-        files=inside.files,
-        places=places,
-        hidden=inside.hidden,
-        private=inside.private,
+        network=inside.policy.network,
     )
     prepared.env |= {**_caches(Path("/tmp")), "TMPDIR": "/tmp"}
 
