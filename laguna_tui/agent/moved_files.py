@@ -15,6 +15,14 @@ _MOST_NAMED = 20
 _ALWAYS = "commands may not create files that other programs execute"
 
 
+def notices(quarantine: "Quarantine") -> Iterator[Notice]:
+    """Yield what the user has to know at the end of a turn: what background commands created meanwhile."""
+    for each in quarantine.take_unreported():
+        yield Notice(
+            f"A background command created {each.path}. It is now {each.stored}; the next command asks about it."
+        )
+
+
 def ask_to_put_back(run: ToolRun, tool: str, quarantine: "Quarantine") -> Iterator[str]:
     """Put back what was moved since the last call if the user agrees; yields what the model has to know."""
     moved = quarantine.take_pending()

@@ -109,6 +109,7 @@ class Turn:
             self._answer_the_rest()
         if self._check and self._check.unknown:
             yield CheckUnknown()
+        yield from self._parts.toolbox.unreported()
         yield TurnFinished(end)
 
     def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:

@@ -103,6 +103,7 @@ class Quarantine:
         self._lock = threading.RLock()
         self._commands: list[Watched] = []
         self._pending: list[Moved] = []
+        self._reported: set[Moved] = set()
         self._known: set[str] = set()
         self._expected: set[str] = set()
         self._forbidden: set[str] = set()
@@ -162,10 +163,17 @@ class Quarantine:
         """Whether something was moved that `take_pending` has not returned."""
         return bool(self._pending)
 
+    def take_unreported(self) -> tuple[Moved, ...]:
+        """Return what is pending and was not returned by this before."""
+        with self._lock:
+            unreported = tuple(each for each in self._pending if each not in self._reported)
+            self._reported.update(unreported)
+            return unreported
+
     def take_pending(self) -> tuple[Moved, ...]:
         """Return what was moved and not returned by this before."""
         with self._lock:
-            pending, self._pending = tuple(self._pending), []
+            pending, self._pending, self._reported = tuple(self._pending), [], set()
             return pending
 
     def put_back(self, moved: Iterable[Moved]) -> tuple[str, ...]:

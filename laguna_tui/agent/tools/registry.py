@@ -4,7 +4,7 @@ Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it
 in a way nobody expected does not end the turn either: the model is told, and the traceback is kept for the user.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +13,7 @@ from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.diagnostics import Diagnostics
+from laguna_tui.agent.moved_files import ask_to_put_back, notices
 from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.todo_list import TodoList
@@ -24,11 +25,13 @@ from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult,
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.crash_log import write_crash_log
+from laguna_tui.base.events import Notice
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
+    from laguna_tui.sandbox.quarantine import Quarantine
     from laguna_tui.sandbox.runner import CommandRunner
 
 _NOBODY_LISTENS = "nobody can be asked for permission here; go on without it"
@@ -169,9 +172,25 @@ class Toolbox:
     def _answer(self, bound: "_BoundTool", arguments: Mapping[str, object], run: ToolRun) -> Answer:
         if not bound.tool.read_only:
             self.permissions.check()
-        if bound.tool.parameters is not None:
-            return bound.run(run, dict(arguments))
-        return bound.run(run, read_arguments(bound.tool.arguments, arguments))
+        given: object = dict(arguments)
+        if bound.tool.parameters is None:
+            given = read_arguments(bound.tool.arguments, arguments)
+        answer = bound.run(run, given)
+        quarantine = None if bound.tool.read_only else self._quarantine()
+        if quarantine is None or not quarantine.has_pending:
+            return answer
+        notes = ask_to_put_back(run, bound.tool.name, quarantine)
+        return replace(answer, output="\n".join((answer.output, *notes)))
+
+    def _quarantine(self) -> "Quarantine | None":
+        """Where files are that commands created and that other programs execute."""
+        commands = self.commands
+        return None if commands is None else commands.quarantine
+
+    def unreported(self) -> Iterator[Notice]:
+        """Yield what the user has to know at the end of a turn about files that commands created."""
+        if (quarantine := self._quarantine()) is not None:
+            yield from notices(quarantine)
 
     def _alone(self) -> ToolRun:
         def ask(request: PermissionRequest) -> PermissionAnswer:
