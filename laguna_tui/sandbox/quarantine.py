@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 import secrets
-import selectors
 import shutil
 import stat
 import threading
@@ -22,24 +21,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from laguna_engine.native.inotify import FolderEvents
 from laguna_tui.base.paths import state_dir
 from laguna_tui.repo.own_changes import announce, announced_to
 from laguna_tui.repo.plain_repository import is_plain_repository
 from laguna_tui.repo.protected_paths import is_git_name
 from laguna_tui.repo.root_folder import RootFolder
-from laguna_tui.sandbox.protected import ProtectedFiles, has_protected_parts, is_protected, protected_paths
+from laguna_tui.sandbox.folder_watch import FOLDER_FLAGS, FolderWatch
+from laguna_tui.sandbox.protected import ProtectedFiles, is_protected, protected_paths
 
 MAX_ATTEMPTS = 3
 """Protected names that a command may create before it is ended."""
-WALK_S = 1.0
-"""Seconds between two walks while commands run."""
 RETENTION_DAYS = 30
 """What was moved is deleted after this time."""
 _DAY_S = 86_400
 _CONTENT = "content"
 """Name of what was moved, in a folder of its own: its old name would still be executed there."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCAL = "laguna-tui-moved-{}"
 """The folder that it goes to where the app's state is on another disk."""
 
@@ -205,7 +201,7 @@ class Quarantine:
                     self._links[link] = files.links[self.root / link], (parent.st_dev, parent.st_ino)
         with ExitStack() as opened:
             opened.enter_context(announced_to(self._expect))
-            opened.enter_context(contextlib.closing(_Watcher(self)))
+            opened.enter_context(contextlib.closing(FolderWatch(self.root, self._see, self.walk)))
             self._open = opened.pop_all()
 
     def _expect(self, path: Path) -> None:
@@ -215,7 +211,7 @@ class Quarantine:
             with self._lock:
                 self._expected |= {"/".join(parts[:depth]) for depth in range(1, len(parts) + 1)}
 
-    def appeared(self, folder: int, inside: str) -> None:
+    def _see(self, folder: int, inside: str) -> None:
         """Move a name that was created if it is a protected one.
 
         Args:
@@ -283,82 +279,6 @@ class Quarantine:
                 command.failed.append(inside)
 
 
-class _Watcher:
-    """The thread that reads the events of a workspace's top folder, and walks now and then."""
-
-    def __init__(self, quarantine: Quarantine) -> None:
-        self._quarantine = quarantine
-        self._folders: dict[int, tuple[int, str]] = {}
-        self._events: FolderEvents | None = None
-        with contextlib.suppress(OSError):  # another system, or no watch is left: walks remain
-            self._events = FolderEvents()
-            self._add(os.open(quarantine.root, _FOLDER), "")
-        self._wake, self._stop = os.pipe()
-        threading.Thread(target=self._run, name="quarantine", daemon=True).start()
-
-    def close(self) -> None:
-        """Have the thread end soon. Nobody waits for it: closing an inotify descriptor takes the kernel 10 ms."""
-        os.close(self._stop)
-
-    def _add(self, folder: int, inside: str) -> None:
-        """Watch a folder, and check what it contains already."""
-        assert self._events is not None
-        try:
-            watch = self._events.add(folder)
-        except OSError:
-            os.close(folder)
-            raise
-        # Watched before, or a new folder at the place of one that was removed.
-        for number in [number for number, (_, path) in self._folders.items() if path == inside]:
-            os.close(self._folders.pop(number)[0])
-        self._folders[watch] = folder, inside
-        self._check(folder, inside)
-
-    def _check(self, folder: int, inside: str) -> None:
-        for name in os.listdir(folder):
-            self._see(folder, inside, name)
-
-    def _see(self, folder: int, above: str, name: str) -> None:
-        self._quarantine.appeared(folder, f"{above}/{name}" if above else name)
-        if not above and has_protected_parts(name):
-            with contextlib.suppress(OSError):
-                self._add(os.open(name, _FOLDER, dir_fd=folder), name)
-
-    def _run(self) -> None:
-        try:
-            self._watch()
-        finally:
-            os.close(self._wake)
-            for folder, _ in self._folders.values():
-                os.close(folder)
-            if self._events is not None:
-                self._events.close()
-
-    def _watch(self) -> None:
-        walk_at = time.monotonic() + WALK_S
-        with selectors.DefaultSelector() as ready:
-            ready.register(self._wake, selectors.EVENT_READ)
-            if self._events is not None:
-                ready.register(self._events, selectors.EVENT_READ)
-            while True:
-                keys = [key.fd for key, _ in ready.select(max(0.0, walk_at - time.monotonic()))]
-                if self._wake in keys:
-                    return
-                with contextlib.suppress(OSError):
-                    self._read()
-                if time.monotonic() >= walk_at:
-                    self._quarantine.walk()
-                    walk_at = time.monotonic() + WALK_S
-
-    def _read(self) -> None:
-        for watch, name in self._events.read() if self._events is not None else ():
-            if not name:  # events were lost
-                for folder, inside in tuple(self._folders.values()):
-                    self._check(folder, inside)
-            elif watch in self._folders:
-                self._see(*self._folders[watch], name)
-
-
 def _status(folder: int, name: str) -> os.stat_result | None:
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -368,7 +288,7 @@ def _status(folder: int, name: str) -> os.stat_result | None:
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    descriptor = os.open(folder, _FOLDER)
+    descriptor = os.open(folder, FOLDER_FLAGS)
     try:
         yield descriptor
     finally:
@@ -390,7 +310,7 @@ def _moved_out(folder: int, name: str, path: Path) -> Path:
             raise
     local = _LOCAL.format(secrets.token_hex(8))
     os.mkdir(local, 0o700, dir_fd=folder)
-    into = os.open(local, _FOLDER, dir_fd=folder)
+    into = os.open(local, FOLDER_FLAGS, dir_fd=folder)
     try:
         _rename(folder, name, into, _CONTENT)
     finally:
