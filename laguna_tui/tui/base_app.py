@@ -34,6 +34,7 @@ from laguna_tui.tui.transcript.request_entries import ChangeEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
+from laguna_tui.tui.typed_text import TypedText, join_keys
 
 ALWAYS = ("quit", "interrupt")
 SHELL_KEYS = (
@@ -173,8 +174,18 @@ class BaseApp(CrashSafeApp):
         """Focus the input, and give it what was typed elsewhere."""
         # Not `focus`, which moves it later.
         self.screen_stack[0].set_focus(self.prompt)
-        for event in typed:
-            self.prompt.post_message(event)
+        for message in join_keys(typed):
+            for event in message.for_widget(self.prompt) if isinstance(message, TypedText) else (message,):
+                self.prompt.post_message(event)
+
+    async def on_event(self, event: events.Event) -> None:
+        if not isinstance(event, TypedText):
+            await super().on_event(event)
+            return
+        # As Textual does for a key: terminals that report their focus do not always report that it is back.
+        self.app_focus = True
+        for each in event.for_widget(self.focused):
+            await super().on_event(each)
 
     @on(ApprovalPanel.Scrolled)
     def _scroll(self, event: ApprovalPanel.Scrolled) -> None:

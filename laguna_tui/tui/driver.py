@@ -23,6 +23,7 @@ from textual.keys import Keys
 from textual.message import Message
 
 from laguna_tui.base.terminal import never_stopped, terminal, wait_for_foreground
+from laguna_tui.tui.typed_text import join_keys
 
 # Seconds between checks whether the app ends, as in Textual's own loop.
 _POLL_S = 0.1
@@ -149,7 +150,7 @@ class TerminalDriver(LinuxDriver):
                     data = self._read()
                     if not data:
                         return
-                    self._post(parser.feed(text) if (text := decode(data)) else ())
+                    self._post(join_keys(parser.feed(text)) if (text := decode(data)) else ())
                 self._post(parser.tick())
 
     def _read(self) -> bytes:

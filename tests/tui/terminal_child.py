@@ -1,4 +1,7 @@
-"""The app in a real terminal, for `test_terminal.py`: on a scripted session, with a key that breaks it (F12)."""
+"""The app in a real terminal, for `test_terminal.py`: on a scripted session.
+
+F12 breaks it, and F11 says how often text was inserted into the input.
+"""
 
 import os
 import sys
@@ -7,6 +10,7 @@ from typing import ClassVar
 
 from laguna_tui.session.values import Here, ModelChoice
 from laguna_tui.tui.app import LagunaApp
+from laguna_tui.tui.modal import notify
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.contexts import BLOCKS, TEXTS
 from tests.tui.scripted import ScriptedSession, answer
@@ -17,7 +21,14 @@ MODELS = tuple(ModelChoice(name, name.title(), Here.READY, "fits", True) for nam
 
 
 class Fragile(LagunaApp):
-    BINDINGS: ClassVar = [("f12", "break", "Break")]
+    BINDINGS: ClassVar = [("f12", "break", "Break"), ("f11", "count", "Count")]
+    insertions = 0
+
+    def on_text_area_changed(self) -> None:
+        self.insertions += 1
+
+    def action_count(self) -> None:
+        notify(self, f"text of {len(self.prompt.text)} in {self.insertions} insertions")
 
     def action_break(self) -> None:
         raise RuntimeError("broken on purpose")

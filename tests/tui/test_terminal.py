@@ -245,6 +245,15 @@ def test_an_emoji_that_is_typed_stays_whole(terminal: Terminal) -> None:
     terminal.read_until(typed)
 
 
+def test_text_without_paste_brackets_is_inserted_once_for_each_read(terminal: Terminal) -> None:
+    # The terminal's line discipline holds less than 4,096 bytes, so that 8,000 characters are three reads or more.
+    terminal.child.send(b"some words " * 727 + b"end" + b"\x1b[23~")
+    terminal.read_until(b"text of 8000 in ")
+    counted = re.search(rb"text of 8000 in (\d+) insertions", terminal.written)
+    assert counted is not None
+    assert int(counted[1]) < 100
+
+
 def test_a_program_that_needs_a_terminal_has_it_until_it_ends(terminal: Terminal) -> None:
     terminal.child.send(b"/shell test -t 0 && read answer && echo got=$answer; exit 3\r")
     terminal.read_for(0.5)

@@ -70,13 +70,14 @@ class PromptController:
     def moved(self) -> None:
         """Update the completions after a move of the cursor or a change of the text."""
         prompt = self._prompt
-        query = prompt.text, prompt.cursor_index
-        if not prompt.by_hand or "@" not in query[0][: query[1]]:
+        if not prompt.by_hand or not prompt.may_mention:
             self._query = NO_QUERY
             self._completions.cancel()
             if prompt.mentions.found:
                 prompt.mentions.close()
-        elif query != self._query:
+            return
+        query = prompt.text, prompt.cursor_index
+        if query != self._query:
             self._query, self._may_retry = query, True
             self._completions.submit(query)
 

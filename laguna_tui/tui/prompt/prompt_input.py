@@ -13,6 +13,7 @@ from textual.widgets.text_area import Edit, EditResult
 
 from laguna_tui.base.text import JOINER, sanitize, sanitize_line
 from laguna_tui.context.blocks import Completion
+from laguna_tui.context.mentions import NAME_CHARS
 from laguna_tui.tui.process_setup import SHIFT_ENTER, register_alt_enter
 from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.mention_list import QUOTE, MentionList
@@ -21,6 +22,8 @@ from laguna_tui.tui.text_lines import StyledText
 
 # Cells of the lower border that no text may cover.
 _CORNERS = 6
+# A mention's name with the @ and a quote.
+_MENTION_CHARS = NAME_CHARS + 2
 
 
 class PromptInput(TextArea):
@@ -82,6 +85,12 @@ class PromptInput(TextArea):
     def cursor_index(self) -> int:
         """Number of characters before the cursor."""
         return len(self.document.get_text_range((0, 0), self.cursor_location))
+
+    @property
+    def may_mention(self) -> bool:
+        """Whether the cursor may be in a mention: an @ is near before it, in the same line. Cheap in any text."""
+        row, column = self.cursor_location
+        return "@" in self.document.get_line(row)[max(0, column - _MENTION_CHARS) : column]
 
     def load_text(self, text: str) -> None:
         self.by_hand = False
@@ -165,9 +174,10 @@ class PromptInput(TextArea):
 
     def _steer(self, key: str) -> bool:
         """Offer a key to the open mention list. Returns whether it was handled."""
-        mentions, cursor = self.mentions, self.cursor_index
+        mentions = self.mentions
         if not mentions.found:
             return False
+        cursor = self.cursor_index
         if not mentions.still_fits(self.text, cursor):
             mentions.close()
             return False
@@ -203,7 +213,8 @@ class PromptInput(TextArea):
 
     def update_suggestion(self) -> None:
         """Suggest the rest of a slash command."""
-        text = self.text
+        # The whole text is not read for a line that cannot be a command.
+        text = self.text if self.document.get_line(0).lstrip().startswith("/") else ""
         found = matching(text) if len(text) > 1 and is_slash(text) else []
         self.suggestion = found[0].slash[len(text) :] if found else ""
 
