@@ -3,19 +3,23 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from laguna_tui.agent.permissions.destructive_commands import destruction
 from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON, PLANNING, Effect, Mode, Verdict
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import PermissionDenied
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.hunks import Sign
 from laguna_tui.base.permission_request import (
     Approver,
+    CallProposal,
     CommandProposal,
     Decision,
     PermissionAnswer,
     PermissionRequest,
     Proposal,
 )
+from laguna_tui.base.review_text import unusual_characters
 
 DECLINED = "the user declined this {what}; ask what to do instead"
 DECLINED_WITH = "the user declined this {what} and says: {message}"
@@ -81,7 +85,10 @@ class PermissionGate:
         if verdict.effect is Effect.ALLOW:
             return None
         why = f"{verdict.why[:1].upper()}{verdict.why[1:]}."
-        return replace(request, why=why, rule=self.permissions.suggest(request))
+        warned = with_warnings(replace(request, why=why))
+        # What deserves a second look deserves it each time.
+        rule = "" if warned.destructive or warned.unusual else self.permissions.suggest(request)
+        return replace(warned, rule=rule)
 
     def allowing_rule(self, request: PermissionRequest) -> str:
         """Text of the user's rule that allows a request without a question; empty where the mode does."""
@@ -109,6 +116,26 @@ class PermissionGate:
             except UserError as error:
                 return str(error)
         return ""
+
+
+def with_warnings(request: PermissionRequest) -> PermissionRequest:
+    """Return a request with what the user should know of its text: what it destroys, and what is hidden in it."""
+    return replace(request, destructive=_destructive(request.proposal), unusual=_unusual(request.proposal))
+
+
+def _destructive(proposal: Proposal) -> str:
+    return destruction(proposal.command, proposal.folder) if isinstance(proposal, CommandProposal) else ""
+
+
+def _unusual(proposal: Proposal) -> str:
+    match proposal:
+        case CommandProposal(command=command):
+            return unusual_characters(command)
+        case CallProposal(summary, details):
+            return unusual_characters(summary, *details)
+        case change:
+            added = [line.text for hunk in change.hunks for line in hunk.lines if line.sign is Sign.ADDED]
+            return unusual_characters(change.path, change.target, contents=added)
 
 
 def _named(proposal: Proposal) -> str:

@@ -56,6 +56,8 @@ class PermissionRequest:
         rule: the rule that ALWAYS writes, exactly as it is in the file of rules; empty where there is none.
         always_asks: why it is asked about whatever is allowed, a clause; empty where rules and modes decide.
         network: whether YES_WITH_NETWORK can be answered.
+        destructive: what it destroys, a sentence; filled in with `why`, empty where nothing is known.
+        unusual: which of its characters are hidden or look like others, a sentence; likewise.
     """
 
     tool: str
@@ -65,6 +67,8 @@ class PermissionRequest:
     rule: str = ""
     always_asks: str = ""
     network: bool = False
+    destructive: str = ""
+    unusual: str = ""
 
 
 class Decision(Enum):

@@ -28,6 +28,9 @@ _JOINER = rf"(?:(?<=[{_EMOJI}])|(?<=[{_EMOJI}]\ufe0f))\u200d(?=[{_EMOJI}])"
 _TAGS = ("".join(chr(0xE0000 + ord(letter)) for letter in name) for name in ("gbeng", "gbsct", "gbwls"))
 _FLAG = f"(?<=\U0001f3f4)(?:{'|'.join(_TAGS)})\U000e007f"
 _UNSAFE = re.compile(f"(?P<emoji>{_JOINER}|{_FLAG})|[{_SHOWN}{_DROPPED}{_SEPARATORS}]")
+# Selectors of glyphs where there is nothing to select.
+_SELECTOR = rf"(?<![{_EMOJI}0-9#*])[\ufe00-\ufe0f]"
+_HIDDEN = re.compile(f"(?P<emoji>{_JOINER}|{_FLAG})|[{_SHOWN}{_DROPPED}{_SEPARATORS}]|{_SELECTOR}")
 # The end of a text that what comes next may belong to: a picture and what was put behind it.
 _OPEN_END = re.compile(rf"[{_EMOJI}][\ufe0f\u200d\U000e0020-\U000e007f]{{0,8}}\Z")
 _OPEN_CHARS = 9
@@ -58,6 +61,30 @@ def sanitize_line(text: str) -> str:
     return sanitize(text).translate(_LINE_BLANKS)
 
 
+def reveal(text: str) -> str:
+    """Return a text as `sanitize` does, but with nothing dropped: for what the user is to judge.
+
+    Characters without width or glyph are named where they stand, such as `<U+200B>`, and "\\r" becomes a picture.
+    """
+    return _HIDDEN.sub(lambda match: match[0] if match["emoji"] else _revealed(match[0]), text)
+
+
+def hidden_characters(text: str) -> tuple[str, ...]:
+    """Return the characters that `reveal` makes visible, each once, in the order in which they occur."""
+    return tuple(dict.fromkeys(match[0] for match in _HIDDEN.finditer(text) if not match["emoji"]))
+
+
+def code_point(character: str) -> str:
+    """Return a character's number, such as `U+200B`."""
+    return f"U+{ord(character):04X}"
+
+
+def _revealed(character: str) -> str:
+    if character < " " or character == _DELETE:
+        return _picture(character)
+    return f"<{code_point(character)}>"
+
+
 class TextSanitizer:
     """Sanitises a text that comes in pieces: what it gives back, put together, is `sanitize` of the whole."""
 
@@ -77,10 +104,12 @@ def _neutral(match: re.Match[str]) -> str:
     character = match.group()
     if match["emoji"]:
         return character
-    if character < " " and character != "\r":
-        return chr(_CONTROL_PICTURES + ord(character))
-    if character == _DELETE:
-        return _DELETE_PICTURE
+    if (character < " " and character != "\r") or character == _DELETE:
+        return _picture(character)
     if character in "\u2028\u2029":
         return "\n"
     return "" if _DROP.match(character) else _REPLACEMENT
+
+
+def _picture(character: str) -> str:
+    return _DELETE_PICTURE if character == _DELETE else chr(_CONTROL_PICTURES + ord(character))

@@ -32,7 +32,8 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.base.hunks import Hunk, HunkLine
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
-from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
+from laguna_tui.base.review_text import review_line
+from laguna_tui.base.text import TextSanitizer, reveal, sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
@@ -163,14 +164,24 @@ def _safe_permission(
 def _safe_request(request: PermissionRequest) -> PermissionRequest:
     match request.proposal:
         case CommandProposal(command=command) as proposal:
-            safe: Proposal = replace(proposal, command="\n".join(map(sanitize_line, command.split("\n"))))
+            safe: Proposal = replace(proposal, command="\n".join(map(review_line, command.split("\n"))))
         case CallProposal(summary, details, action):
-            safe = CallProposal(sanitize_line(summary), tuple(map(sanitize_line, details)), sanitize_line(action))
+            safe = CallProposal(review_line(summary), tuple(map(review_line, details)), review_line(action))
         case change:
             safe = safe_change(change)
     tool, why, sandbox, rule = map(sanitize_line, (request.tool, request.why, request.sandbox, request.rule))
-    always_asks = sanitize_line(request.always_asks)
-    return replace(request, tool=tool, proposal=safe, why=why, sandbox=sandbox, rule=rule, always_asks=always_asks)
+    always_asks, destructive, unusual = map(review_line, (request.always_asks, request.destructive, request.unusual))
+    return replace(
+        request,
+        tool=tool,
+        proposal=safe,
+        why=why,
+        sandbox=sandbox,
+        rule=rule,
+        always_asks=always_asks,
+        destructive=destructive,
+        unusual=unusual,
+    )
 
 
 def safe_replay(event: ReplayCheck) -> ReplayCheck:
@@ -185,7 +196,7 @@ def safe_replay(event: ReplayCheck) -> ReplayCheck:
 def safe_change(change: ChangeProposal) -> ChangeProposal:
     """The change with paths, warning and diff sanitised; a line of the diff stays one line."""
     hunks = safe_hunks(change.hunks)
-    path, target, warning = map(sanitize_line, (change.path, change.target, change.warning))
+    path, target, warning = map(review_line, (change.path, change.target, change.warning))
     return replace(change, path=path, target=target, warning=warning, hunks=hunks)
 
 
@@ -201,7 +212,7 @@ def safe_file_diff(file: "FileDiff") -> "FileDiff":
 
 
 def _safe_line(line: HunkLine) -> HunkLine:
-    return replace(line, text=sanitize(line.text).replace("\n", " "))
+    return replace(line, text=reveal(line.text.removesuffix("\r")).replace("\n", " "))
 
 
 def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:

@@ -17,7 +17,7 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.events import LoadProgress, Prefill, Round, Stats
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.permission_gate import PermissionGate
+from laguna_tui.agent.permission_gate import PermissionGate, with_warnings
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import ToolError, ToolRun
@@ -191,9 +191,10 @@ class ScriptedSession:
         proposal = request.proposal
         command = {"cmd": proposal.command} if isinstance(proposal, CommandProposal) else {}
         yield ToolStarted(71, request.tool, dict(command))
-        yield PermissionAsked(71, request)
+        question = with_warnings(request)
+        yield PermissionAsked(71, question)
         assert self.gate.approver is not None
-        self.answers.append(self.gate.approver(request, self.cancelled.is_set))
+        self.answers.append(self.gate.approver(question, self.cancelled.is_set))
         yield PermissionAnswered(71, self.answers[-1], "user")
         yield ToolFinished(71, request.tool, "It ran.", self.answers[-1].allowed, 0.02)
 

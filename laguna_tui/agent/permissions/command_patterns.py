@@ -26,6 +26,7 @@ _EXPANDED = re.compile(r"[*?\[\]{}]|(?:^|[\s=:])~|(?:^|\s)#")
 _SEPARATORS = re.compile(r"[\s;|&<>(){}`$,=:!\[\]]+")
 _LINE_JOIN = re.compile(r"\\\r?\n")
 _ESCAPE = re.compile(r"\\x([0-9a-f]{1,2})|\\u([0-9a-f]{1,4})|\\([0-7]{1,3})")
+_ANSI_QUOTE = re.compile(r"\$'([^']*)'")
 _VARIABLE = re.compile(r"\$(?:\{[^{}]*\}|[a-z_][a-z0-9_]*|[0-9@*#?$!_-])")
 _QUOTES = re.compile(r"[\\'\"]")
 # A group of braces that stands for several words, what it is if all of them have one letter, and one in another one.
@@ -38,14 +39,14 @@ _BRACES_CHARS, _ALTERNATIVES = 400, 256
 _GLOB_LETTERS = frozenset("*?[")
 
 # They run another program that is named in their arguments.
-_WRAPPERS = frozenset(
+WRAPPERS = frozenset(
     """
     builtin busybox chroot chrt command coproc doas env eval exec flock ionice ltrace nice nohup nsenter
     parallel runuser script setarch setpriv setsid source stdbuf strace su sudo systemd-run taskset time timeout
     toybox trap unshare watch xargs .
     """.split()
 )
-_SHELLS = frozenset("ash bash csh dash elvish fish ksh mksh nu pwsh rbash sh tcsh xonsh yash zsh".split())
+SHELLS = frozenset("ash bash csh dash elvish fish ksh mksh nu pwsh rbash sh tcsh xonsh yash zsh".split())
 _INTERPRETERS = frozenset(
     """
     awk bun deno elixir erl gawk ghci groovy guile ipython irb java jshell julia lua luajit mawk node nodejs octave
@@ -59,8 +60,8 @@ _DECODERS = frozenset("base32 base64 basenc openssl uudecode xxd".split())
 _RUN_SCRIPT = frozenset({"npm", "pnpm", "yarn", "bun"})
 # A lasting permission for them is one for much more than the command that was seen.
 _NEVER_SUGGESTED = (
-    _WRAPPERS
-    | _SHELLS
+    WRAPPERS
+    | SHELLS
     | _INTERPRETERS
     | _DECODERS
     | _RUN_SCRIPT
@@ -106,9 +107,9 @@ _SUBCOMMANDS: dict[str, frozenset[str]] = {
 _MODULES = frozenset("black compileall flake8 isort mypy pylint pyright pytest ruff unittest".split())
 # "uv run pytest" is pytest in the project's environment.
 _RUNNERS = frozenset({("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("pipenv", "run"), ("bundle", "exec")})
-_NO_PROGRAM = frozenset("! [[ case do done elif else esac fi for function if in select then until while".split())
+NO_PROGRAM = frozenset("! [[ case do done elif else esac fi for function if in select then until while".split())
 # Between two operators, and around what runs by itself.
-_SEGMENTS = re.compile(r"[;|&\n(){}]+")
+SEGMENTS = re.compile(r"[;|&\n(){}]+")
 # A program's name has them where a shell finds out what it is.
 _UNKNOWN_LETTERS = frozenset("$*?[~")
 # They run another program if an argument says so.
@@ -136,7 +137,7 @@ def simple_words(command: str) -> tuple[str, ...]:
         words = tuple(shlex.split(command))
     except ValueError:
         return ()
-    if not words or not words[0] or "=" in words[0] or words[0] in _NO_PROGRAM:
+    if not words or not words[0] or "=" in words[0] or words[0] in NO_PROGRAM:
         return ()
     return words
 
@@ -167,6 +168,17 @@ def words_in(command: str) -> Iterator[str]:
     """Yield every word that a command may have, by any reading of it, folded."""
     for reading in _read(command[:_READ_CHARS]).readings:
         yield from reading.words
+
+
+def decoded_escapes(command: str) -> str:
+    """Return a command with lines joined as a shell does, and with the characters that `$'…'` spells out."""
+    joined = _LINE_JOIN.sub("", command)
+    return _ANSI_QUOTE.sub(lambda quoted: f"'{_ESCAPE.sub(_character, quoted[1])}'", joined)
+
+
+def program_name(word: str) -> str:
+    """Return the name of a program without its folder, in lower case: some file systems ignore case."""
+    return _base(word).casefold()
 
 
 def _plain(text: str) -> str:
@@ -229,7 +241,7 @@ def _read(command: str) -> _Read:
     forms = {form for each in (text, expanded or text) for form in (each, _ESCAPE.sub(_decoded, each))}
     forms |= {_VARIABLE.sub(value, form) for form in forms for value in ("", " ")}
     readings = tuple(map(_Reading, {_QUOTES.sub(gap, form) for form in forms for gap in ("", " ")}))
-    parts = [tuple(_QUOTES.sub("", part).split()) for part in _SEGMENTS.split(text)]
+    parts = [tuple(_QUOTES.sub("", part).split()) for part in SEGMENTS.split(text)]
     computed = frozenset(_base(word) for words in parts if any("$" in word for word in words) for word in words)
     globs = tuple(words for words in parts if any(map(_is_glob, words)))
     return _Read(readings, expanded is None or _is_open(text), computed, globs)
@@ -276,8 +288,11 @@ def _listed(inside: str) -> list[str]:
 
 
 def _decoded(match: re.Match[str]) -> str:
-    code = int(match[1] or match[2], 16) if match[1] or match[2] else int(match[3], 8)
-    return _plain(chr(code))
+    return _plain(_character(match))
+
+
+def _character(match: re.Match[str]) -> str:
+    return chr(int(match[1] or match[2], 16) if match[1] or match[2] else int(match[3], 8))
 
 
 def _letters(words: Iterable[str]) -> frozenset[str]:
@@ -297,19 +312,19 @@ def _base(word: str) -> str:
 def _is_open(text: str) -> bool:
     if "`" in text:
         return True
-    return any(_runs_unknown(segment.split()) for segment in _SEGMENTS.split(text))
+    return any(_runs_unknown(segment.split()) for segment in SEGMENTS.split(text))
 
 
 def _runs_unknown(words: list[str]) -> bool:
     """Whether a part of a command between two operators runs what its text does not say."""
-    while words and (words[0] in _NO_PROGRAM or "=" in words[0].partition("/")[0]):
+    while words and (words[0] in NO_PROGRAM or "=" in words[0].partition("/")[0]):
         del words[0]
     bare = [_base(_QUOTES.sub("", word)) for word in words]
     if not bare:
         return False
     if not _UNKNOWN_LETTERS.isdisjoint(words[0]) or bare[0] in {".", "source"} or any(map(_runs_text, bare)):
         return True
-    if bare[0] in _WRAPPERS | _STARTERS and any("$" in word for word in words):
+    if bare[0] in WRAPPERS | _STARTERS and any("$" in word for word in words):
         return True
     at = next((at for at, word in enumerate(bare) if _is_interpreter(word)), None)
     return at is not None and _runs_code(bare[at + 1 :], alone=at == 0)
@@ -328,7 +343,7 @@ def _runs_code(arguments: Sequence[str], *, alone: bool) -> bool:
 
 
 def _runs_text(program: str) -> bool:
-    return program in _SHELLS or program in _DECODERS or program in {"eval", "xargs", "parallel"}
+    return program in SHELLS or program in _DECODERS or program in {"eval", "xargs", "parallel"}
 
 
 def _is_interpreter(program: str) -> bool:

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from laguna_tui.tui.approvals.question import (
+    ALLOWING,
     Choice,
     PlacedChoice,
     Question,
@@ -23,6 +24,7 @@ from laguna_tui.tui.approvals.question import (
     lay_choices,
     lay_facts,
 )
+from laguna_tui.tui.modal import notify
 from laguna_tui.tui.text_lines import StyledText, crop_front
 from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
 
@@ -32,6 +34,8 @@ REACTION_S = 0.4
 _CORNERS = 6
 # Of the screen's rows; what is asked about and the input need the others.
 _SHARE = 0.5
+_READABLE_CELLS = 16
+_TOO_SMALL = "The terminal is too small to show the whole question. Enlarge it, or press n to decline."
 _ANSWERS = frozenset({"y", "a", "n", "m", "e", "w", "escape"})
 FRAME = 4
 """Cells of the border and the padding on both sides."""
@@ -88,6 +92,7 @@ class ApprovalPanel(Widget, can_focus=True):
     def ask(self, question: Question) -> None:
         """Show a question. It can be answered once the panel has the focus."""
         self._question, self._answered = question, False
+        self.set_class(question.destructive, "-destructive")
         self._restart_reaction_time()
         self._update_title()
         self.display = True
@@ -119,13 +124,16 @@ class ApprovalPanel(Widget, can_focus=True):
         question = self._question
         if question is None:
             return Content()
-        choices = self._choice_rows()
-        room = max(0, int(self.app.size.height * _SHARE) - len(choices))
         parts: list[StyledText] = []
-        facts = [fact for fact in question.facts if self.has_focus or not fact.detail]
-        for row in (*lay_facts(facts, self.app.size.width - FRAME, room), *map(choice_parts, choices)):
+        for row in self._rows(question):
             parts += [*([("\n", "")] if parts else []), *row]
         return Content.assemble(*parts)
+
+    def _rows(self, question: Question) -> list[list[StyledText]]:
+        choices = self._choice_rows()
+        room = max(0, int(self.app.size.height * _SHARE) - len(choices))
+        facts = [fact for fact in question.facts if self.has_focus or not fact.detail]
+        return [*lay_facts(facts, self.app.size.width - FRAME, room), *map(choice_parts, choices)]
 
     def _choices(self) -> tuple[Choice, ...]:
         if self._question is None:
@@ -197,9 +205,20 @@ class ApprovalPanel(Widget, can_focus=True):
 
     def action_choose(self, key: str) -> None:
         """Answer with the choice of this key, if there is one."""
-        if not self._answered and any(choice.key == key for choice in self._choices()):
-            self._answered = True
-            self.post_message(self.Chosen(key))
+        if self._answered or not any(choice.key == key for choice in self._choices()):
+            return
+        if key in ALLOWING and not self._is_visible():
+            notify(self.app, _TOO_SMALL, "warning")
+            return
+        self._answered = True
+        self.post_message(self.Chosen(key))
+
+    def _is_visible(self) -> bool:
+        """Whether the whole question can be read, down to its end."""
+        if self._question is None or self.content_size.width < _READABLE_CELLS:
+            return False
+        placed = self.screen.find_widget(self)
+        return placed.visible_region == placed.region and self.content_size.height >= len(self._rows(self._question))
 
     def action_stop(self) -> None:
         """Decline and stop the answer."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
+from laguna_tui.base.review_text import head_and_tail
+from laguna_tui.base.units import plural
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.text_lines import MUTED, StyledText, TextLine, TextRun, cells, crop, wrap
 from laguna_tui.tui.transcript.request_entries import PANEL_ROWS, ChangeEntry, RequestEntry, proposal_lines
@@ -16,6 +18,7 @@ _TITLES = {
     ChangeKind.DELETE: "Delete {}?",
     ChangeKind.MOVE: "Move {}?",
 }
+_DESTRUCTIVE = "Destructive"
 _RULE_BEFORE, _RULE_AFTER = "a writes the rule ", " for this folder"
 _TONES = {
     "muted": MUTED,
@@ -27,6 +30,7 @@ _TONES = {
     "code-number": "$warning",
     "code-name": "bold",
     "code-builtin": "$secondary",
+    "warning": "bold $warning",
 }
 _BETWEEN = "   "
 
@@ -77,6 +81,8 @@ SAY_NO = Choice("m", "no, because …", "because …")
 EDIT = Choice("e", "edit first", "edit")
 NETWORK = Choice("w", "yes, with network", "network")
 STOP = Choice("escape", "no, and stop", "stop")
+ALLOWING = frozenset({YES.key, ALWAYS.key, NETWORK.key})
+"""The keys that allow what is asked about, as it is shown."""
 ELSEWHERE = (Choice("tab", "to answer", "to answer"), STOP)
 """The choices while the panel does not have the focus."""
 
@@ -90,6 +96,7 @@ class Question:
         facts: what there is to know.
         choices: the answers.
         elsewhere: what shows instead of them while the panel does not have the focus.
+        destructive: whether a yes may destroy something.
     """
 
     title: str
@@ -97,6 +104,7 @@ class Question:
     facts: tuple[Fact, ...]
     choices: tuple[Choice, ...]
     elsewhere: tuple[Choice, ...] = ELSEWHERE
+    destructive: bool = False
 
 
 def question_about(entry: RequestEntry, request: PermissionRequest, width: int, *, editable: bool) -> Question:
@@ -112,7 +120,10 @@ def question_about(entry: RequestEntry, request: PermissionRequest, width: int, 
     choices = [YES, *([ALWAYS] if request.rule else []), NO, SAY_NO]
     choices += [*([EDIT] if editable else []), *([NETWORK] if request.network else []), STOP]
     title, subject = _title(entry, proposal)
-    return Question(title, subject, (*_what(entry, proposal, width), *_why(request)), tuple(choices))
+    destructive = bool(request.destructive)
+    title = f"{_DESTRUCTIVE}: {title[0].lower()}{title[1:]}" if destructive else title
+    facts = (*_what(entry, proposal, width), *_warnings(request), *_about(proposal), *_why(request))
+    return Question(title, subject, facts, tuple(choices), destructive=destructive)
 
 
 def _title(entry: RequestEntry, proposal: Proposal) -> tuple[str, str]:
@@ -138,12 +149,26 @@ def _what(entry: RequestEntry, proposal: Proposal, width: int) -> Iterator[Fact]
         lines = lines[1:]
     mark, indent = ("$ ", "  ") if isinstance(proposal, CommandProposal) else ("", "")
     rows: list[TextLine] = [row for line in lines for row in wrap(line, width - len(mark))]
-    shown = rows if len(rows) <= PANEL_ROWS else rows[: PANEL_ROWS - 1]
-    for index, row in enumerate(shown):
-        styled = ((text, _style(tone)) for text, tone in row.runs)
-        yield Fact(((indent if index else mark, MUTED), *styled))
-    if len(rows) > len(shown):
-        yield Fact(((f"{indent}… {len(rows) - len(shown)} more rows: all of it is above", "$warning"),))
+    head, hidden, tail = head_and_tail(rows, PANEL_ROWS)
+    for index, row in enumerate(head):
+        yield _code(mark if index == 0 else indent, row)
+    if hidden:
+        yield Fact(((f"{indent}… {hidden:,} more {plural(hidden, 'row')}, shown above", "bold $warning"),))
+    for row in tail:
+        yield _code(indent, row)
+
+
+def _code(indent: str, row: TextLine) -> Fact:
+    return Fact(((indent, MUTED), *((text, _style(tone)) for text, tone in row.runs)))
+
+
+def _warnings(request: PermissionRequest) -> Iterator[Fact]:
+    for sentence, style in ((request.destructive, "bold $error"), (request.unusual, "bold $warning")):
+        if sentence:
+            yield Fact(((f"! {sentence}", style),), 3)
+
+
+def _about(proposal: Proposal) -> Iterator[Fact]:
     if isinstance(proposal, CommandProposal):
         yield Fact(((f"in {safe_path(proposal.folder)}{_limit(proposal)}", MUTED),), 1, detail=True)
 

@@ -5,20 +5,22 @@ All texts are sanitised.
 
 from collections.abc import Sequence
 from enum import Enum
+from itertools import pairwise
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.hunks import Hunk, unified
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest
+from laguna_tui.base.review_text import MARK, fold_blank_lines
 from laguna_tui.tui.markdown.highlight import highlight
-from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front, wrap
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front, cut, plain, wrap
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
 from laguna_tui.tui.transcript.entries import Entry, HeadlineEntry
 from laguna_tui.tui.transcript.step_entries import bar, barred
 
 # Rows of the diff that show of a change that was made, while it is closed.
 PEEK = 8
-# Rows of a command or a call that the panel shows; more are in the transcript.
-PANEL_ROWS = 4
+# Rows of a command or a call that the panel shows, the last ones among them; the others are in the transcript.
+PANEL_ROWS = 5
 
 
 class ChangeOutcome(Enum):
@@ -63,10 +65,31 @@ class CallRequestEntry(RequestEntry):
 
 
 def proposal_lines(proposal: CommandProposal | CallProposal) -> tuple[TextRuns, ...]:
-    """The highlighted lines of a command, or of another tool's call with its arguments."""
-    if isinstance(proposal, CommandProposal):
-        return highlight(proposal.command, "bash")
-    return tuple((TextRun(line),) for line in (proposal.summary, *proposal.details))
+    """The highlighted lines of a command, or of another tool's call with its arguments.
+
+    Marks in them stand out, and many blank lines are a note.
+    """
+    if isinstance(proposal, CallProposal):
+        return tuple(_marked((TextRun(line),)) for line in (proposal.summary, *proposal.details))
+    lines = fold_blank_lines(proposal.command.split("\n"))
+    code = highlight("\n".join("" if line.is_note else line.text for line in lines), "bash")
+    return tuple(
+        (TextRun(line.text, "warning"),) if line.is_note else _marked(runs)
+        for line, runs in zip(lines, code, strict=True)
+    )
+
+
+def _marked(runs: TextRuns) -> TextRuns:
+    """The runs with what the review put into the text in the tone of a warning."""
+    text = plain(runs)
+    edges = [edge for mark in MARK.finditer(text) for edge in mark.span()]
+    if not edges:
+        return runs
+    parts = cut(runs, list(pairwise([0, *edges, len(text)])))
+    # Every second part is a mark.
+    return tuple(
+        TextRun(run.text, "warning") if number % 2 else run for number, part in enumerate(parts) for run in part
+    )
 
 
 class ChangeEntry(RequestEntry, HeadlineEntry):

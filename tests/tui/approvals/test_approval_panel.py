@@ -138,7 +138,8 @@ class TestAnswers:
         command = "\n".join(f"echo {number}" for number in range(30))
         async with running(session(a_command(project, command)), size=(40, 24)) as (app, pilot):
             await asked(app, pilot)
-            assert "… 27 more rows: all of it is above" in screen(app)
+            assert "… 26 more rows, shown above" in screen(app)
+            assert "  echo 29" in app.approval_panel.render().plain
             await until(pilot, lambda: "│ echo 0" in screen(app))
             await pilot.press("ctrl+end")
             await until(pilot, lambda: "│ echo 29" in screen(app))
@@ -380,6 +381,105 @@ class TestEditing:
         async with running(session(project.edit("def total(self):", "def total(self:"))) as (app, pilot):
             await asked(app, pilot)
             assert "! After this edit the file is no longer valid Python" in screen(app)
+
+
+def panel(app: LagunaApp) -> list[str]:
+    return app.approval_panel.render().plain.split("\n")
+
+
+@pytest.mark.usefixtures("quick")
+class TestNothingIsHidden:
+    @pytest.mark.parametrize("size", [(80, 24), (40, 24), (200, 50)], ids=lambda size: f"{size[0]}x{size[1]}")
+    async def test_the_end_of_a_command_shows_behind_any_number_of_blank_lines(
+        self, project: Project, size: tuple[int, int]
+    ) -> None:
+        async with running(session(a_command(project, "ls" + "\n" * 301 + "rm -rf ~")), size=size) as (app, pilot):
+            await asked(app, pilot)
+            assert panel(app)[:3] == ["$ ls", "  [300 blank lines]", "  rm -rf ~"]
+            assert "  rm -rf ~" in screen(app)
+            await pilot.press("escape")
+
+    @pytest.mark.parametrize("size", [(80, 24), (40, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
+    async def test_head_and_tail_show_with_the_number_of_rows_between_them(
+        self, project: Project, size: tuple[int, int]
+    ) -> None:
+        command = "\n".join(f"echo {number}" for number in range(300))
+        async with running(session(a_command(project, command)), size=size) as (app, pilot):
+            await asked(app, pilot)
+            assert panel(app)[:5] == [
+                "$ echo 0",
+                "  echo 1",
+                "  … 296 more rows, shown above",
+                "  echo 298",
+                "  echo 299",
+            ]
+            await pilot.press("escape")
+
+    async def test_the_end_of_a_long_line_shows_behind_any_number_of_spaces(self, project: Project) -> None:
+        async with running(session(a_command(project, "ls" + " " * 5000 + "; rm -rf ~"))) as (app, pilot):
+            await asked(app, pilot)
+            assert panel(app)[0] == "$ ls <5,000 spaces> ; rm -rf ~"
+            await pilot.press("escape")
+
+    async def test_hidden_and_look_alike_characters_are_named(self, project: Project) -> None:
+        async with running(session(a_command(project, "p\u0443test a\u200bb\u202e"))) as (app, pilot):
+            await asked(app, pilot)
+            assert panel(app)[0] == "$ p\u0443<U+0443>test a<U+200B>b<U+202E>"
+            assert " ".join(panel(app)[1:4]).startswith(
+                "! It has hidden or look-alike characters, which are named where they stand: "
+                "U+200B ZERO WIDTH SPACE, U+202E RIGHT-TO-LEFT OVERRIDE, U+0443 CYRILLIC SMALL LETTER U."
+            )
+            await pilot.press("escape")
+
+    async def test_a_path_that_looks_like_another_is_marked(self, project: Project) -> None:
+        (project.root / "shop" / "c\u0430rt.py").write_text("a = 1\n")
+        change = project.edit("a = 1", "a = 2\u200b", "shop/c\u0430rt.py")
+        async with running(session(change)) as (app, pilot):
+            await asked(app, pilot)
+            assert "Change shop/c\u0430<U+0430>rt.py?" in screen(app)
+            assert "+ a = 2<U+200B>" in transcript(app)
+            assert "U+0430 CYRILLIC SMALL LETTER A" in " ".join(panel(app))
+            await pilot.press("escape")
+
+    async def test_arguments_of_another_tool_show_their_end(self, project: Project) -> None:
+        call = CallProposal("run of the MCP server shell", (f"script: {'true; ' * 2000}rm -rf ~", "a\u200bb: 1"))
+        async with running(session(PermissionRequest("mcp__run", call))) as (app, pilot):
+            await asked(app, pilot)
+            assert panel(app)[4] == "a<U+200B>b: 1"
+            assert panel(app)[3].endswith("true; rm -rf ~")
+            assert "more rows, shown above" in panel(app)[2]
+            await pilot.press("escape")
+
+    async def test_what_is_destructive_is_said_in_a_word_and_framed_differently(self, project: Project) -> None:
+        chat = session(a_command(project, "make"), a_command(project, "git reset --hard"))
+        async with running(chat) as (app, pilot):
+            await asked(app, pilot)
+            assert "╭─ Run this command? ─" in screen(app)
+            await pilot.press("y")
+            await until(pilot, lambda: "┏━ Destructive: run this command? ━" in screen(app))
+            assert panel(app)[1] == "! git reset --hard discards changes that are not committed."
+            await until(pilot, lambda: app.approval_panel.has_focus)
+            await pilot.press("n")
+            await ready(app, pilot)
+            assert [each.decision for each in chat.answers] == [Decision.YES, Decision.NO]
+
+    @pytest.mark.parametrize("size", [(80, 6), (12, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
+    async def test_a_command_is_not_allowed_while_its_end_is_out_of_sight(
+        self, project: Project, size: tuple[int, int]
+    ) -> None:
+        chat = session(a_command(project, "make\nmake test\nmake install\nmake clean\nrm -rf ~", network=True))
+        async with running(chat, size=size) as (app, pilot):
+            await asked(app, pilot)
+            await pilot.press("y", "w")
+            assert app.approval_panel.display
+            assert chat.answers == []
+            notes = {note.message for note in app._notifications}
+            assert notes == {"The terminal is too small to show the whole question. Enlarge it, or press n to decline."}
+            await pilot.resize_terminal(80, 24)
+            await until(pilot, lambda: "rm -rf ~" in screen(app))
+            await pilot.press("y")
+            await ready(app, pilot)
+            assert [each.decision for each in chat.answers] == [Decision.YES]
 
 
 class TestWhoMeantToAnswer:

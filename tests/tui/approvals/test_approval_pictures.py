@@ -112,6 +112,17 @@ def test_a_long_command(snap_compare, project: Project, theme: str) -> None:
     assert snap_compare(still(session(command(text)), theme), terminal_size=USUAL, run_before=asked)
 
 
+@pytest.mark.parametrize("size", [USUAL, NARROW, WIDE])
+def test_a_destructive_command_that_hides_its_end(snap_compare, project: Project, size: tuple[int, int]) -> None:
+    request = command("ls" + "\n" * 301 + "rm -rf ~/\u0441ache\u200b", network=True)
+    assert snap_compare(still(session(request)), terminal_size=size, run_before=asked)
+
+
+def test_a_destructive_command_in_light(snap_compare, project: Project) -> None:
+    chat = session(command("git push --force origin main"))
+    assert snap_compare(still(chat, "laguna-light"), terminal_size=USUAL, run_before=asked)
+
+
 @pytest.mark.parametrize("size", [USUAL, NARROW])
 def test_the_edited_change_before_it_is_applied(snap_compare, project: Project, size: tuple[int, int]) -> None:
     async def edited(pilot) -> None:

@@ -1,0 +1,187 @@
+"""Commands that destroy what cannot easily be had back, so that the question about them looks different.
+
+A help for the eye and no boundary: a command may hide what it does. Nothing is run; files are only looked at.
+"""
+
+import re
+import shlex
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from laguna_tui.agent.permissions.command_patterns import (
+    NO_PROGRAM,
+    SEGMENTS,
+    SHELLS,
+    WRAPPERS,
+    decoded_escapes,
+    program_name,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Destruction:
+    """What destroys something.
+
+    Attributes:
+        program: its name; "mkfs" also stands for "mkfs.ext4".
+        subcommand: the first argument that is no option; empty for any.
+        options: one of these is there, as a short letter, a long name, or a whole word; empty if none is needed.
+        why: a clause that begins with what the user sees in the command.
+    """
+
+    program: str
+    subcommand: str
+    options: tuple[str, ...]
+    why: str
+
+
+def _all(why: str, *programs: str, options: str = "", subcommand: str = "") -> list[_Destruction]:
+    return [_Destruction(name, subcommand, tuple(options.split()), why.format(name)) for name in programs]
+
+
+_TABLE = (
+    *_all("{} -r deletes folders with everything in them", "rm", options="-r -R --recursive --no-preserve-root"),
+    *_all("find -delete deletes what it finds", "find", options="-delete"),
+    *_all("git reset --hard discards changes that are not committed", "git", subcommand="reset", options="--hard"),
+    *_all(
+        "git push --force replaces or deletes what others may have",
+        "git",
+        subcommand="push",
+        options="-f --force -d --delete --mirror --prune",
+    ),
+    *_all("git clean deletes files that git does not have", "git", subcommand="clean", options="-f --force"),
+    *_all(
+        "git checkout of files discards changes that are not committed",
+        "git",
+        subcommand="checkout",
+        options="-- . -f --force :/",
+    ),
+    *_all("git restore discards changes that are not committed", "git", subcommand="restore"),
+    *_all(
+        "git switch discards changes that are not committed",
+        "git",
+        subcommand="switch",
+        options="-f --force --discard-changes",
+    ),
+    *_all("git stash drop deletes stashed changes", "git", subcommand="stash", options="drop clear"),
+    *_all("git branch -D deletes commits that no other branch has", "git", subcommand="branch", options="-D"),
+    *_all("git rm deletes files", "git", subcommand="rm", options="-r -f --force"),
+    *_all("git filter-branch rewrites all commits", "git", subcommand="filter-branch"),
+    *_all("git reflog expire deletes the way back to earlier commits", "git", subcommand="reflog", options="expire"),
+    *_all("git update-ref -d deletes a branch", "git", subcommand="update-ref", options="-d"),
+    *_all("{} writes over a device or a file", "dd", "mkfs", "mkswap", "wipefs", "fdisk", "sfdisk", "parted"),
+    *_all("{} destroys the contents of files", "shred", "truncate", "blkdiscard"),
+    *_all(
+        "{} -R changes all files of a folder, and nothing says what they were before",
+        "chmod",
+        "chown",
+        "chgrp",
+        "setfacl",
+        options="-R --recursive",
+    ),
+    *_all("rsync --delete deletes what the source does not have", "rsync", options="--delete --del"),
+    *_all("{} down -v deletes data", "docker-compose", options="-v --volumes", subcommand="down"),
+    *_all("{} prune deletes containers, images or data", "docker", "podman", options="prune"),
+    *_all("{} delete deletes what runs elsewhere", "kubectl", subcommand="delete"),
+    *_all("{} destroy deletes what runs elsewhere", "terraform", "tofu", "pulumi", subcommand="destroy"),
+    *_all("dropdb deletes a database", "dropdb"),
+    *_all("crontab -r deletes all jobs of the user", "crontab", options="-r"),
+)
+# The first arguments of these may be another program; so it is looked for in all of their words.
+_STARTERS = WRAPPERS | SHELLS | frozenset("docker fd fdfind find kubectl podman ssh".split())
+_CODE = re.compile(r"\b(rmtree|rmSync|rm_rf|rimraf|remove_dir_all|RemoveAll)\b")
+_DATABASE = re.compile(r"\b(drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from)\b", re.IGNORECASE)
+_DELETES_BY_CODE, _DELETES_DATA = "{} deletes folders with everything in them", "{} deletes data of a database"
+_OVERWRITES = "it writes over {}"
+_WILDCARDS = "rm deletes every file that fits a pattern"
+# A redirection that truncates, and its target; not "2>&1", ">>" and ">(".
+_REDIRECTION = re.compile(r"(?<![<>=-])(?:&|\d)?>\|?(?!>)\s*(\"[^\"]*\"|'[^']*'|[^\s;|&<>()\"']+)")
+_COPIERS = frozenset({"cp", "mv", "install", "ln"})
+_SHOWN = 3
+
+
+def destruction(command: str, folder: Path) -> str:
+    """Return what a command destroys, as a sentence; empty if nothing is known.
+
+    Args:
+        command: any text.
+        folder: its working directory.
+    """
+    text = decoded_escapes(command)
+    found = dict.fromkeys(_destructions(text, folder))
+    shown = list(found)[:_SHOWN]
+    return f"{'; '.join(shown)}." if shown else ""
+
+
+def _destructions(text: str, folder: Path) -> Iterator[str]:
+    for part in SEGMENTS.split(text.replace("`", "\n")):
+        yield from _of_part(_words(part), folder)
+    for pattern, why in ((_CODE, _DELETES_BY_CODE), (_DATABASE, _DELETES_DATA)):
+        if match := pattern.search(text):
+            yield why.format(match[1])
+    for match in _REDIRECTION.finditer(text):
+        yield from _overwritten(match[1].strip("\"'"), folder)
+
+
+def _words(part: str) -> list[str]:
+    """The words of a part between two operators, behind assignments and keywords."""
+    try:
+        words = shlex.split(part)
+    except ValueError:
+        words = [word.strip("\"'") for word in part.split()]
+    while words and (words[0] in NO_PROGRAM or "=" in words[0].partition("/")[0]):
+        del words[0]
+    return words
+
+
+def _of_part(words: Sequence[str], folder: Path) -> Iterator[str]:
+    if not words:
+        return
+    yield from _of_program(words, folder)
+    if program_name(words[0]) in _STARTERS:
+        flat = [each for word in words[1:] for each in word.split()]
+        for at in range(len(flat)):
+            yield from _of_program(flat[at:], folder)
+
+
+def _of_program(words: Sequence[str], folder: Path) -> Iterator[str]:
+    """What a program with its arguments destroys."""
+    program = program_name(words[0])
+    arguments = words[1:]
+    names = [word for word in arguments if not word.startswith("-")]
+    for each in _TABLE:
+        if program.partition(".")[0] != each.program or (each.subcommand and each.subcommand not in names[:2]):
+            continue
+        if not each.options or any(_has(arguments, option) for option in each.options):
+            yield each.why
+    if program == "rm" and any("*" in name for name in names):
+        yield _WILDCARDS
+    if program == "git" and "push" in names and any(name.startswith("+") for name in names):
+        yield "git push +BRANCH replaces what others may have"
+    if program in _COPIERS and len(names) > 1 and not _has(arguments, "-n"):
+        yield from _overwritten(names[-1], folder)
+    if program == "tee" and not _has(arguments, "-a") and not _has(arguments, "--append"):
+        for name in names:
+            yield from _overwritten(name, folder)
+
+
+def _has(arguments: Sequence[str], option: str) -> bool:
+    """Whether an option is among the arguments: in a cluster of letters, or a long name that may be abbreviated."""
+    if len(option) == 2 and option[0] == "-" and option[1] != "-":
+        return any(word[:1] == "-" and word[:2] != "--" and option[1] in word for word in arguments)
+    if option.startswith("--") and len(option) > 2:
+        given = [word.partition("=")[0] for word in arguments if word.startswith("--")]
+        return any(len(word) > 3 and (option.startswith(word) or word.startswith(option)) for word in given)
+    return option in arguments
+
+
+def _overwritten(target: str, folder: Path) -> Iterator[str]:
+    """A sentence about a file or a device that is there, and that something is written over."""
+    try:
+        status = (folder / Path(target).expanduser()).stat()
+    except (OSError, RuntimeError, ValueError):
+        return
+    if (stat.S_ISREG(status.st_mode) and status.st_size) or stat.S_ISBLK(status.st_mode):
+        yield _OVERWRITES.format(target)
