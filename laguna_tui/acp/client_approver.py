@@ -1,7 +1,7 @@
 """Permission in the client: what a tool wants to do, with its diff, and the user's answer from the editor."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any
@@ -19,9 +19,13 @@ from laguna_tui.base.permission_request import (
     PermissionAnswer,
     PermissionRequest,
 )
+from laguna_tui.base.review_text import ReviewLine, head_and_tail, review_line, review_lines
 from laguna_tui.base.text import sanitize, sanitize_line
+from laguna_tui.base.units import plural
 
 _POLL_S = 0.1
+# Clients show a title on a line or two, and cut it.
+_TITLE_CHARS = 160
 _NO = PermissionAnswer(Decision.NO)
 
 
@@ -64,21 +68,32 @@ def _options(request: PermissionRequest) -> list[schema.PermissionOption]:
 
 
 def _shown(request: PermissionRequest, call: str) -> schema.ToolCallUpdate:
+    """What the client shows: a title with both ends of a command, the warnings, and all of it."""
     content: list[Any] = []
+    lines: list[ReviewLine] = []
     match request.proposal:
         case ChangeProposal() as change:
             kind: Any = "edit"
-            title = f"{change.kind.value} {change.path}"
+            title = review_line(f"{change.kind.value} {change.path}")
             content.append(diff_of(change))
-            about = [change.warning]
+            about = [sanitize(change.warning)]
         case CommandProposal(command=command):
-            kind, title, about = "execute", command, [f"in {request.proposal.folder}"]
+            lines = review_lines(command)
+            kind, title, about = "execute", _both_ends(lines), [f"in {review_line(str(request.proposal.folder))}"]
         case CallProposal(summary=summary, details=details, action=action):
-            kind, title, about = "other", action or summary, list(details)
-    reasons = [*about, request.why, request.sandbox]
-    text = "\n".join(sanitize(each) for each in reasons if each)
-    if text:
-        content.append(tool_content(text_block(text)))
-    return schema.ToolCallUpdate(
-        tool_call_id=call, title=sanitize_line(title), kind=kind, status="pending", content=content
-    )
+            lines = [ReviewLine(review_line(line)) for line in details]
+            kind, title, about = "other", review_line(action or summary), []
+    if request.destructive:
+        title = f"DESTRUCTIVE: {title}"
+    warnings = [f"WARNING: {each}" for each in (request.destructive, request.unusual) if each]
+    text = "\n".join([*map(review_line, warnings), *(line.text for line in lines)])
+    reasons = "\n".join(filter(None, [*about, sanitize(request.why), sanitize(request.sandbox)]))
+    content += [tool_content(text_block(each)) for each in (text, reasons) if each]
+    return schema.ToolCallUpdate(tool_call_id=call, title=title, kind=kind, status="pending", content=content)
+
+
+def _both_ends(lines: Sequence[ReviewLine]) -> str:
+    """A command on one line; of a long one its two ends, with how many characters are between them."""
+    whole = " ".join(line.text for line in lines if line.text)
+    head, hidden, tail = head_and_tail(whole, _TITLE_CHARS)
+    return f"{head} … {hidden:,} more {plural(hidden, 'character')} … {tail}" if hidden else whole

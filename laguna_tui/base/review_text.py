@@ -84,6 +84,11 @@ def review_line(text: str) -> str:
     return _MANY_SPACES.sub(lambda spaces: f" <{len(spaces[0]):,} spaces> ", counted)
 
 
+def content_line(text: str) -> str:
+    """Return a line of a file's contents on one line, tabs as they are, with hidden characters named."""
+    return reveal(text.removesuffix("\r")).replace("\n", " ")
+
+
 def unusual_characters(*texts: str, contents: Iterable[str] = ()) -> str:
     """Return a sentence about the characters that are named in what is shown; empty if there are none.
 

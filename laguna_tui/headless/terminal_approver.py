@@ -6,7 +6,7 @@ import signal
 import sys
 import termios
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -20,16 +20,25 @@ from laguna_tui.base.permission_request import (
     Decision,
     PermissionAnswer,
     PermissionRequest,
+    Proposal,
 )
+from laguna_tui.base.review_text import ReviewLine, content_line, head_and_tail, review_line, review_lines
 from laguna_tui.base.text import sanitize_line
+from laguna_tui.base.units import plural
 
 # How soon a Ctrl-C is noticed while waiting for input.
 _POLL_S = 0.1
 _READ_BYTES = 4096
 _TERMINAL = "/dev/tty"
 _QUESTION = "{what}? [y]es, [N]o, no with a [m]essage{more}: "
+_SHOW = ", [s]how all of it"
 _EDIT, _NETWORK, _ALWAYS = ", [e]dit", ", yes [w]ith network", ", [a]lways in this folder: {rule}"
 _MESSAGE = "Message to the model: "
+_HIDDEN = "[{count:,} {rows} not shown]"
+# Rows of a command that are shown at once: with what is said about it they fit on a small terminal.
+_ROWS = 15
+# Of a terminal that does not say, and the fewest in which rows are of use.
+_COLUMNS, _NARROWEST = 80, 10
 _UNEDITED = "Nothing was changed in the editor, so it is asked about again."
 _ANSWERS = {
     "": Decision.NO,
@@ -55,18 +64,47 @@ def terminal_approver() -> Approver | None:
         return None
 
 
-def request_lines(request: PermissionRequest) -> Iterator[str]:
-    """Yield what is asked about, and why, as sanitised lines."""
+def request_lines(request: PermissionRequest, rows: Sequence[str]) -> Iterator[str]:
+    """Yield what is asked about, and why, as sanitised lines.
+
+    Args:
+        request: what is asked about.
+        rows: `text_rows` of it, or head and tail of them.
+    """
     match request.proposal:
-        case CommandProposal(command, folder, timeout_s, background):
-            yield f"command in {sanitize_line(str(folder))}, {_how_long(timeout_s, background)}:"
-            yield from (f"  {sanitize_line(line)}" for line in command.splitlines())
-        case CallProposal(summary, details, action):
-            yield sanitize_line(action) or f"call of {sanitize_line(summary)}"
-            yield from (f"  {sanitize_line(line)}" for line in details)
+        case CommandProposal(_, folder, timeout_s, background):
+            what = "DESTRUCTIVE command" if request.destructive else "command"
+            yield f"{what} in {review_line(str(folder))}, {_how_long(timeout_s, background)}:"
+        case CallProposal(summary, action=action):
+            yield review_line(action or f"call of {summary}")
         case change:
             yield from change_lines(change)
-    yield from (sanitize_line(sentence) for sentence in (request.sandbox, request.why) if sentence)
+    yield from rows
+    warnings = (f"WARNING: {sentence}" for sentence in (request.destructive, request.unusual) if sentence)
+    yield from (review_line(sentence) for sentence in (*warnings, request.sandbox, request.why) if sentence)
+
+
+def text_rows(proposal: Proposal, columns: int) -> list[str]:
+    """Return the rows of a command or of a call's arguments, at most `columns` wide; notes are not indented."""
+    match proposal:
+        case CommandProposal(command=command):
+            lines = review_lines(command)
+        case CallProposal(details=details):
+            lines = [ReviewLine(review_line(line)) for line in details]
+        case _:
+            return []
+    width = max(_NARROWEST, columns - 2)
+    return [row for line in lines for row in ([line.text] if line.is_note else _folded(line.text, width))]
+
+
+def _folded(line: str, width: int) -> list[str]:
+    return [f"  {line[at : at + width]}" for at in range(0, len(line), width)] or [""]
+
+
+def _shortened(rows: Sequence[str]) -> list[str]:
+    """Head and tail of the rows, with how many are between them."""
+    head, hidden, tail = head_and_tail(rows, _ROWS)
+    return [*head, *([_HIDDEN.format(count=hidden, rows=plural(hidden, "row"))] if hidden else []), *tail]
 
 
 def _how_long(timeout_s: float, background: bool) -> str:
@@ -75,20 +113,20 @@ def _how_long(timeout_s: float, background: bool) -> str:
 
 def change_lines(proposal: ChangeProposal) -> Iterator[str]:
     """Yield a change's diff as sanitised lines."""
-    path = sanitize_line(proposal.path)
+    path = review_line(proposal.path)
     match proposal.kind:
         case ChangeKind.EDIT:
             yield f"edit of {path} in {proposal.counted}:"
         case ChangeKind.MOVE:
-            yield f"move of {path} to {sanitize_line(proposal.target)}"
+            yield f"move of {path} to {review_line(proposal.target)}"
         case _:
             yield f"{proposal.kind.value} of {path}:"
-    yield from (f"  {sanitize_line(line)}" for line in proposal.diff)
+    yield from (f"  {content_line(line)}" for line in proposal.diff)
     if proposal.warning:
         yield sanitize_line(proposal.warning)
 
 
-def _question(request: PermissionRequest) -> str:
+def _question(request: PermissionRequest, hidden: bool) -> str:
     match request.proposal:
         case CommandProposal():
             what = "Run this command"
@@ -96,7 +134,8 @@ def _question(request: PermissionRequest) -> str:
             what = "Do this" if action else "Make this call"
         case change:
             what = f"Make this {change.kind.value}"
-    more = _EDIT if _editable(request) is not None else ""
+    more = _SHOW if hidden else ""
+    more += _EDIT if _editable(request) is not None else ""
     more += _NETWORK if _takes_network(request) else ""
     more += _ALWAYS.format(rule=sanitize_line(request.rule)) if request.rule else ""
     return _QUESTION.format(what=what, more=more)
@@ -134,15 +173,31 @@ class TerminalApprover:
 
     def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
         """Return the user's answer; NO once cancelled."""
-        self._log.write("\n" + "".join(f"{line}\n" for line in request_lines(request)))
+        rows = text_rows(request.proposal, self._columns())
+        shown = _shortened(rows)
+        self._write(request, shown)
         # Input typed before the question appeared does not answer it.
         with suppress(termios.error):
             termios.tcflush(self._keys, termios.TCIFLUSH)
+        hidden = len(shown) < len(rows)
         while True:
-            line = self._line(_question(request), cancelled)
+            line = self._line(_question(request, hidden), cancelled)
+            if hidden and line is not None and line.lower() in ("s", "show"):
+                self._write(request, rows)
+                hidden = False
+                continue
             answer = PermissionAnswer(Decision.NO) if line is None else self._answer(request, line, cancelled)
             if answer is not None:
                 return answer
+
+    def _write(self, request: PermissionRequest, rows: Sequence[str]) -> None:
+        self._log.write("\n" + "".join(f"{line}\n" for line in request_lines(request, rows)))
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._keys).columns or _COLUMNS
+        except OSError:
+            return _COLUMNS
 
     def _answer(self, request: PermissionRequest, line: str, cancelled: Callable[[], bool]) -> PermissionAnswer | None:
         """The answer that a line is; None for none, so that it is asked again."""

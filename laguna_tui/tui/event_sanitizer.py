@@ -32,8 +32,8 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.base.hunks import Hunk, HunkLine
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
-from laguna_tui.base.review_text import review_line
-from laguna_tui.base.text import TextSanitizer, reveal, sanitize, sanitize_line
+from laguna_tui.base.review_text import content_line, review_line
+from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
 
 if TYPE_CHECKING:
     from laguna_tui.journal.file_diff import FileDiff
@@ -212,7 +212,7 @@ def safe_file_diff(file: "FileDiff") -> "FileDiff":
 
 
 def _safe_line(line: HunkLine) -> HunkLine:
-    return replace(line, text=reveal(line.text.removesuffix("\r")).replace("\n", " "))
+    return replace(line, text=content_line(line.text))
 
 
 def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:

@@ -82,6 +82,35 @@ def test_a_change_that_is_refused_is_not_made(connect: Connect, folder: Path, an
     assert "a - b" in (folder / "add.py").read_text()
 
 
+HIDING = """
+SCRIPT = [
+    call("shell", cmd="ls" + chr(10) * 301 + "rm -rf bui" + chr(0x200B) + "ld"),
+    call("shell", cmd="echo " + "a" * 5000 + "; git reset --hard"),
+    "Refused.",
+]
+"""
+
+
+def test_a_command_is_shown_with_its_end_its_hidden_characters_and_what_it_destroys(connect: Connect, folder: Path):
+    with connect(HIDING) as client:
+        client.prompt(opened(client, folder), "clean up")
+    first, second = (each["toolCall"] for each in client.asked)
+    assert first["title"] == "DESTRUCTIVE: ls [300 blank lines] rm -rf bui<U+200B>ld"
+    assert first["content"][0]["content"]["text"] == (
+        "WARNING: rm -r deletes folders with everything in them.\n"
+        "WARNING: It has hidden or look-alike characters, which are named where they stand: U+200B ZERO WIDTH SPACE.\n"
+        "ls\n[300 blank lines]\nrm -rf bui<U+200B>ld"
+    )
+    assert len(second["title"]) < 250
+    assert second["title"].startswith("DESTRUCTIVE: echo aaa")
+    assert second["title"].endswith("; git reset --hard")
+    assert " more characters " in second["title"]
+    assert second["content"][0]["content"]["text"].endswith("a; git reset --hard")
+    assert [
+        option["optionId"] for each in client.asked for option in each["options"] if option["optionId"] == "always"
+    ] == []
+
+
 def test_in_a_mode_that_edits_nobody_is_asked(connect: Connect, folder: Path):
     with connect(EDIT) as client:
         new = client.ask("session/new", cwd=str(folder), mcpServers=[])

@@ -86,6 +86,53 @@ def test_a_command_is_shown_line_by_line_with_why_it_is_asked_about(terminal):
     assert "It has no network.\nIt removes files.\nRun this command? [y]es" in shown
 
 
+def a_command(text, **more):
+    return PermissionRequest("shell", CommandProposal(text, Path("/shop"), 60.0), **more)
+
+
+def test_the_end_of_a_command_is_right_above_the_question(terminal):
+    decision, shown = asked(terminal, b"n\n", request=a_command("ls" + "\n" * 301 + "rm -rf ~"))
+    assert decision is Decision.NO
+    assert "for at most 60 s:\n  ls\n[300 blank lines]\n  rm -rf ~\nRun this command? [y]es" in shown
+    assert "[s]how" not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("\n".join(f"echo {number}" for number in range(300)), "  echo 299\n"),
+        ("echo " + "a" * 50_000 + "; rm -rf ~", "rm -rf ~\n"),
+    ],
+)
+def test_head_and_tail_of_a_long_command_are_shown_and_all_of_it_when_asked_for(terminal, text, last):
+    decision, shown = asked(terminal, b"s\n", b"y\n", request=a_command(text))
+    assert decision is Decision.YES
+    first, second, rest = shown.split("Run this command? [y]es")
+    assert first.count("\n") < 20
+    assert first.endswith(last)
+    assert "rows not shown]\n" in first
+    assert ", [s]how all of it" in second.splitlines()[0]
+    assert second.endswith(last)
+    assert "not shown" not in second
+    assert "[s]how" not in rest
+    assert "".join(line.strip() for line in second.splitlines()[2:]) == "".join(map(str.strip, text.splitlines()))
+
+
+def test_hidden_characters_and_what_is_destroyed_are_named(terminal):
+    request = a_command("rm -r bui\u200bld\x85", destructive="rm -r deletes folders.", unusual="It hides U+200B.")
+    _, shown = asked(terminal, b"n\n", request=request)
+    assert (
+        "DESTRUCTIVE command in /shop, for at most 60 s:\n  rm -r bui<U+200B>ld<U+0085>\n"
+        "WARNING: rm -r deletes folders.\nWARNING: It hides U+200B.\nRun this command?" in shown
+    )
+
+
+def test_hidden_characters_of_a_diff_are_named(terminal):
+    change = replace(PROPOSAL, path="c\u0430rt.py", hunks=hunks_of("@@ -1 +1 @@", "-a\r", "+a\u200b\r"))
+    _, shown = asked(terminal, b"n\n", request=PermissionRequest("edit", change))
+    assert "edit of c\u0430<U+0430>rt.py in 1 place:\n  @@ -1 +1 @@\n  -a\n  +a<U+200B>\n" in shown
+
+
 def test_a_call_of_somebody_elses_tool_is_shown_with_its_arguments(terminal):
     request = PermissionRequest("mcp", CallProposal("tickets.close", ("number=7",)))
     decision, shown = asked(terminal, b"n\n", request=request)
