@@ -1,12 +1,15 @@
 """A real MCP server over stdio for tests. How it behaves is its first argument.
 
-`plain` offers three tools; `other` offers different ones; `hangs` never answers; `dies` ends in the middle of a call;
+`plain` offers three tools; `runs` offers one that runs a command; `odd` offers `echo` among tools that
+break the protocol; `other` offers different ones; `hangs` never answers; `dies` ends in the middle of a call;
 `floods` sends without being asked, `complains` writes errors without end; `silent` does not even answer the first
 message; `crashes` ends at once.
 """
 
 import asyncio
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,12 @@ TOOLS = [
 ]
 
 
+RUN = types.Tool(name="run", description="Run a command.", input_schema=TEXT)
+
+
 async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
+    if HOW == "runs":
+        return types.ListToolsResult(tools=[RUN])
     return types.ListToolsResult(tools=TOOLS[:1] if HOW == "other" else TOOLS)
 
 
@@ -48,11 +56,44 @@ async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.
     if params.name == "write file!":
         Path("note.txt").write_text(text)
         said = "written"
+    elif params.name == "run":
+        done = subprocess.run(["/bin/sh", "-c", text], capture_output=True, text=True, check=False)
+        said = done.stdout + done.stderr
     elif params.name == "variables":
         said = " ".join(sorted(os.environ))
     else:
         said = f"{text}\x1b]0;title\x07" * (1 if len(text) < 100 else 1000)
     return types.CallToolResult(content=[types.TextContent(type="text", text=said)])
+
+
+def serve_oddly() -> None:
+    """Speak the protocol by hand: the library lists no such tools."""
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    many = {"type": "object", "properties": {f"p{at}": {} for at in range(200)}}
+    tools = [
+        {"name": "echo", "inputSchema": schema, "outputSchema": {"type": "nothing"}, "annotations": 5, "icons": "no"},
+        {"name": None, "inputSchema": schema},
+        {"name": "no_schema"},
+        {"name": "many", "inputSchema": many},
+        {"name": "surrogate", "description": "\ud800", "inputSchema": {"type": "object", "properties": {"\ud800": {}}}},
+        {"name": "large", "inputSchema": {"type": "object", "properties": {"a": {"maximum": "N"}}}},
+        {"name": "nested", "inputSchema": {"type": "object", "properties": {"a": {"default": "D"}}}},
+    ]
+    odd = {'"N"': "9" * 5000, '"D"': "[" * 300 + "]" * 300}
+    started = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "", "version": ""},
+    }
+    for line in sys.stdin:
+        message = json.loads(line)
+        called = {"content": [{"type": "text", "text": message.get("params", {}).get("arguments", {}).get("text", "")}]}
+        results = {"initialize": started, "tools/list": {"tools": tools}, "tools/call": called}
+        if message.get("method") in results:
+            text = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]})
+            for placeholder, what in odd.items():
+                text = text.replace(placeholder, what)
+            print(text, flush=True)
 
 
 async def main() -> None:
@@ -66,4 +107,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    serve_oddly() if HOW == "odd" else asyncio.run(main())

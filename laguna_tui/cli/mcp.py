@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from laguna_tui.base.text import sanitize, sanitize_line
@@ -49,23 +50,33 @@ def _trust(folder: Path) -> int:
     from laguna_tui.base.paths import state_dir
     from laguna_tui.context.trust import Trust
 
-    file, servers = trust_servers(folder, Trust(state_dir()))
+    file, found = trust_servers(folder, Trust(state_dir()))
     say([sanitize_line(f"{file} is trusted as it is now; from the next session on it may start:")])
-    say(sanitize_line(f"  {each.name}: {' '.join(each.command)}") for each in servers)
+    say(sanitize_line(f"  {each.name}: {' '.join(each.command)}") for each in found.servers)
+    _warn(found.notes)
     return 0
 
 
 def _list(folder: Path) -> int:
     from laguna_tui.agent.tools.mcp.mcp_tools import McpTools, overview_text
-    from laguna_tui.base.paths import state_dir
+    from laguna_tui.base.paths import rules_path, state_dir
+    from laguna_tui.base.settings import Settings
+    from laguna_tui.sandbox.runner import CommandRunner
+    from laguna_tui.session.local_permissions import LocalPermissions
 
-    tools = McpTools(folder, state_dir())
+    rules = LocalPermissions(Settings(), folder, rules_path(), (), ())
+    runner = CommandRunner(folder, shows=rules.shows, kept=rules.kept_from_commands)
+    tools = McpTools(folder, state_dir(), lambda: runner)
     try:
         tools.offer(fresh=True)
         found = tools.overview()
         say([sanitize(overview_text(found, ()))])
     finally:
         tools.close()
-    for note in tools.notes:
-        sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
+    _warn(tools.notes)
     return 1 if any(each.problem for each in found) else 0
+
+
+def _warn(notes: Iterable[str]) -> None:
+    for note in notes:
+        sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import platformdirs
@@ -86,6 +87,21 @@ class CommandRunner:
     def status(self) -> SandboxStatus:
         """The sandbox that a model's commands run in."""
         return self._probe()
+
+    def policy(self, *, network: bool = False, secrets: bool = False) -> SandboxPolicy:
+        """Return what a program may do in the sandbox under the user's present rules.
+
+        Everything that runs in the sandbox for a session takes its policy from here. Its temporary folder is its own.
+
+        Args:
+            network: Allow it to open connections.
+            secrets: Allow it to read files of the workspace that hold secrets.
+        """
+        unreadable, unwritable = self._kept_from()
+        shows = _shows_all if secrets else self._shows
+        return SandboxPolicy(
+            self._workspace, network=network, shows=shows, unreadable=unreadable, unwritable=unwritable
+        )
 
     def run(
         self,
@@ -227,16 +243,7 @@ class CommandRunner:
         with self._lock:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
-        shows = (lambda path: True) if secrets else self._shows
-        unreadable, unwritable = self._kept_from()
-        policy = SandboxPolicy(
-            self._workspace,
-            network=network,
-            tmp=self._tmp,
-            shows=shows,
-            unreadable=unreadable,
-            unwritable=unwritable,
-        )
+        policy = replace(self.policy(network=network, secrets=secrets), tmp=self._tmp)
         # It reads no file of the user's when it is started like this.
         prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
         prepared.env.update(_VARIABLES)
@@ -258,6 +265,11 @@ class CommandRunner:
         ended = [number for number, job in self._jobs.items() if job.over]
         for number in ended[: max(0, len(self._jobs) - MAX_REMEMBERED)]:
             self._jobs.pop(number).discard()
+
+
+def _shows_all(path: str) -> bool:
+    del path
+    return True
 
 
 def _as_the_user(command: str, folder: Path) -> Prepared:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 class McpServers:
     """The MCP servers of a session, started with the first model that gets their tools."""
 
-    def __init__(self, folder: Path, state: Path | None) -> None:
-        self._folder, self._state = folder, state
+    def __init__(self, folder: Path, state: Path | None, commands: "Callable[[], CommandRunner]") -> None:
+        """commands: gives the runner whose sandbox and policy hold for them."""
+        self._folder, self._state, self._commands = folder, state, commands
         self._tools: McpTools | None = None
         self._offered: tuple[Tool[Any], ...] | None = None
         self._problem = ""
@@ -66,7 +67,7 @@ class McpServers:
         from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
 
         try:
-            self._tools = McpTools(self._folder, self._state)
+            self._tools = McpTools(self._folder, self._state, self._commands)
         except UserError as error:
             # The user's file is wrong, which is no reason to have no session.
             self._problem = str(error)
@@ -120,7 +121,7 @@ class SessionParts:
             workspace = Workspace(folder)
             context = WorkspaceContext(workspace, settings, state, wait_s, permissions.permissions.readable)
             undo.callback(context.close)
-            servers = McpServers(folder, state)
+            servers = McpServers(folder, state, commands)
             undo.callback(servers.close)
             info = None if entry.kind is ModelKind.REMOTE else cast("Engine", engine).info
             profile = servers.added_to(profile_of(entry, info), entry)

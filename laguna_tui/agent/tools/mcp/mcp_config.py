@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import config_path
+from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.trust import Trust, project_root
 
 USER_FILE, FOLDER_FILE = "mcp.json", ".mcp.json"
@@ -35,7 +35,8 @@ class _Server(msgspec.Struct):
 
 
 class _File(msgspec.Struct):
-    servers: dict[str, _Server] = msgspec.field(name="mcpServers", default_factory=dict)
+    # Decoded one by one, so that a wrong one is left out alone.
+    servers: dict[str, msgspec.Raw] = msgspec.field(name="mcpServers", default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,30 +84,30 @@ def load_servers(folder: Path, trust: Trust, own: Path | None = None) -> McpServ
         UserError: the user's own file is wrong.
     """
     file = own or config_path().parent / USER_FILE
-    servers = {each.name: each for each in _parsed(_read(file), file)}
-    notes: list[str] = []
+    mine = _parsed(_read(file), file)
+    servers, notes = {each.name: each for each in mine.servers}, list(mine.notes)
     root = project_root(folder)
     theirs = root / FOLDER_FILE
     try:
         data = _read(theirs)
         found = _parsed(data, theirs)
     except UserError as error:
-        data, found = None, []
-        notes.append(str(error))
+        data, found = None, McpServers(notes=(str(error),))
     trusted = trust.of(root)
-    if data is not None and found and (trusted is None or not trusted.accepts(trusted.folder / FOLDER_FILE, data)):
-        notes.append(_NOT_TRUSTED.format(file=theirs, count=len(found), command=_TRUST))
-        found = []
+    accepted = data is None or (trusted is not None and trusted.accepts(trusted.folder / FOLDER_FILE, data))
+    if found.servers and not accepted:
+        found = McpServers(notes=(_NOT_TRUSTED.format(file=theirs, count=len(found.servers), command=_TRUST),))
+    notes += found.notes
     # The user's own come first, and keep their names.
-    servers = {**{each.name: each for each in found}, **servers}
+    servers = {**{each.name: each for each in found.servers}, **servers}
     ordered = sorted(servers.values(), key=lambda each: (each.source != str(file), each.name))
     if len(ordered) > MAX_SERVERS:
         notes.append(f"Only {MAX_SERVERS} MCP servers are used; the others are left out. Disable some in {file}.")
     return McpServers(tuple(ordered[:MAX_SERVERS]), tuple(notes))
 
 
-def trust_servers(folder: Path, trust: Trust) -> tuple[Path, tuple[McpServer, ...]]:
-    """Trust a folder's file as it is now; the file, and the servers that may be started from it.
+def trust_servers(folder: Path, trust: Trust) -> tuple[Path, McpServers]:
+    """Trust a folder's file as it is now, and return it and its servers.
 
     Raises:
         UserError: there is no such file, it is wrong, or the trust cannot be kept.
@@ -116,7 +117,7 @@ def trust_servers(folder: Path, trust: Trust) -> tuple[Path, tuple[McpServer, ..
     data = _read(file)
     if data is None:
         raise UserError(f"{file}: there is no such file, so there is nothing to trust")
-    servers = tuple(_parsed(data, file))
+    servers = _parsed(data, file)
     trust.grant(root, {FOLDER_FILE: data})
     return file, servers
 
@@ -132,27 +133,32 @@ def _read(file: Path) -> bytes | None:
         raise UserError(f"{file}: cannot be read ({reason}); correct it or move it away") from error
 
 
-def _parsed(data: bytes | None, file: Path) -> list[McpServer]:
+def _parsed(data: bytes | None, file: Path) -> McpServers:
     if data is None:
-        return []
+        return McpServers()
     try:
         parsed = msgspec.json.decode(data, type=_File)
     except (msgspec.DecodeError, RecursionError) as error:
         raise UserError(f"{file}: {error}; correct it or move it away") from error
-    return list(_servers(parsed, file))
+    servers, notes = list[McpServer](), list[str]()
+    for name, raw in parsed.servers.items():
+        try:
+            servers += _server(name, msgspec.json.decode(raw, type=_Server), file)
+        except (ValueError, RecursionError) as error:
+            notes.append(f"{file}: the server {sanitize_line(name)!r} is left out: {error}.")
+    return McpServers(tuple(servers), tuple(notes))
 
 
-def _servers(parsed: _File, file: Path) -> Iterator[McpServer]:
-    for name, server in parsed.servers.items():
-        if server.disabled:
-            continue
-        if _NAME.fullmatch(name) is None or "__" in name:
-            raise UserError(f"{file}: the server {name!r} needs a name of at most 32 letters, digits, - and single _")
-        if not server.command:
-            what = "is at a URL, which is not supported yet" if server.url else "has no command"
-            raise UserError(f"{file}: the server {name} {what}; give its command, or say disabled = true")
-        words: list[Any] = [server.command, *server.args, *server.env, *server.env.values()]
-        if any("\0" in word for word in words):
-            raise UserError(f"{file}: the server {name} holds a NUL character; remove it")
-        command = (server.command, *server.args)
-        yield McpServer(name, command, dict(server.env), server.network, str(file))
+def _server(name: str, server: _Server, file: Path) -> Iterator[McpServer]:
+    """Yield the server, if it is enabled; raises ValueError with a clause if it cannot be used."""
+    if server.disabled:
+        return
+    if _NAME.fullmatch(name) is None or "__" in name:
+        raise ValueError("it needs a name of at most 32 letters, digits, - and single _")
+    if not server.command:
+        what = "it is at a URL, which is not supported" if server.url else "it has no command"
+        raise ValueError(f'{what}; give its command, or set "disabled": true')
+    words = [server.command, *server.args, *server.env, *server.env.values()]
+    if any("\0" in word for word in words):
+        raise ValueError("it holds a NUL character; remove it")
+    yield McpServer(name, (server.command, *server.args), dict(server.env), server.network, str(file))

@@ -6,11 +6,11 @@ garbage) costs one sentence: the call is answered with it, and the process is en
 
 import asyncio
 import contextlib
+import json
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
@@ -24,7 +24,7 @@ from laguna_tui.agent.tools.mcp.mcp_config import McpServer
 from laguna_tui.base.async_thread import AsyncThread
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.sandbox.launch import prepare
-from laguna_tui.sandbox.probe import SandboxStatus
+from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
 T = TypeVar("T")
@@ -34,7 +34,6 @@ START_S, CALL_S = 20.0, 120.0
 LINE_BYTES = 8 << 20
 FLOOD_BYTES = 32 << 20
 """What a server may send between two requests."""
-MAX_TOOLS = 64
 _MAX_PAGES = 8
 _POLL_S, _END_S = 0.1, 10.0
 _TAIL_CHARS = 300
@@ -44,15 +43,6 @@ _START = 'i=$1; o=$2; shift 2; exec "$@" <&$i >&$o'
 
 class McpError(Exception):
     """A server cannot do what is asked; the message is a sentence that names it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedTool:
-    """A tool as a server lists it; nothing of it is checked yet."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,37 +56,40 @@ class CallAnswer:
 class McpProcess:
     """A server, running or not. Any thread; calls are made one after the other."""
 
-    def __init__(
-        self, server: McpServer, folder: Path, thread: AsyncThread, status: Callable[[], SandboxStatus]
-    ) -> None:
+    def __init__(self, server: McpServer, thread: AsyncThread, commands: Callable[[], CommandRunner]) -> None:
         """Start nothing yet.
 
         Args:
-            folder: the workspace, which it may write to as commands may.
             thread: what it is spoken to on.
-            status: the sandbox that works here.
+            commands: gives the runner of the session's commands, whose sandbox and policy hold for the server too.
         """
         self.server = server
-        self._folder, self._thread, self._status = folder, thread, status
+        self._thread, self._commands = thread, commands
+        self._policy: SandboxPolicy | None = None
         self._session: mcp.ClientSession | None = None
         self._life: Future[None] | None = None
         self._received = 0
-        self._flooded = self._over = False
+        self._flooded = False
+        # Set at the end of the output of the process that was started last.
+        self._ended = asyncio.Event()
         self._errors = ""
+        self._tools: list[object] = []
 
     @property
     def running(self) -> bool:
         """Whether it was started and has not ended."""
         return self._life is not None and not self._life.done()
 
-    def tools(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[ListedTool, ...]:
-        """Start it where it does not run, and ask for its tools.
+    def tools(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[object, ...]:
+        """Start it where it does not run, and return its tools as it lists them: any JSON.
 
         Raises:
             McpError: it cannot be started, or does not answer.
         """
         session = self._started(cancelled)
-        return self._waited(_listed(session), START_S, "does not list its tools", cancelled)
+        self._tools = []
+        self._waited(_list_all(session), START_S, "does not list its tools", cancelled)
+        return tuple(self._tools)
 
     def call(self, name: str, arguments: Mapping[str, object], cancelled: Callable[[], bool]) -> CallAnswer:
         """Call a tool.
@@ -115,11 +108,15 @@ class McpProcess:
             life.cancel()
 
     def _started(self, cancelled: Callable[[], bool]) -> mcp.ClientSession:
-        if self.running and self._session is not None:
+        policy = self._commands().policy(network=self.server.network)
+        if self.running and self._session is not None and policy == self._policy:
             return self._session
-        self._received, self._flooded, self._over, self._errors = 0, False, False, ""
+        # The user's rules changed since it was started.
+        self.close()
+        self._policy = policy
+        self._received, self._flooded, self._errors = 0, False, ""
         ready: Future[mcp.ClientSession] = Future()
-        self._life = self._thread.start(self._live(ready))
+        self._life = self._thread.start(self._live(ready, policy))
         self._life.add_done_callback(lambda _: ready.done() or ready.cancel())
         self._session = self._result(ready, START_S, "does not start", cancelled)
         return self._session
@@ -149,7 +146,7 @@ class McpProcess:
             self.close()
             raise McpError(self._sentence("ended")) from None
         except Exception as error:
-            ended = self._over or not self.running
+            ended = self._ended.is_set() or not self.running
             if ended:
                 self._wait_for_end()
                 self.close()
@@ -168,20 +165,20 @@ class McpProcess:
         tail = f" ({sanitize_line(self._errors).strip()[-_TAIL_CHARS:]})" if self._errors.strip() else ""
         return f"the MCP server {self.server.name} {what}{tail}"
 
-    async def _live(self, ready: "Future[mcp.ClientSession]") -> None:
+    async def _live(self, ready: "Future[mcp.ClientSession]", policy: SandboxPolicy) -> None:
         """The server's life, from its start to its end."""
-        async with self._transport() as (read, write, ended), mcp.ClientSession(read, write) as session:
+        async with self._transport(policy) as (read, write, ended), mcp.ClientSession(read, write) as session:
             await session.initialize()
             if not ready.done():
                 ready.set_result(session)
             await ended.wait()
 
     @contextlib.asynccontextmanager
-    async def _transport(self) -> AsyncIterator[tuple[Any, Any, asyncio.Event]]:
+    async def _transport(self, policy: SandboxPolicy) -> AsyncIterator[tuple[Any, Any, asyncio.Event]]:
         """Streams of messages to and from the process, and what is set when it ends."""
         into, theirs_in, theirs_out, out = *reversed(os.pipe()), *reversed(os.pipe())
         try:
-            tree, cleanup = await self._spawn(theirs_in, theirs_out)
+            tree, cleanup = await self._spawn(policy, theirs_in, theirs_out)
         except BaseException:
             os.close(into)
             os.close(out)
@@ -190,6 +187,7 @@ class McpProcess:
             os.close(theirs_in)
             os.close(theirs_out)
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        self._ended = ended
         reader = asyncio.StreamReader(limit=LINE_BYTES)
         reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(out, "rb", 0))
         writing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(into, "wb", 0))
@@ -216,12 +214,13 @@ class McpProcess:
             tree.close()
             cleanup()
 
-    async def _spawn(self, theirs_in: int, theirs_out: int) -> tuple[CommandTree, Callable[[], object]]:
+    async def _spawn(
+        self, policy: SandboxPolicy, theirs_in: int, theirs_out: int
+    ) -> tuple[CommandTree, Callable[[], object]]:
         """Start the process in the sandbox."""
         shell = find_program("bash") or "/bin/sh"
         argv = (shell, "-c", _START, "mcp", str(theirs_in), str(theirs_out), *self.server.command)
-        policy = SandboxPolicy(self._folder, network=self.server.network)
-        prepared = await asyncio.to_thread(prepare, self._status(), policy, argv)
+        prepared = await asyncio.to_thread(prepare, self._commands().status, policy, argv)
         try:
             variables = {**prepared.env, **self.server.variables}
             inherited = (*prepared.pass_fds, theirs_in, theirs_out)
@@ -239,18 +238,28 @@ class McpProcess:
                 if self._received > FLOOD_BYTES:
                     self._flooded = True
                     return
-                with contextlib.suppress(ValueError):
-                    # What is no message, such as a print, says nothing to anybody.
-                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-                    await received.send(SessionMessage(message))
+                # What is not a message, such as a print, is ignored.
+                with contextlib.suppress(ValueError, RecursionError):
+                    message = self._without_tools(json.loads(line, parse_int=_integer))
+                    await received.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
         except ValueError:
             self._flooded = True
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             pass
         finally:
-            self._over = True
             received.close()
             ended.set()
+
+    def _without_tools(self, message: Any) -> Any:
+        """Take the list of tools out of a message, if it has one.
+
+        The library refuses the whole list for one tool that breaks the protocol; `usable` checks them one by one.
+        """
+        result = message.get("result") if isinstance(message, dict) else None
+        if isinstance(result, dict) and isinstance(tools := result.get("tools"), list):
+            self._tools += tools
+            result["tools"] = []
+        return message
 
     def _take_errors(self, descriptor: int, end: Callable[[], object]) -> None:
         """Keep the end of what it complains about; end it where that is without end."""
@@ -267,6 +276,14 @@ class McpProcess:
         self._errors = (self._errors + data.decode("utf-8", "replace"))[-4 * _TAIL_CHARS :]
 
 
+def _integer(digits: str) -> int | float:
+    """Parse an integer; one with more digits than Python converts becomes a float, mostly infinity."""
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
 async def _write(writer: asyncio.StreamWriter, sent: Any, ended: asyncio.Event) -> None:
     try:
         async for message in sent:
@@ -277,20 +294,19 @@ async def _write(writer: asyncio.StreamWriter, sent: Any, ended: asyncio.Event) 
         ended.set()
 
 
-async def _listed(session: mcp.ClientSession) -> tuple[ListedTool, ...]:
-    tools: list[ListedTool] = []
+async def _list_all(session: mcp.ClientSession) -> None:
     cursor = None
     for _ in range(_MAX_PAGES):
         params = mcp.types.PaginatedRequestParams(cursor=cursor) if cursor else None
         page = await session.list_tools(params=params)
-        tools += [ListedTool(each.name, each.description or "", each.input_schema) for each in page.tools]
         cursor = page.next_cursor
-        if not cursor or len(tools) >= MAX_TOOLS:
+        if not cursor:
             break
-    return tuple(tools[:MAX_TOOLS])
 
 
 async def _called(session: mcp.ClientSession, name: str, arguments: dict[str, Any]) -> CallAnswer:
-    result = await session.call_tool(name, arguments)
+    # Not `call_tool`, which lists the tools again and refuses results by output schemas that no model is given.
+    params = mcp.types.CallToolRequestParams(name=name, arguments=arguments)
+    result = await session.send_request(mcp.types.CallToolRequest(params=params), mcp.types.CallToolResult)
     texts = (each.text if isinstance(each, mcp.types.TextContent) else f"[{each.type}]" for each in result.content)
     return CallAnswer("\n".join(texts), ok=not result.is_error)

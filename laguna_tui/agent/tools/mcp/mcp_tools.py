@@ -5,6 +5,7 @@ prompt of a session stays as it began whatever the server says later.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,23 +25,36 @@ from laguna_tui.base.events import Notice
 from laguna_tui.base.permission_request import CallProposal, PermissionRequest
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.context.trust import Trust
-from laguna_tui.sandbox.probe import SandboxStatus, probe_sandbox
 
 if TYPE_CHECKING:
-    from laguna_tui.agent.tools.mcp.mcp_process import ListedTool, McpProcess
+    from laguna_tui.agent.tools.mcp.mcp_process import McpProcess
+    from laguna_tui.sandbox.runner import CommandRunner
 
 PREFIX = "mcp__"
 LISTS = "mcp-tools.json"
 """The file in the state folder with what servers offered last."""
 MAX_NAME, MAX_DESCRIPTION, MAX_SCHEMA, MAX_RESULT = 64, 1000, 4096, 1 << 20
 """Characters: of a tool's name, its text, its schema as JSON, and of what it answers."""
+MAX_TOOLS, MAX_PARAMETERS = 64, 64
+"""Of a server, and of a tool: more than a model can choose from."""
+_MAX_DEPTH = 32
+_PARAMETER = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+"""The names that the endpoints of models accept."""
+_KINDS = ("string", "integer", "number", "boolean", "array", "object", "null")
+_SHARED = ("$defs", "definitions")
+"""Where a schema has parts that others in it refer to."""
+_SHOWN_PROBLEMS = 3
 _LIMIT_BYTES = 4 << 20
 _NO_PACKAGE = "{file} names MCP servers, for which a package is missing; install it: pip install 'laguna-tui[mcp]'"
 _CHANGED = (
     "The MCP server {name} offers other tools than before. This session keeps those it began with; the next one has"
     " the new ones."
 )
-_UNUSABLE = "The MCP server {name} offers {count} tool(s) that are left out, because a name or a schema is unusable."
+_NOT_HELD = (
+    "the MCP server {name} could read or change what a rule of yours keeps from it, and no sandbox that works here can"
+    " prevent that"
+)
+_UNUSABLE = "The MCP server {name} offers tools that are left out: {problems}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +98,24 @@ class McpTools:
         self,
         folder: Path,
         state: Path | None,
+        commands: Callable[[], "CommandRunner"],
         *,
         own: Path | None = None,
-        status: Callable[[], SandboxStatus] = probe_sandbox,
     ) -> None:
         """Start nothing yet.
 
         Args:
             folder: that is asked about.
             state: the user's state folder; None trusts no folder and keeps nothing.
+            commands: gives the runner of the session's commands, whose sandbox and policy hold for the servers too.
             own: the user's file of servers; None for the usual one.
-            status: the sandbox that works here.
 
         Raises:
             UserError: the user's file is wrong.
         """
         found = load_servers(folder, Trust(state), own)
         self.notes = list(found.notes)
-        self._servers, self._folder, self._state, self._status = found.servers, folder, state, status
+        self._servers, self._state, self._commands = found.servers, state, commands
         self._thread = AsyncThread("laguna-mcp")
         self._processes: dict[str, McpProcess] = {}
         self._offered: dict[str, tuple[OfferedTool, ...]] = {}
@@ -155,7 +169,7 @@ class McpTools:
         from laguna_tui.agent.tools.mcp.mcp_process import McpProcess
 
         if server.name not in self._processes:
-            self._processes[server.name] = McpProcess(server, self._folder, self._thread, self._status)
+            self._processes[server.name] = McpProcess(server, self._thread, self._commands)
         return self._processes[server.name]
 
     def _list(self, server: McpServer) -> None:
@@ -168,11 +182,13 @@ class McpTools:
             self._problems[server.name] = str(error)
             self.notes.append(f"{str(error)[:1].upper()}{str(error)[1:]}; its tools are left out of this session.")
             return
-        offered = tuple(usable(server.name, listed))
+        offered, problems = usable(server.name, listed)
         self._offered[server.name] = offered
         self._checked.add(server.name)
-        if left := len(listed) - len(offered):
-            self.notes.append(_UNUSABLE.format(name=server.name, count=left))
+        if problems:
+            more = len(problems) - _SHOWN_PROBLEMS
+            shown = [*problems[:_SHOWN_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
+            self.notes.append(_UNUSABLE.format(name=server.name, problems="; ".join(shown)))
 
     def _tool(self, server: McpServer, offered: OfferedTool) -> Tool[Any]:
         def run(run: ToolRun, arguments: dict[str, object]) -> Answer:
@@ -190,7 +206,7 @@ class McpTools:
 
         details = tuple(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items())
         summary = f"{offered.theirs} of the MCP server {server.name}"
-        run.ask(PermissionRequest(offered.name, CallProposal(summary, details)))
+        run.ask(PermissionRequest(offered.name, CallProposal(summary, details), always_asks=self._always_asks(server)))
         process = self._process(server)
         try:
             self._look_again(server, process, run)
@@ -203,11 +219,21 @@ class McpTools:
             raise ToolError(text or f"{offered.name} failed and does not say why")
         return Answer(text or "(no output)")
 
+    def _always_asks(self, server: McpServer) -> str:
+        """Return why a call is asked about whatever is allowed: the user's rules for paths cannot be held."""
+        from laguna_tui.sandbox.probe import SandboxKind
+
+        commands = self._commands()
+        policy = commands.policy()
+        ruled = policy.unreadable or policy.unwritable
+        held = commands.status.kind in (SandboxKind.BUBBLEWRAP, SandboxKind.SANDBOX_EXEC)
+        return _NOT_HELD.format(name=server.name) if ruled and not held else ""
+
     def _look_again(self, server: McpServer, process: "McpProcess", run: ToolRun) -> None:
         """Notice once that a server offers something else than was kept of it."""
         if server.name in self._checked:
             return
-        now = tuple(usable(server.name, process.tools(run.cancelled)))
+        now, _ = usable(server.name, process.tools(run.cancelled))
         self._checked.add(server.name)
         if now != self._of(server):
             run.emit(Notice(_CHANGED.format(name=server.name)))
@@ -251,33 +277,109 @@ def overview_text(servers: Sequence[ServerOverview], notes: Sequence[str]) -> st
     return "\n".join([*(lines or ["No MCP server is named. Name one: laguna-tui mcp --help"]), *notes])
 
 
-def usable(server: str, listed: "Sequence[ListedTool]") -> Iterator[OfferedTool]:
-    """The tools that can be offered, under masked names, in the order of these; of two with one name the first."""
-    seen: set[str] = set()
-    for tool in sorted(listed, key=lambda each: each.name):
-        masked = re.sub(r"[^A-Za-z0-9_-]", "_", tool.name)
-        name = f"{PREFIX}{server}__{masked}"
-        schema = _schema(tool.parameters)
-        if not masked.strip("_") or len(name) > MAX_NAME or name in seen or schema is None:
-            continue
-        seen.add(name)
-        text = sanitize_line(tool.description)
-        yield OfferedTool(name, tool.name, text[:MAX_DESCRIPTION], schema)
+def usable(server: str, listed: Sequence[object]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
+    """Return the tools that can be offered, under masked names and in their order, and why the others cannot.
+
+    Args:
+        server: Its name.
+        listed: What it lists, any JSON. Of two tools with one name the first is offered.
+    """
+    offered: dict[str, OfferedTool] = {}
+    problems: list[str] = []
+    for place, each in enumerate(listed, 1):
+        name = each.get("name") if isinstance(each, dict) else None
+        shown = sanitize_line(name)[:MAX_NAME] if isinstance(name, str) else f"number {place}"
+        try:
+            tool = _offered(server, each)
+            if tool.name in offered:
+                raise _UnusableError("another tool has this name")
+            if len(offered) == MAX_TOOLS:
+                raise _UnusableError(f"a server may offer at most {MAX_TOOLS} tools")
+            offered[tool.name] = tool
+        except _UnusableError as error:
+            problems.append(f"{shown} ({error})")
+    return tuple(sorted(offered.values(), key=lambda each: each.theirs)), tuple(problems)
 
 
-def _schema(given: object) -> dict[str, Any] | None:
-    """The schema of an object's arguments, without what only makes it long; None where it is none, or too long."""
-    if not isinstance(given, Mapping) or given.get("type", "object") != "object":
-        return None
-    properties = given.get("properties", {})
-    required = given.get("required", [])
-    if not isinstance(properties, Mapping) or not all(isinstance(each, Mapping) for each in properties.values()):
-        return None
-    if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
-        return None
-    schema: dict[str, Any] = {"type": "object", "properties": dict(properties), "required": required}
-    try:
-        text = json.dumps(schema)
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return json.loads(sanitize(text)) if len(text) <= MAX_SCHEMA else None
+class _UnusableError(Exception):
+    """A tool cannot be offered; the message is a clause."""
+
+
+def _offered(server: str, listed: object) -> OfferedTool:
+    if not isinstance(listed, dict) or not isinstance(theirs := listed.get("name"), str):
+        raise _UnusableError("it has no name")
+    masked = re.sub(r"[^A-Za-z0-9_-]", "_", theirs)
+    name = f"{PREFIX}{server}__{masked}"
+    if not masked.strip("_"):
+        raise _UnusableError("its name has no letter and no digit")
+    if len(name) > MAX_NAME:
+        raise _UnusableError(f"its name is too long: {name[:MAX_NAME]}… has more than {MAX_NAME} characters")
+    description = listed.get("description")
+    text = sanitize_line(description) if isinstance(description, str) else ""
+    return OfferedTool(name, theirs, text[:MAX_DESCRIPTION], _schema(listed.get("inputSchema")))
+
+
+def _schema(given: object) -> dict[str, Any]:
+    """Return the schema of an object's arguments without what only makes it longer.
+
+    Raises:
+        _UnusableError: it is not such a schema, or no model can use it.
+    """
+    if not isinstance(given, dict) or given.get("type", "object") != "object":
+        raise _UnusableError("its schema is not one of an object")
+    properties, required = given.get("properties") or {}, given.get("required") or []
+    if not isinstance(properties, dict) or not all(map(_is_property, properties.values())):
+        raise _UnusableError("a parameter of its schema is not a schema")
+    if not isinstance(required, list) or not all(isinstance(each, str) and each in properties for each in required):
+        raise _UnusableError("its schema requires parameters that it does not have")
+    if len(properties) > MAX_PARAMETERS:
+        raise _UnusableError(f"it has more than {MAX_PARAMETERS} parameters")
+    if wrong := [name for name in properties if _PARAMETER.fullmatch(name) is None]:
+        raise _UnusableError(f"a parameter is called {sanitize_line(wrong[0])[:MAX_NAME]!r}")
+    parts = {"properties": properties, **{key: given[key] for key in _SHARED if key in given}, "required": required}
+    schema = {"type": "object", **{key: _safe(part) for key, part in parts.items()}}
+    if not all(_resolves(reference, schema) for reference in _references(schema)):
+        raise _UnusableError("its schema refers to something that is not in it")
+    if len(json.dumps(schema, ensure_ascii=False)) > MAX_SCHEMA:
+        raise _UnusableError(f"its schema has more than {MAX_SCHEMA:,} characters")
+    return schema
+
+
+def _is_property(schema: object) -> bool:
+    """Whether the schema of a parameter is an object whose type, if it has one, is one of JSON's."""
+    if not isinstance(schema, dict):
+        return False
+    kinds = schema.get("type", [])
+    return all(each in _KINDS for each in (kinds if isinstance(kinds, list) else [kinds]))
+
+
+def _references(value: object) -> Iterator[object]:
+    if isinstance(value, dict):
+        if "$ref" in value:
+            yield value["$ref"]
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        yield from _references(each)
+
+
+def _resolves(reference: object, schema: object) -> bool:
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return False
+    for name in reference.split("/")[1:]:
+        schema = schema.get(name) if isinstance(schema, dict) else None
+    return schema is not None
+
+
+def _safe(value: object, depth: int = 0) -> object:
+    """Return a value of JSON with its texts sanitised; raises _UnusableError for what not every reader takes."""
+    if depth > _MAX_DEPTH:
+        raise _UnusableError(f"its schema is nested more than {_MAX_DEPTH} deep")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _UnusableError("its schema holds a number that is not finite")
+    if isinstance(value, str):
+        return sanitize(value)
+    if isinstance(value, list):
+        return [_safe(each, depth + 1) for each in value]
+    if isinstance(value, dict):
+        return {sanitize(key): _safe(each, depth + 1) for key, each in value.items()}
+    return value

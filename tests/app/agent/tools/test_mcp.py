@@ -2,21 +2,26 @@
 
 import json
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from laguna_engine.chat.call_arguments import BadArguments, parse_arguments
+from laguna_engine.chat.messages import ToolSpec
+from laguna_engine.chat.template import to_json
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.mcp import mcp_process
 from laguna_tui.agent.tools.mcp.mcp_config import FOLDER_FILE, load_servers, trust_servers
-from laguna_tui.agent.tools.mcp.mcp_process import ListedTool
 from laguna_tui.agent.tools.mcp.mcp_tools import LISTS, McpTools, usable
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.workspace import Workspace
-from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
+from laguna_tui.sandbox.runner import CommandRunner
 from tests import mcp_server
 
 SERVER = str(Path(mcp_server.__file__).resolve())
@@ -39,7 +44,11 @@ class Place:
     def tools(self) -> McpTools:
         # Which sandbox holds differs from machine to machine; the sandbox has its own tests.
         unconfined = SandboxStatus(SandboxKind.NONE, "")
-        return McpTools(self.project, self.state, own=self.own, status=lambda: unconfined)
+        return self.tools_of(CommandRunner(self.project, probe=lambda: unconfined))
+
+    def tools_of(self, runner: CommandRunner) -> McpTools:
+        """The tools as they are where the commands of the session run like this."""
+        return McpTools(self.project, self.state, lambda: runner, own=self.own)
 
     def run(self, *, allowed: bool = True, cancelled=lambda: False) -> ToolRun:
         def ask(request):
@@ -147,9 +156,60 @@ def test_a_server_that_does_not_start_is_left_out_with_a_sentence(place, monkeyp
 
 def test_a_server_works_in_the_sandbox_that_holds_here(place):
     place.own.write_bytes(names())
-    with closing(McpTools(place.project, place.state, own=place.own)) as tools:
+    with closing(place.tools_of(CommandRunner(place.project))) as tools:
         assert place.call(tools, 2, {"text": "kept"}) == "written"
     assert (place.project / "note.txt").read_text() == "kept"
+
+
+@pytest.fixture
+def ruled(place):
+    """What a server does in a folder whose rules keep `private` from being read and `fixed` from being changed."""
+    if probe_sandbox().kind not in (SandboxKind.BUBBLEWRAP, SandboxKind.SANDBOX_EXEC):
+        pytest.skip(probe_sandbox().sentence)
+    for name in ("private", "fixed", "opened"):
+        (place.project / name).mkdir()
+        (place.project / name / "a.txt").write_text(f"{name} text")
+    (place.project / ".env").write_text("KEY=secret")
+    place.own.write_bytes(names("runs"))
+    place.kept = (("private/**",), ("fixed/**",))
+    runner = CommandRunner(place.project, kept=lambda: place.kept)
+    with closing(place.tools_of(runner)) as tools:
+        yield lambda command: place.call(tools, 0, {"text": command})
+
+
+def test_a_server_reads_and_writes_nothing_that_the_users_rules_deny(ruled, place):
+    assert "private text" not in ruled("cat private/a.txt")
+    assert "secret" not in ruled("cat .env")
+    assert ruled("cat fixed/a.txt opened/a.txt") == "fixed textopened text"
+    assert "Read-only" in ruled("echo x > fixed/a.txt") or "not permitted" in ruled("echo x > fixed/a.txt")
+    ruled("mv fixed elsewhere; mv private elsewhere; rm -rf private fixed; echo x > opened/a.txt")
+    assert (place.project / "private/a.txt").read_text() == "private text"
+    assert (place.project / "fixed/a.txt").read_text() == "fixed text"
+    assert (place.project / "opened/a.txt").read_text() == "x\n"
+
+
+def test_a_rule_that_is_added_while_a_server_runs_holds_from_its_next_call(ruled, place):
+    assert ruled("cat opened/a.txt") == "opened text"
+    first = ruled("echo $PPID")
+    assert ruled("echo $PPID") == first, "the server is not started again without need"
+    place.kept = (("private/**", "opened/**"), ("fixed/**",))
+    assert "opened text" not in ruled("cat opened/a.txt")
+
+
+@pytest.mark.parametrize("kind", [SandboxKind.NONE, SandboxKind.LANDLOCK])
+def test_a_call_is_always_asked_about_where_no_sandbox_can_hold_the_rules(place, kind):
+    place.own.write_bytes(names())
+    runner = CommandRunner(
+        place.project, probe=lambda: SandboxStatus(kind, ""), kept=lambda: (("private/**",), ("fixed/**",))
+    )
+    with closing(place.tools()) as tools:
+        tools.offer()
+    with closing(place.tools_of(runner)) as tools, pytest.raises(PermissionDenied):
+        place.call(tools, 0, {"text": "hi"}, allowed=False)
+    assert place.asked[0].always_asks == (
+        "the MCP server notes could read or change what a rule of yours keeps from it, and no sandbox that works here"
+        " can prevent that"
+    )
 
 
 def test_a_stopped_turn_stops_the_call(place):
@@ -179,25 +239,166 @@ def test_trusting_servers_trusts_no_instructions(place):
     assert not trusted.accepts(trusted.folder / "AGENTS.md", b"obey")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["{", "[]", '{"mcpServers": {"a b": {"command": "x"}}}', '{"mcpServers": {"a": {"url": "https://x"}}}'],
-)
+@pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": []}'])
 def test_a_wrong_file_is_refused_with_a_sentence(place, text):
     place.own.write_text(text)
     with pytest.raises(UserError, match=r"mcp\.json"):
         place.tools()
 
 
-def test_what_no_model_can_be_told_of_is_left_out():
-    listed = [
-        ListedTool("fine", "x" * 5000, {"type": "object", "properties": {}}),
-        ListedTool("too_long", "", {"type": "object", "properties": {"a": {"description": "y" * 5000}}}),
-        ListedTool("no_object", "", {"type": "array"}),
-        ListedTool("n" * 80, "", {"type": "object"}),
-        ListedTool("fi ne", "", {"type": "object"}),
-        ListedTool("fi.ne", "", {"type": "object"}),
-    ]
-    offered = list(usable("s", listed))
-    assert [tool.name for tool in offered] == ["mcp__s__fi_ne", "mcp__s__fine"]
-    assert len(offered[1].description) == 1000
+@pytest.mark.parametrize(
+    ("name", "server", "why"),
+    [
+        ("a b", {"command": "x"}, "it needs a name of at most 32 letters, digits, - and single _"),
+        (
+            "a",
+            {"url": "https://x"},
+            'it is at a URL, which is not supported; give its command, or set "disabled": true',
+        ),
+        ("a", {}, 'it has no command; give its command, or set "disabled": true'),
+        ("a", {"command": "x\0"}, "it holds a NUL character; remove it"),
+        ("a", {"command": "x", "args": [1]}, "Expected `str`, got `int` - at `$.args[0]`"),
+        ("a", 5, "Expected `object`, got `int`"),
+    ],
+)
+def test_a_wrong_server_is_left_out_alone(place, name, server, why):
+    place.own.write_text(json.dumps({"mcpServers": {name: server, "good": {"command": "x"}}}))
+    found = load_servers(place.project, Trust(place.state), place.own)
+    assert [each.name for each in found.servers] == ["good"]
+    assert found.notes == (f"{place.own}: the server {name!r} is left out: {why}.",)
+
+
+def test_a_server_that_does_not_start_leaves_the_others(place):
+    servers = {"broken": {"command": "/no/such/program"}, **json.loads(names())["mcpServers"]}
+    place.own.write_text(json.dumps({"mcpServers": servers}))
+    with closing(place.tools()) as tools:
+        assert [tool.name for tool in tools.offer()] == NAMES
+        assert [bool(each.problem) for each in tools.overview()] == [True, False]
+
+
+PLAIN = {"type": "object"}
+
+
+def parameter(schema, **more):
+    return {"type": "object", "properties": {"a": schema}, **more}
+
+
+@pytest.mark.parametrize(
+    ("tool", "why"),
+    [
+        (5, "number 2 (it has no name)"),
+        ({"name": None, "inputSchema": PLAIN}, "number 2 (it has no name)"),
+        ({"name": "é", "inputSchema": PLAIN}, "é (its name has no letter and no digit)"),
+        (
+            {"name": "n" * 80, "inputSchema": PLAIN},
+            f"{'n' * 64} (its name is too long: mcp__s__{'n' * 56}… has more than 64 characters)",
+        ),
+        ({"name": "fi.ne", "inputSchema": PLAIN}, "fi.ne (another tool has this name)"),
+        ({"name": "x"}, "x (its schema is not one of an object)"),
+        ({"name": "x", "inputSchema": "{}"}, "x (its schema is not one of an object)"),
+        ({"name": "x", "inputSchema": {"type": "array"}}, "x (its schema is not one of an object)"),
+        ({"name": "x", "inputSchema": parameter(5)}, "x (a parameter of its schema is not a schema)"),
+        ({"name": "x", "inputSchema": parameter({"type": [{}]})}, "x (a parameter of its schema is not a schema)"),
+        (
+            {"name": "x", "inputSchema": parameter({}, required=["b"])},
+            "x (its schema requires parameters that it does not have)",
+        ),
+        (
+            {"name": "x", "inputSchema": {"type": "object", "properties": {f"p{at}": {} for at in range(65)}}},
+            "x (it has more than 64 parameters)",
+        ),
+        (
+            {"name": "x", "inputSchema": {"type": "object", "properties": {"</arg_key>": {}}}},
+            "x (a parameter is called '</arg_key>')",
+        ),
+        (
+            {"name": "x", "inputSchema": parameter({"description": "y" * 5000})},
+            "x (its schema has more than 4,096 characters)",
+        ),
+        (
+            {"name": "x", "inputSchema": parameter({"default": json.loads("[" * 40 + "]" * 40)})},
+            "x (its schema is nested more than 32 deep)",
+        ),
+        (
+            {"name": "x", "inputSchema": parameter({"$ref": "#/$defs/Missing"})},
+            "x (its schema refers to something that is not in it)",
+        ),
+        (
+            {"name": "x", "inputSchema": parameter({"$ref": "https://example.org/schema"})},
+            "x (its schema refers to something that is not in it)",
+        ),
+        (
+            {"name": "x", "inputSchema": parameter({"maximum": float("inf")})},
+            "x (its schema holds a number that is not finite)",
+        ),
+    ],
+)
+def test_an_unusable_tool_is_left_out_alone(tool, why):
+    offered, problems = usable("s", [{"name": "fi ne", "inputSchema": PLAIN}, tool])
+    assert offered[0].name == "mcp__s__fi_ne"
+    assert "; ".join(problems) == why
+
+
+def test_a_server_offers_at_most_64_tools():
+    offered, problems = usable("s", [{"name": f"t{at:02}", "inputSchema": PLAIN} for at in range(66)])
+    assert len(offered) == 64
+    assert problems == tuple(f"t{at} (a server may offer at most 64 tools)" for at in (64, 65))
+
+
+def test_what_a_schema_refers_to_stays_in_it():
+    schema = {**parameter({"$ref": "#/$defs/Place"}), "$defs": {"Place": {"type": "string"}}, "title": "Arguments"}
+    (tool,), _ = usable("s", [{"name": "x", "inputSchema": schema}])
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/Place"}},
+        "$defs": {"Place": {"type": "string"}},
+        "required": [],
+    }
+
+
+def test_texts_of_a_tool_are_sanitised():
+    schema = parameter({"description": "a\x1b[31m\ud800"})
+    (tool,), _ = usable("s", [{"name": "x", "description": "x" * 5000, "inputSchema": schema}])
+    assert tool.parameters["properties"]["a"]["description"] == "a␛[31m\N{REPLACEMENT CHARACTER}"
+    assert len(tool.description) == 1000
+
+
+def test_a_server_with_unusable_tools_works_with_the_others(place):
+    place.own.write_bytes(names("odd"))
+    with closing(place.tools()) as tools:
+        assert [tool.name for tool in tools.offer()] == ["mcp__notes__echo"]
+        assert tools.notes == [
+            "The MCP server notes offers tools that are left out: number 2 (it has no name); no_schema (its schema is"
+            " not one of an object); many (it has more than 64 parameters); and 3 more."
+        ]
+        assert place.call(tools, 0, {"text": "hi"}) == "hi"
+
+
+KEYWORDS = st.sampled_from(["type", "enum", "$ref", "$defs", "properties", "required", "items", "a"])
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=8) | KEYWORDS, inside, max_size=4),
+    max_leaves=12,
+)
+schemas = st.fixed_dictionaries(
+    {"type": st.just("object")},
+    optional={
+        "properties": st.dictionaries(
+            st.sampled_from("abc"), st.dictionaries(KEYWORDS, json_values, max_size=3), max_size=3
+        ),
+        "required": st.just(["a"]) | json_values,
+        "$defs": json_values,
+    },
+)
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"name": st.text(), "inputSchema": schemas | json_values}) | json_values), st.text()
+)
+def test_whatever_a_server_lists_can_be_offered_to_a_model(listed, value):
+    offered, _ = usable("s", listed)
+    for tool in offered:
+        spec = ToolSpec(tool.name, tool.description, tool.parameters)
+        to_json(spec.as_openai()).encode()
+        with suppress(BadArguments):
+            parse_arguments(spec, [(name, value) for name in tool.parameters["properties"]])
