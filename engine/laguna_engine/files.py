@@ -14,6 +14,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 # Opening a pipe would otherwise block until there is a writer.
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 NOT_REGULAR = "it is not a regular file"
+_PIECE_BYTES = 1 << 20
 TOO_LARGE = "it is larger than {limit:,} bytes"
 
 
@@ -49,13 +50,15 @@ def read_small_file(
             raise OSError(errno.EINVAL, NOT_REGULAR, str(path))
         if check is not None:
             check(status)
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
+        data = bytearray()
+        # The size of a file of the system is known only once it was read.
+        while max(status.st_size, len(data)) <= limit and (piece := os.read(descriptor, _PIECE_BYTES)):
+            data += piece
     finally:
         os.close(descriptor)
-    if len(data) > limit:
+    if max(status.st_size, len(data)) > limit:
         raise OSError(errno.EFBIG, TOO_LARGE.format(limit=limit), str(path))
-    return data
+    return bytes(data)
 
 
 def write_atomically(path: Path, data: bytes | str, *, durable: bool = False) -> None:

@@ -25,6 +25,7 @@ from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.profile import profile_of
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.named_file import read_named_text
 from laguna_tui.base.settings import NO_DRAFTER, Settings, load_settings
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue, resolve
@@ -176,6 +177,7 @@ _CONTINUED = "inventory.py"
 _SUFFIX = ".txt"
 
 _STEPS = 3
+_PROMPTS_BYTES = 64 << 20
 """Requests recorded per question: those after a few tool calls resemble the ones before."""
 
 
@@ -208,11 +210,8 @@ def prepare_prompts(engine: Engine, options: BenchOptions, progress: Callable[[s
 
 
 def _messages(path: Path) -> list[str]:
-    try:
-        text = path.expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--prompts {path}: {getattr(error, 'strerror', error)}; give a text file") from error
-    blocks = [block.strip() for block in text.replace("\r\n", "\n").split("\n\n")]
+    text = read_named_text("--prompts", path, _PROMPTS_BYTES, "give a text file")
+    blocks = [block.strip() for block in text.split("\n\n")]
     messages = [block for block in blocks if block]
     if not messages:
         raise UserError(f"--prompts {path}: it is empty; write messages with blank lines between them")

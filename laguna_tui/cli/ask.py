@@ -31,6 +31,7 @@ _WAITING = "laguna-tui: waiting for the end of stdin, which goes along with the 
 _PIPED_BYTES = 4 << 20
 _TOO_LONG = "laguna-tui: of the piped text only the first {limit:,} bytes are read\n"
 _READ_BYTES = 1 << 16
+_SCHEMA_BYTES = 1 << 20
 # A week.
 _LONGEST_S = 7 * 24 * 3600
 
@@ -113,13 +114,15 @@ def _schema(path: Path) -> "SchemaAnswer":
     from laguna_engine.chat.answer_constraint import SchemaAnswer
     from laguna_engine.errors import RequestError
     from laguna_tui.base.errors import UserError
+    from laguna_tui.base.named_file import read_named_text
 
+    text = read_named_text("--schema", path, _SCHEMA_BYTES, "give a file with a JSON schema")
     try:
-        return SchemaAnswer.checked(json.loads(path.read_text(encoding="utf-8")), calls=True)
-    except OSError as error:
-        raise UserError(f"--schema {path}: {error.strerror or error}; give a file that can be read") from error
+        return SchemaAnswer.checked(json.loads(text), calls=True)
     except ValueError as error:
         raise UserError(f"--schema {path} is not JSON ({error}); give a JSON schema") from error
+    except RecursionError as error:
+        raise UserError(f"--schema {path} is nested too deeply; give a simpler JSON schema") from error
     except RequestError as error:
         raise UserError(f"--schema {path}: {error}") from error
 
@@ -143,7 +146,7 @@ def _question(given: list[str]) -> tuple[str, str]:
     if words in ("", "-"):
         if sys.stdin.isatty():
             raise UserError('no question given; ask like this: laguna-tui ask "where is main defined?"')
-        words, piped = sys.stdin.buffer.read().decode("utf-8", errors="replace"), ""
+        words, piped = _decoded(sys.stdin.buffer.read(_PIPED_BYTES + 1)), ""
     elif words.strip():
         piped = _piped()
     if not words.strip():
@@ -152,12 +155,7 @@ def _question(given: list[str]) -> tuple[str, str]:
 
 
 def _piped() -> str:
-    """The text on stdin, if it is a pipe or a file.
-
-    Raises:
-        UserError: It is not text.
-    """
-    from laguna_tui.base.errors import UserError
+    """The text on stdin, if it is a pipe or a file. Raises UserError if it is not text."""
     from laguna_tui.base.text import sanitize
 
     try:
@@ -170,16 +168,18 @@ def _piped() -> str:
     if not select.select([descriptor], [], [], _PATIENCE_S)[0]:
         sys.stderr.write(_WAITING)
         sys.stderr.flush()
-    data = _read(descriptor)
-    if b"\0" in data:
-        raise UserError("stdin is not text; pipe text in, or take it away: < /dev/null")
-    return sanitize(data.decode("utf-8", errors="replace")).strip("\n")
-
-
-def _read(descriptor: int) -> bytes:
     data = bytearray()
     while len(data) <= _PIPED_BYTES and (piece := os.read(descriptor, _READ_BYTES)):
         data += piece
+    return sanitize(_decoded(data)).strip("\n")
+
+
+def _decoded(data: bytes | bytearray) -> str:
+    """The text that was read from stdin, up to the limit. Raises UserError if it is not text."""
+    from laguna_tui.base.errors import UserError
+
+    if b"\0" in data:
+        raise UserError("stdin is not text; pipe text in, or take it away: < /dev/null")
     if len(data) > _PIPED_BYTES:
         sys.stderr.write(_TOO_LONG.format(limit=_PIPED_BYTES))
-    return bytes(data[:_PIPED_BYTES])
+    return data[:_PIPED_BYTES].decode("utf-8", errors="replace")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.named_file import read_named_text
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
@@ -26,6 +27,7 @@ _MAX_LIMIT = 1000
 _SIGNATURE_CHARS = 120
 # Of an issue and what is pasted into it; a longer one is a log.
 _ISSUE_CHARS = 1024 * 1024
+_ISSUE_BYTES = 64 * 1024 * 1024
 COMMANDS = ("index", "search", "map")
 NOTHING_FOUND = 1
 """Exit code of a search without results, as of grep."""
@@ -143,11 +145,8 @@ def _issue_text(path: Path) -> str:
     """An issue's text, of a file or of stdin."""
     if str(path) == "-":
         return sys.stdin.read(_ISSUE_CHARS)
-    try:
-        with (working_folder() / path).open(encoding="utf-8", errors="replace") as file:
-            return file.read(_ISSUE_CHARS)
-    except OSError as error:
-        raise UserError(f"--issue {sanitize_line(str(path))}: {error.strerror}; give a file with its text") from error
+    text = read_named_text("--issue", path, _ISSUE_BYTES, "give a file with its text", errors="replace")
+    return text[:_ISSUE_CHARS]
 
 
 def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:

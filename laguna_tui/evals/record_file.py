@@ -6,8 +6,8 @@ line is cut. One process writes a file at a time.
 
 import json
 import os
+import stat
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from io import BufferedRandom
 from pathlib import Path
@@ -16,13 +16,15 @@ from typing import Any, Generic, Self, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
+from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 
 Head = TypeVar("Head")
 Record = TypeVar("Record")
 _NOT_READABLE = "{path}: {why}; give another file with --out"
 _IN_USE = "{path}: another laguna-tui writes to it; wait for its end, or give another file with --out"
-_NO_FILE = "it is no file of samples"
+_RECORDS_BYTES = 8 << 30
+_NO_FILE = "it is not a file of samples"
 
 
 class RecordFile(Generic[Head, Record]):
@@ -67,7 +69,13 @@ class RecordFile(Generic[Head, Record]):
 
     @classmethod
     def _locked(cls, path: Path, lock: FileLock, head: Head, kind: Any, check: Callable[[Head], None]) -> Self:
-        file = path.open("r+b" if path.exists() else "w+b")
+        # Opening a pipe would otherwise wait, and reading a device would never end.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _RECORDS_BYTES:
+            os.close(descriptor)
+            raise UserError(_NOT_READABLE.format(path=path, why=_NO_FILE))
+        file = os.fdopen(descriptor, "r+b")
         try:
             data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
@@ -114,8 +122,7 @@ class RecordFile(Generic[Head, Record]):
     def _write(self, value: Head | Record) -> None:
         self._file.write(line_of(value))
         self._file.flush()
-        with suppress(OSError):  # a pipe has no disk
-            os.fsync(self._file.fileno())
+        os.fsync(self._file.fileno())
 
 
 def line_of(value: Any) -> bytes:
@@ -129,7 +136,7 @@ def read_records(path: Path, head: type[Head], kind: Any, command: str) -> tuple
     command: that writes such files, for the sentence of the UserError that is raised if it is none.
     """
     try:
-        data = path.read_bytes()
+        data = read_small_file(path, _RECORDS_BYTES)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}; give a file that `{command}` wrote") from error
     return parsed_records(path, data[: data.rfind(b"\n") + 1], head, kind)

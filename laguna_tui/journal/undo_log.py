@@ -12,13 +12,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from laguna_engine.files import read_small_file
 from laguna_tui.journal.file_tree import Entry, FileTree, Kind
+from laguna_tui.journal.locked_file import open_private
 from laguna_tui.journal.object_store import ObjectStore, StoreError
 from laguna_tui.journal.restore import Step
 from laguna_tui.journal.tree_changes import Change, Difference, joined
 
 LOG = "turns.jsonl"
 _VERSION = 1
+_LOG_BYTES = 1 << 28
 # Trees are stored as what differs from the one before; after so many, whole, so that the last is soon read.
 _WHOLE_EVERY = 50
 
@@ -106,9 +109,7 @@ class UndoLog:
         self._last: FileTree | None = None
         self._since_whole = 0
         try:
-            self._file = os.open(
-                store.folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
+            self._file = open_private(store.folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         except OSError as error:
             raise _refused(store.folder, error) from error
         try:
@@ -278,7 +279,7 @@ def unfinished_stores(parents: Iterable[Path], root: Path) -> list[Path]:
     found: list[tuple[float, Path]] = []
     for log in (each for parent in parents for pattern in (LOG, f"*/{LOG}") for each in parent.glob(f"*/{pattern}")):
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
-            lines = log.read_bytes().splitlines()
+            lines = read_small_file(log, _LOG_BYTES, follow=False).splitlines()
             first, last = json.loads(lines[0]), json.loads(lines[-1])
             if first["root"] == str(root) and last["event"] == "apply":
                 found.append((log.stat().st_mtime, log.parent))

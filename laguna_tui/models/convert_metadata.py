@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from laguna_engine.files import read_small_file
 from laguna_engine.ggml.gguf_writer import Written
 from laguna_engine.gguf.quantization import FILE_TYPES, KINDS, QUANTIZATION_VERSION
 from laguna_tui import __version__
 from laguna_tui.models.convert_config import DrafterConfig
 
 _CARD = "README.md"
-_MAX_CARD = 1 << 16
+_MAX_CARD, _CARD_BYTES = 1 << 16, 1 << 24
 _LICENCE = re.compile(r"^(license|license_name): *[\"']?([\w.-]{1,60})", re.MULTILINE | re.ASCII)
 """`license_name` is set where `license` is only "other"."""
 
@@ -48,10 +49,10 @@ class Provenance:
 def _licence(card: Path) -> str:
     """The licence in a card's front matter; empty without one."""
     try:
-        with card.open(encoding="utf-8", errors="replace") as file:
-            block = file.read(_MAX_CARD).removeprefix("---\n").partition("\n---")[0]
+        text = read_small_file(card, _CARD_BYTES).decode("utf-8", "replace")[:_MAX_CARD]
     except OSError:
         return ""
+    block = text.removeprefix("---\n").partition("\n---")[0]
     found: dict[str, str] = dict(_LICENCE.findall(block))
     return found.get("license_name") or found.get("license", "")
 

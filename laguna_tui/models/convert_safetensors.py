@@ -15,6 +15,7 @@ from math import prod
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
+from laguna_engine.files import read_small_file
 
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
@@ -125,9 +126,7 @@ def read_file(path: Path) -> dict[str, SourceTensor]:
 def read_json(path: Path) -> dict[str, object]:
     """Return the object in a JSON file. Raises ModelFileError if there is none."""
     try:
-        if path.stat().st_size > _MAX_JSON:
-            raise _damaged(path, f"it is larger than {_MAX_JSON >> 20} MiB")
-        return _parsed(path, path.read_bytes())
+        return _parsed(path, read_small_file(path, _MAX_JSON))
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror}); download the whole folder again") from error
 

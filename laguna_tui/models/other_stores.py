@@ -69,7 +69,10 @@ def _ollama(store: Path) -> Iterator[FoundFile]:
 
 
 def _found(path: Path, title: str, owner: str) -> Iterator[FoundFile]:
+    # A blob is named by a manifest; it may be missing, or anything.
     with suppress(OSError):
+        if not path.is_file():
+            return
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 return

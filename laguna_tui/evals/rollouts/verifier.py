@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.named_file import read_named_text
 from laguna_tui.evals.attempt import CODE_ONLY
 from laguna_tui.evals.evaluation import chosen_tasks
 from laguna_tui.evals.rollouts.rollout import Prompt
@@ -20,6 +21,7 @@ from laguna_tui.evals.verdict import check_solution, code_of, run_in_folder
 
 ANSWER, PROMPT = "answer.txt", "prompt.json"
 """What a verifier finds in its folder."""
+_PROMPTS_BYTES, _FILE_BYTES = 1 << 30, 64 << 20
 _KEPT_CHARS = 2000
 _NOT_A_PROMPT = '{path}, line {number}: {why}; each line is an object with a "prompt", such as {{"prompt": "2 + 2?"}}'
 _WITH_TOOLS = "{name} is done with tools, in a folder: laguna-tui eval --task {name} --samples K --out FILE"
@@ -34,11 +36,8 @@ def read_prompts(path: Path) -> list[Prompt]:
     Raises:
         UserError: it cannot be read, or a line is none.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UserError(f"--prompts {path}: {why}; give a file with a JSON object in each line") from error
+    text = read_named_text("--prompts", path, _PROMPTS_BYTES, "give a file with a JSON object in each line")
+    lines = text.split("\n")
     found: dict[str, Prompt] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -98,11 +97,7 @@ class Verifier:
         for path in paths:
             if path.name in (ANSWER, PROMPT, *files):
                 raise UserError(f"--verify-file {path}: there is another file of this name; rename it")
-            try:
-                files[path.name] = path.expanduser().read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                why = getattr(error, "strerror", None) or error
-                raise UserError(f"--verify-file {path}: {why}; give a text file that can be read") from error
+            files[path.name] = read_named_text("--verify-file", path, _FILE_BYTES, "give a text file that can be read")
         return cls(command, files)
 
     @property

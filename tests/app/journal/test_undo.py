@@ -11,10 +11,11 @@ import pytest
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.journal.object_store import OBJECTS, StoreError
 from laguna_tui.journal.undo import CheckpointError, UndoError, UndoHistory
-from laguna_tui.journal.undo_log import LOG
+from laguna_tui.journal.undo_log import LOG, unfinished_stores
 from laguna_tui.repo.root_folder import MAX_DEPTH
 from tests.app.journal.conftest import run_git
 from tests.app.journal.folder_states import put, states
+from tests.app.odd_files import odd
 
 
 def turn(history, change, paths=None):
@@ -843,3 +844,11 @@ def test_a_change_is_told_from_a_command_that_changed_nothing_and_from_one_that_
     assert changed(lambda: (root / "src/main.py").write_text("other\n"))
     assert changed(lambda: (root / "new.py").write_text("new\n"))
     assert not history.after_change()
+
+
+@odd
+@pytest.mark.timeout(20)
+def test_a_log_that_is_not_a_file_of_ours_is_passed_over_at_once(tmp_path, make):
+    (tmp_path / "stores/one").mkdir(parents=True)
+    make(tmp_path / "stores/one" / LOG)
+    assert unfinished_stores((tmp_path / "stores",), tmp_path) == []

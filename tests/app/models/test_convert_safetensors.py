@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from laguna_engine.errors import ModelFileError
 from laguna_tui.models import convert_safetensors
-from laguna_tui.models.convert_safetensors import read_file, read_folder
+from laguna_tui.models.convert_safetensors import read_file, read_folder, read_json
 from tests.app.models import published
+from tests.app.odd_files import odd
 
 Header = dict[str, Any]
 
@@ -198,3 +199,11 @@ def test_a_folder_without_or_with_too_many_files(tmp_path: Path):
         read_folder(tmp_path)
     (tmp_path / "two.safetensors").unlink()
     assert read_folder(tmp_path).keys() == {"a.weight", "b.weight"}
+
+
+@odd
+@pytest.mark.timeout(20)
+def test_a_configuration_that_is_not_a_small_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], object]):
+    make(tmp_path / "config.json")
+    with pytest.raises(ModelFileError, match=r"config\.json: cannot be read"):
+        read_json(tmp_path / "config.json")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from laguna_tui.models.other_stores import found_files
+from tests.app.odd_files import odd
 
 GGUF = b"GGUF" + bytes(60)
 
@@ -55,4 +56,14 @@ def test_links_to_folders_are_not_followed(tmp_path):
     store = tmp_path / ".lmstudio" / "models"
     store.mkdir(parents=True)
     (store / "owner").symlink_to(tmp_path / "elsewhere")
+    assert found_files(tmp_path) == ()
+
+
+@odd
+@pytest.mark.timeout(20)
+def test_a_blob_that_is_not_a_model_file_is_passed_over_at_once(tmp_path, make):
+    store = tmp_path / ".ollama" / "models"
+    put(store / "manifests" / "host" / "library" / "x" / "latest", manifest("sha256:0123abc"))
+    (store / "blobs").mkdir()
+    make(store / "blobs" / "sha256-0123abc")
     assert found_files(tmp_path) == ()
