@@ -46,6 +46,7 @@ _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_PAGER": "cat",
@@ -149,23 +150,6 @@ def tracked_files(folder: Path, should_stop: Callable[[], bool] = lambda: False)
     return _listed(folder, should_stop, "-c")
 
 
-def unchanged_files(folder: Path, paths: Sequence[str]) -> frozenset[str]:
-    """Return those of some files that are in git's index as they are in the folder; none when git does not answer.
-
-    Args:
-        folder: In a repository.
-        paths: Relative to the folder.
-    """
-    if not paths:
-        return frozenset()
-    command, named = ("--literal-pathspecs", "ls-files", "-z"), ("--", *paths)
-    known = query(folder, (*command, "-c", *named))
-    changed = query(folder, (*command, "-m", *named), without_filters(folder)) if known else None
-    if not known or changed is None:
-        return frozenset()
-    return frozenset(os.fsdecode(path) for path in {*known.split(b"\0")} - {*changed.split(b"\0")})
-
-
 def untracked_files(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
     """Return the paths of new, not ignored files, relative to the folder."""
     return _listed(folder, should_stop, "-o", "--exclude-standard")
@@ -261,6 +245,8 @@ def query(
     settings: Mapping[str, str] | None = None,
     timeout_s: float = GIT_TIMEOUT_S,
     should_stop: Callable[[], bool] = lambda: False,
+    stdin: bytes = b"",
+    wrapper: Sequence[str] = (),
 ) -> bytes | None:
     """Return the output of git; None when it is missing, fails, takes too long or was stopped.
 
@@ -270,16 +256,18 @@ def query(
         settings: Further settings, such as those of `without_filters`.
         timeout_s: How long it may take.
         should_stop: Asked now and then.
+        stdin: Its input.
+        wrapper: A command that runs the one behind it, such as in a sandbox.
     """
     program = find_program("git")
     if program is None or _would_wait(folder):
         return None
     try:
         process = subprocess.Popen(
-            [program, "--no-pager", *command],
+            [*wrapper, program, "--no-pager", *command],
             cwd=folder,
             env=_environment({**_GUARDS, **(settings or {})}),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
@@ -287,20 +275,24 @@ def query(
         return None
     with process:
         try:
-            printed = _printed(process, time.monotonic() + timeout_s, should_stop)
+            printed = _printed(process, stdin, time.monotonic() + timeout_s, should_stop)
         finally:
             process.kill()  # does nothing when it has ended
         return printed if process.wait() == 0 else None
 
 
-def _printed(process: subprocess.Popen[bytes], deadline: float, should_stop: Callable[[], bool]) -> bytes | None:
+def _printed(
+    process: subprocess.Popen[bytes], stdin: bytes, deadline: float, should_stop: Callable[[], bool]
+) -> bytes | None:
     """All output of a process until it ends; None after the deadline, on a stop, or when it does nothing."""
     began = since = time.monotonic()
     worked: object = None
+    given: bytes | None = stdin or None
     while time.monotonic() < deadline and not should_stop():
         try:
-            return process.communicate(timeout=_POLL_S)[0]
+            return process.communicate(given, timeout=_POLL_S)[0]
         except subprocess.TimeoutExpired:
+            given = None  # it is being written, and may be passed only once
             if time.monotonic() - began < _TRUSTED_S:
                 continue
             now = _work(process)

@@ -3,9 +3,10 @@
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from laguna_engine.native.seccomp import AF_INET, AF_INET6, AF_NETLINK, system_call_filter
-from laguna_tui.sandbox.mount_plan import Mount, trial_plan
+from laguna_tui.sandbox.mount_plan import Mount, reading_plan, trial_plan
 
 MAX_PROCESSES = 1024
 """Processes and threads of a command: a parallel build has some hundreds."""
@@ -35,6 +36,11 @@ def trial_command(program: str, filter_fd: int) -> tuple[str, ...]:
     return (*_sandbox(program, trial_plan(), filter_fd, network=False), "--", "true")
 
 
+def git_wrapper(program: str, hidden: Sequence[Path]) -> tuple[str, ...]:
+    """Return a command that runs the one behind it where it can write nothing, and cannot read what is hidden."""
+    return (*_sandbox(program, reading_plan(hidden), None, network=False), "--")
+
+
 def bubblewrap_command(
     program: str, mounts: Sequence[Mount], argv: Sequence[str], *, folder: str, filter_fd: int, network: bool
 ) -> tuple[str, ...]:
@@ -52,10 +58,11 @@ def bubblewrap_command(
     return (*_sandbox(program, mounts, filter_fd, network=network), *inside)
 
 
-def _sandbox(program: str, mounts: Sequence[Mount], filter_fd: int, *, network: bool) -> tuple[str, ...]:
+def _sandbox(program: str, mounts: Sequence[Mount], filter_fd: int | None, *, network: bool) -> tuple[str, ...]:
     return (
         *(program, *_NAMESPACES),
         *(() if network else ("--unshare-net",)),
-        *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--seccomp", str(filter_fd)),
+        *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+        *(() if filter_fd is None else ("--seccomp", str(filter_fd))),
         *(word for mount in mounts for word in mount.words),
     )

@@ -12,11 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, bubblewrap_command, filter_descriptor
+from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, bubblewrap_command, filter_descriptor, git_wrapper
+from laguna_tui.sandbox.hidden_secrets import Appearance, HiddenPath, hidden_secrets
 from laguna_tui.sandbox.landlock import landlock_command
 from laguna_tui.sandbox.mount_plan import PrivateFiles, mount_plan
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
-from laguna_tui.sandbox.protected import ProtectedFiles, hidden_secrets, protected_files, ruled_paths
+from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, ruled_paths
 from laguna_tui.sandbox.quarantine import Moved, Quarantine, Watched
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy, hidden_paths, scrubbed
 from laguna_tui.sandbox.seatbelt import seatbelt_command, seatbelt_profile
@@ -105,6 +106,7 @@ class _Sandbox:
     policy: SandboxPolicy
     files: ProtectedFiles
     hidden: Sequence[Path]
+    concealed: Sequence[HiddenPath]
     private: PrivateFiles
     stubs: Stubs
 
@@ -146,10 +148,12 @@ def prepare(
         files = protected_files(
             (policy.root,), (path for path in unwritable if path.is_relative_to(policy.root)), unreadable
         )
-        hidden = (*hidden_paths(policy), *unreadable)
-        if holds:
-            secrets = hidden_secrets(files, policy.root, policy.shows)
-            hidden, prepared.secrets = tuple(dict.fromkeys((*hidden, *secrets))), len(secrets)
+        hidden = hidden_paths(policy)
+        # The sandbox of macOS mounts nothing.
+        wrapper = git_wrapper(status.program, (*hidden, *unreadable)) if status.kind is SandboxKind.BUBBLEWRAP else None
+        secrets = hidden_secrets(files.secrets, policy.root, policy.shows, wrapper) if holds else ()
+        prepared.secrets = len(secrets)
+        concealed = (*secrets, *(HiddenPath(path, Appearance.UNREADABLE) for path in unreadable))
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
         prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
         stubs.note_private(own)
@@ -160,7 +164,7 @@ def prepare(
         prepared._undo.append(lambda: quarantine.remove(watched))
         prepared._find = lambda: _findings(watched, policy.root, before)
         private = PrivateFiles.make(own, policy.tmp)
-        _STARTERS[status.kind](prepared, _Sandbox(status.program, policy, files, hidden, private, stubs))
+        _STARTERS[status.kind](prepared, _Sandbox(status.program, policy, files, hidden, concealed, private, stubs))
     except BaseException:
         prepared.cleanup()
         raise
@@ -174,7 +178,14 @@ def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
         raise OSError("the system calls of this processor are not known")
     prepared._undo.append(lambda: os.close(descriptor))
     prepared.pass_fds = (descriptor,)
-    mounts = mount_plan(inside.policy, inside.files, places=places, hidden=inside.hidden, private=inside.private)
+    mounts = mount_plan(
+        inside.policy,
+        inside.files,
+        places=places,
+        hidden=inside.hidden,
+        concealed=inside.concealed,
+        private=inside.private,
+    )
     prepared.argv = bubblewrap_command(
         inside.program,
         mounts,
@@ -194,7 +205,8 @@ def _under_landlock(prepared: Prepared, inside: _Sandbox) -> None:
 
 def _under_sandbox_exec(prepared: Prepared, inside: _Sandbox) -> None:
     tmp = inside.private.tmp.resolve()
-    profile = seatbelt_profile(inside.policy, inside.files, inside.hidden, tmp)
+    hidden = (*inside.hidden, *(each.path for each in inside.concealed))
+    profile = seatbelt_profile(inside.policy, inside.files, hidden, tmp)
     prepared.argv = seatbelt_command(profile, prepared.argv)
     prepared.env |= {**_caches(tmp), "TMPDIR": str(tmp)}
 

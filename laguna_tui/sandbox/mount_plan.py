@@ -6,11 +6,13 @@ read-only, and nothing where credentials are. Mounts are made from the top down,
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from laguna_tui.sandbox.hidden_secrets import Appearance, HiddenPath
 from laguna_tui.sandbox.protected import ProtectedFiles
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.sandbox.stubs import stub_content
@@ -65,12 +67,16 @@ class PrivateFiles:
         tmp: Temporary folder of the command.
         nothing: An empty folder.
         empty: An empty file.
+        unreadable: A file that nobody may open.
+        locked: An empty folder in which nothing may be looked up: to git, unlike in a missing one, no file is deleted.
         itself: A file like git's `commondir` that names the folder it is in.
     """
 
     tmp: Path
     nothing: Path
     empty: Path
+    unreadable: Path
+    locked: Path
     itself: Path
 
     @classmethod
@@ -82,17 +88,42 @@ class PrivateFiles:
             tmp: An existing temporary folder to use.
         """
         own = folder / "tmp" if tmp is None else _real(tmp)
-        files = cls(own, folder / "nothing", folder / "empty", folder / "commondir")
+        names = ("nothing", "empty", "unreadable", "locked", "commondir")
+        files = cls(own, *(folder / name for name in names))
         files.tmp.mkdir(mode=0o700, exist_ok=True)
         files.nothing.mkdir()
         files.empty.touch()
+        files.unreadable.touch(mode=0o000)
+        files.locked.mkdir(mode=0o400)
         files.itself.write_text(stub_content(Path("commondir")) or "", encoding="ascii")
         return files
+
+    def in_place_of(self, hidden: HiddenPath) -> Path:
+        """Return what is mounted over a file or folder; committed contents are written to a new file."""
+        match hidden.appearance:
+            case Appearance.UNREADABLE:
+                return self.locked if hidden.path.is_dir() else self.unreadable
+            case Appearance.EMPTY:
+                return self.nothing if hidden.path.is_dir() else self.empty
+            case Appearance.COMMITTED:
+                descriptor, name = tempfile.mkstemp(dir=self.empty.parent)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(hidden.committed)
+                    os.fchmod(descriptor, stat.S_IMODE(hidden.path.stat().st_mode))
+                # Whatever git's index then says about it, outside it does not take the real file for the same.
+                os.utime(name, (0, 0))
+                return Path(name)
 
 
 def trial_plan() -> tuple[Mount, ...]:
     """Return the mounts of a trial."""
     return _ordered((*_system(), Mount(_real(Path("/tmp")), NewFileSystem.EMPTY)))
+
+
+def reading_plan(hidden: Iterable[Path]) -> tuple[Mount, ...]:
+    """Return the mounts of a program of the app's own that writes nothing, and cannot read what is hidden."""
+    over = (Mount(path, NewFileSystem.EMPTY if path.is_dir() else Path(os.devnull), read_only=True) for path in hidden)
+    return _ordered((*_system(), *over))
 
 
 def mount_plan(
@@ -101,6 +132,7 @@ def mount_plan(
     *,
     places: Sequence[Path],
     hidden: Sequence[Path],
+    concealed: Sequence[HiddenPath],
     private: PrivateFiles,
 ) -> tuple[Mount, ...]:
     """Return the mounts of a command in the order in which they are made.
@@ -110,6 +142,7 @@ def mount_plan(
         files: What it cannot change.
         places: Mount points made for what is absent.
         hidden: What it cannot read.
+        concealed: What it cannot read in the workspace.
         private: What is mounted in place of it.
     """
     temporary = [_real(Path(path)) for path in _TEMPORARY if Path(path).is_dir()]
@@ -122,6 +155,7 @@ def mount_plan(
     for path in hidden:
         if path.is_relative_to(policy.root) or not any(path.is_relative_to(each) for each in masked):
             mounts.append(Mount(path, private.nothing if path.is_dir() else private.empty, read_only=True))
+    mounts += [Mount(each.path, private.in_place_of(each), read_only=True) for each in concealed]
     mounts += [Mount.itself(path) for path in (*files.git, *files.anchored, policy.root)]
     mounts += [Mount.itself(path, read_only=True) for path in files.held if path != policy.root]
     for place in places:

@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -26,10 +26,6 @@ MAX_ENTRIES = 50_000
 """Entries of folders that the walk looks at: 0.1 s."""
 MAX_BELOW = 200
 """Protected files below the top that are held: each is a mount, and their cost grows with their square."""
-MAX_SECRETS = 1_000
-"""Files with secrets that are hidden, nearest first, for the same reason: so many take a second."""
-_ASKED_AT_ONCE = 1_000
-"""Paths that git is asked about at a time: a command line has an end."""
 MAX_RULED = 200
 """Files and folders that the user's rules keep from commands, for the same reason."""
 _TOO_MANY = "a rule for a path keeps more than {most} files from commands; name their folder, as in read(data/**)"
@@ -138,30 +134,6 @@ def ruled_paths(top: Path, globs: Sequence[str]) -> tuple[Path, ...]:
         if len(found) > MAX_RULED:
             raise OSError(errno.E2BIG, _TOO_MANY.format(most=MAX_RULED))
     return tuple(dict.fromkeys(path for path in found if path.exists()))
-
-
-def hidden_secrets(files: ProtectedFiles, top: Path, shows: Callable[[str], bool]) -> tuple[Path, ...]:
-    """Return what of a workspace's secrets a command must not read, without links.
-
-    What git has as it is lies in the history, where a command can read it anyway: often the keys of a test.
-
-    Args:
-        files: With the secrets that there are.
-        top: The workspace.
-        shows: Whether a file may be read all the same.
-    """
-    inside = {str(path.relative_to(top)): path for path in files.secrets if path.is_relative_to(top)}
-    if not inside:
-        return ()
-    names, hidden = list(inside), list[Path]()
-    for at in range(0, len(names), _ASKED_AT_ONCE):
-        asked = names[at : at + _ASKED_AT_ONCE]
-        known = git.unchanged_files(top, [name for name in asked if not inside[name].is_dir()])
-        hidden += [inside[name] for name in asked if name not in known and not shows(name)]
-        if len(hidden) >= MAX_SECRETS:
-            break
-    real = dict.fromkeys(Path(os.path.realpath(path)) for path in hidden[:MAX_SECRETS])
-    return tuple(path for path in real if path.exists())
 
 
 def _walk(top: Path, secrets: list[Path] | None = None) -> Iterator[tuple[Path, os.stat_result]]:

@@ -9,7 +9,7 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.journal.undo import UndoHistory
-from laguna_tui.repo import git
+from laguna_tui.repo import git, git_objects
 from laguna_tui.repo.git_commit import pending_changes, recent_subjects
 from tests.hostile.case import Case, obedient, tried
 from tests.hostile.file_cases import read, write
@@ -145,7 +145,13 @@ def test_no_program_of_the_repository_runs_when_the_app_asks_git(hostile):
     git.state(world.folder)
     git.list_files(world.folder)
     git.hooks_folders(world.folder)
-    git.unchanged_files(world.folder, ["a.txt", "run.sh"])
+    for ask in (
+        git_objects.head_entries,
+        git_objects.index_entries,
+        git_objects.ignored_files,
+        git_objects.converted_files,
+    ):
+        ask(world.folder, ["a.txt", "run.sh"])
     pending_changes(world.folder)
     recent_subjects(world.folder)
     undo = UndoHistory(world.folder, world.app / "undo")

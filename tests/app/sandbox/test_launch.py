@@ -72,6 +72,11 @@ def test_a_git_file_that_leads_elsewhere_makes_nothing_writable(repository, stat
     assert tree(victim) == ["HEAD", "refs"]
 
 
+def _commit(repository, *paths):
+    for command in (("add", *paths), ("commit", "-qm", "first")):
+        subprocess.run(["git", *command], cwd=repository, check=True)
+
+
 def _secrets(repository):
     files = {".env": "geheim", "deep/er/prod.env": "geheim", ".aws/credentials": "geheim", "known.pem": "test key"}
     files |= {"changed.pem": "test key", "process.env": "plain"}
@@ -79,20 +84,20 @@ def _secrets(repository):
         (repository / path).parent.mkdir(parents=True, exist_ok=True)
         (repository / path).write_text(text)
     (repository / "linked").symlink_to(".env")
-    subprocess.run(["git", "add", "known.pem", "changed.pem"], cwd=repository, check=True)
+    _commit(repository, "known.pem", "changed.pem")
     (repository / "changed.pem").write_text("geheim")
 
 
 _READ_ALL = "cat .env linked deep/er/prod.env .aws/* changed.pem; cat known.pem process.env"
 
 
-def test_files_with_secrets_are_empty_but_those_that_git_has(repository, bubblewrap):
+def test_files_with_secrets_are_not_read_but_those_that_are_committed(repository, bubblewrap):
     _secrets(repository)
     with prepare(bubblewrap, SandboxPolicy(repository), ("true",)) as prepared:
         assert prepared.secrets == 4
     output, _ = shell(bubblewrap, repository, _READ_ALL)
     assert "geheim" not in output
-    assert "test keyplain" in output
+    assert "test keytest keyplain" in output
     shell(bubblewrap, repository, "mv .env plain; ln .env other; cp -r . /tmp/x; rm -rf .aws; git add -f .env")
     assert (repository / ".env").read_text() == "geheim"
     assert not (repository / "plain").exists()
@@ -101,18 +106,18 @@ def test_files_with_secrets_are_empty_but_those_that_git_has(repository, bubblew
 def test_however_many_files_git_has_a_secret_behind_them_is_hidden(repository, bubblewrap):
     for number in range(1_100):
         (repository / f"{number}.pem").write_text("test key")
-    subprocess.run(["git", "add", "."], cwd=repository, check=True)
+    _commit(repository, ".")
     (repository / "deep/er").mkdir(parents=True)
     for number in range(250):
         (repository / f"deep/er/{number}.env").write_text("geheim")
-    output, _ = shell(bubblewrap, repository, "grep -r geheim deep; cat 7.pem")
+    output, _ = shell(bubblewrap, repository, "grep -rs geheim deep; cat 7.pem")
     assert output == "test key"
 
 
 def test_files_with_secrets_that_may_be_shown_are(repository, bubblewrap):
     _secrets(repository)
-    output, _ = shell(bubblewrap, repository, "cat .env; cat deep/er/prod.env", shows=lambda path: path == ".env")
-    assert output == "geheim"
+    output, _ = shell(bubblewrap, repository, "cat .env deep/er/prod.env", shows=lambda path: path == ".env")
+    assert output == "geheimcat: deep/er/prod.env: Permission denied\n"
 
 
 RULED = {"data/x": "geheim", "sub/Deep/A.Note": "geheim", "a.note": "geheim", "migrations/1.sql": "old"}
@@ -126,7 +131,7 @@ def _ruled(repository):
     (repository / "linked").symlink_to("data/x")
 
 
-def test_what_rules_keep_from_being_read_is_empty(repository, bubblewrap):
+def test_what_rules_keep_from_being_read_is_not_read(repository, bubblewrap):
     _ruled(repository)
     before = tree(repository)
     output, _ = shell(
@@ -155,7 +160,7 @@ def test_what_rules_keep_from_being_changed_is_read_only(repository, bubblewrap)
         shell(bubblewrap, repository, code, **KEPT)
         assert [path.name for path in (repository / "migrations").iterdir()] == ["1.sql"]
         assert (repository / "migrations/1.sql").read_text() == (repository / "sub/Deep/keep.txt").read_text() == "old"
-    output, _ = shell(bubblewrap, repository, "cat migrations/1.sql; git add -A && git commit -qm 1", **KEPT)
+    output, _ = shell(bubblewrap, repository, "cat migrations/1.sql; git add migrations && git commit -qm 1", **KEPT)
     assert output == "old"
 
 

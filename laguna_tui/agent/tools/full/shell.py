@@ -220,7 +220,10 @@ def _blocked(result: "CommandResult", status: "SandboxStatus", network: bool) ->
     if not network and _NO_NETWORK.search(result.stdout):
         yield "commands have no network unless the user allows it; say so if it is needed"
     if result.secrets:
-        yield "files with secrets, such as .env, are empty for a command that names none; one that does is asked about"
+        yield (
+            "a command that names no file with secrets, such as .env, finds it empty, unreadable or as last committed;"
+            " one that names it is asked about"
+        )
     if _READ_ONLY.search(result.stdout):
         yield (
             "only the project and the temporary folder can be written, without git's settings and hooks and what a rule"
