@@ -12,6 +12,7 @@ import stat
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,7 @@ _PLAIN_INIT = re.compile(
 _BRANCH = re.compile(r"(?:-b\s*|--initial-branch[=\s])(\S+)")
 # A `.git` file, HEAD and commondir contain one path each.
 _POINTER_BYTES = 16 * 1024
+_CONFIG_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +200,32 @@ def hooks_folders(top: Path) -> tuple[Path, ...] | None:
     """Return the folders git runs hooks from besides its own, links resolved; None when git does not answer."""
     if find_program("git") is None:
         return ()
-    listed = query(top, ("config", "--list", "-z"))
+    named = _configured(top, "core.hookspath")
+    if named is None:
+        return None
+    return tuple(Path(os.path.realpath(top / Path(value).expanduser())) for value in named if value != os.devnull)
+
+
+def work_tree(git_folder: Path) -> Path | None:
+    """Return the folder that a repository's own configuration names as its work tree, links resolved; None without."""
+    for name in ("config.worktree", "config"):
+        file = git_folder / name
+        with suppress(OSError, ValueError):
+            # Few repositories have the setting, and starting git takes longer than reading a file.
+            if b"worktree" in read_small_file(file, _CONFIG_BYTES).lower():
+                named = _configured(Path(file.anchor), "core.worktree", "--file", str(file))
+                if named:
+                    return Path(os.path.realpath(git_folder / named[-1]))
+    return None
+
+
+def _configured(folder: Path, name: str, *options: str) -> list[str] | None:
+    """The values of a setting, without empty ones; None when git does not answer."""
+    listed = query(folder, ("config", *options, "--list", "-z"))
     if listed is None:
         return None
     pairs = (os.fsdecode(line).partition("\n") for line in listed.split(b"\0"))
-    named = (value for key, _, value in pairs if key.lower() == "core.hookspath" and value not in ("", os.devnull))
-    return tuple(Path(os.path.realpath(top / Path(value).expanduser())) for value in named)
+    return [value for key, _, value in pairs if key.lower() == name and value]
 
 
 def plain_init(command: str) -> tuple[str, str] | None:

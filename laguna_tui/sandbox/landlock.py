@@ -56,7 +56,8 @@ def landlock_command(
     secret = [path for path in hidden if not any(root.is_relative_to(path) for root in roots)]
     inside = [path for root in roots for path in _allowed(root, secret)]
     never = [*secret, *(Path(path) for path in _NEVER)]
-    readable = [path for path in _allowed(Path("/"), never) if path not in inside]
+    around = [path for folder in sorted(files.around) for path in _allowed(folder, secret)]
+    readable = [path for path in (*_allowed(Path("/"), never), *around) if path not in inside]
     confinement = Confinement(
         readable=tuple(map(str, readable)),
         writable=tuple(map(str, (*inside, *files.git))),

@@ -6,7 +6,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -57,7 +57,8 @@ class Prepared:
         cwd: Folder to start it in.
         pass_fds: Descriptors that it inherits.
         held: Descriptors that stay open while it runs, and that it does not inherit.
-        secrets: How many files and folders with secrets in the workspace it sees empty, or cannot read.
+        secrets: How many files and folders with secrets in the workspace it cannot read as they are.
+        git_read_only: Why git refuses to change the workspace's repository in it, as a clause; empty if it can.
     """
 
     argv: tuple[str, ...]
@@ -66,6 +67,7 @@ class Prepared:
     pass_fds: tuple[int, ...] = ()
     held: tuple[int, ...] = ()
     secrets: int = 0
+    git_read_only: str = ""
     _undo: list[Callable[[], None]] = field(default_factory=list)
     _find: Callable[[], Findings] = Findings
     _watched: Watched | None = None
@@ -145,13 +147,19 @@ def prepare(
         unwritable, unreadable = (
             ruled_paths(policy.root, globs) if holds else () for globs in (policy.unwritable, policy.unreadable)
         )
+        committed = policy.committed or frozenset()
+        unreadable = tuple(path for path in unreadable if not _contains(path, policy.root, committed))
         files = protected_files(
-            (policy.root,), (path for path in unwritable if path.is_relative_to(policy.root)), unreadable
+            (policy.root,),
+            (path for path in unwritable if path.is_relative_to(policy.root)),
+            unreadable,
+            commits=policy.committed is not None,
         )
+        prepared.git_read_only = files.git_read_only
         hidden = hidden_paths(policy)
         # The sandbox of macOS mounts nothing.
         wrapper = git_wrapper(status.program, (*hidden, *unreadable)) if status.kind is SandboxKind.BUBBLEWRAP else None
-        secrets = hidden_secrets(files.secrets, policy.root, policy.shows, wrapper) if holds else ()
+        secrets = hidden_secrets(files.secrets, policy.root, policy.is_shown, wrapper) if holds else ()
         prepared.secrets = len(secrets)
         concealed = (*secrets, *(HiddenPath(path, Appearance.UNREADABLE) for path in unreadable))
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
@@ -216,6 +224,11 @@ _STARTERS = {
     SandboxKind.LANDLOCK: _under_landlock,
     SandboxKind.SANDBOX_EXEC: _under_sandbox_exec,
 }
+
+
+def _contains(path: Path, root: Path, files: Iterable[str]) -> bool:
+    """Whether one of some files, relative to a root, is a path or below it."""
+    return any((root / file).is_relative_to(path) for file in files)
 
 
 def _caches(tmp: Path) -> dict[str, str]:

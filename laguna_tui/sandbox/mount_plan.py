@@ -152,8 +152,12 @@ def mount_plan(
     if policy.network:
         mounts += _resolver(empty)
     masked = (*temporary, *empty, *map(Path, _OWN))
+    # The repository around may lie where something else is mounted.
+    around = [path for path in files.around if any(each in path.parents for each in masked)]
+    mounts += [Mount.itself(path, read_only=True) for path in around]
+    shown = (policy.root, *around)
     for path in hidden:
-        if path.is_relative_to(policy.root) or not any(path.is_relative_to(each) for each in masked):
+        if any(path.is_relative_to(each) for each in shown) or not any(path.is_relative_to(each) for each in masked):
             mounts.append(Mount(path, private.nothing if path.is_dir() else private.empty, read_only=True))
     mounts += [Mount(each.path, private.in_place_of(each), read_only=True) for each in concealed]
     mounts += [Mount.itself(path) for path in (*files.git, *files.anchored, policy.root)]

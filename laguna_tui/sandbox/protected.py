@@ -29,6 +29,18 @@ MAX_BELOW = 200
 MAX_RULED = 200
 """Files and folders that the user's rules keep from commands, for the same reason."""
 _TOO_MANY = "a rule for a path keeps more than {most} files from commands; name their folder, as in read(data/**)"
+_PART_OF_A_REPOSITORY = (
+    "git cannot change the repository, because this session's folder is only a part of it; the user can commit the"
+    " folder with /commit, and for everything else start in the repository's root, {top}"
+)
+_LEADS_ELSEWHERE = (
+    "git cannot change the repository, because its data is in {folder}, which does not name this folder as its own; the"
+    " user can run git in their own shell"
+)
+_OTHER_WORK_TREE = (
+    "git cannot change the repository, because core.worktree names another folder than the one that contains .git; the"
+    " user can run git in their own shell"
+)
 _SKIPPED = frozenset("node_modules .venv venv __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache".split())
 """Folders of other people's code, which nobody opens in an editor, and of caches."""
 _POINTER_BYTES = 16 * 1024
@@ -48,6 +60,8 @@ class ProtectedFiles:
         forbidden: Other places where nothing may be created.
         anchored: Folders that stay where they are, because something below them is held.
         git: Folders of git outside the workspace that a commit writes to.
+        around: Folders outside the workspace that git needs and that are read-only.
+        git_read_only: Why git refuses to change the workspace's repository, as a sentence; empty if it can.
         links: Links that are to stay as they are, and their targets: nothing can be mounted over a link.
         found: Every protected path that exists, and its device and inode.
         secrets: Existing files and folders in the workspace that hold secrets, as their names say, nearest first.
@@ -58,13 +72,19 @@ class ProtectedFiles:
     forbidden: set[Path] = field(default_factory=set)
     anchored: set[Path] = field(default_factory=set)
     git: set[Path] = field(default_factory=set)
+    around: set[Path] = field(default_factory=set)
+    git_read_only: str = ""
     links: dict[Path, str] = field(default_factory=dict)
     found: dict[Path, tuple[int, int]] = field(default_factory=dict)
     secrets: list[Path] = field(default_factory=list)
 
 
 def protected_files(
-    roots: Iterable[Path], unwritable: Iterable[Path] = (), unreadable: Iterable[Path] = ()
+    roots: Iterable[Path],
+    unwritable: Iterable[Path] = (),
+    unreadable: Iterable[Path] = (),
+    *,
+    commits: bool = False,
 ) -> ProtectedFiles:
     """Return what a command that may write to `roots` cannot change.
 
@@ -72,11 +92,12 @@ def protected_files(
         roots: Folders without links in their path.
         unwritable: More that exists and is not to be changed.
         unreadable: What is hidden, and has to stay where it is.
+        commits: Whether it may write to the repository around a root.
     """
     files = ProtectedFiles(held=set(unwritable))
     tops = tuple(dict.fromkeys(roots))
     for top in tops:
-        _hold_the_repository_around(files, top, tops)
+        _hold_the_repository_around(files, top, tops, commits=commits)
         below = 0
         for path, identity in protected_paths(top, files.secrets).items():
             files.found[path] = identity
@@ -211,18 +232,27 @@ def _is_protected(folder: str, name: str) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
 
 
-def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
-    """Let a commit write to a repository whose top is further up, but not to what git executes from it."""
+def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable[Path], *, commits: bool) -> None:
+    """Show a repository whose top is further up; only a commit may write to it, and not to what git executes from it.
+
+    Otherwise git could move a branch without the files outside the workspace that belong to it.
+    """
     above = git.top_of(top)
-    if above is None or above == top or too_wide_because(above):
+    if above is None or above == top:
+        return
+    files.around |= {above, *git.git_folders(above)}
+    own = above / ".git"
+    if not commits or too_wide_because(above):
+        files.git_read_only = _PART_OF_A_REPOSITORY.format(top=above)
         return
     _hold_hooks(files, above, tops)
-    own = above / ".git"
-    if own.is_dir() and not own.is_symlink():
+    if not own.is_dir() or own.is_symlink():
+        _hold_worktree(files, own, tops)
+    elif _has_its_work_tree(own):
         files.git.add(own)
         _hold_git(files, own, tops)
     else:
-        _hold_worktree(files, own, tops)
+        files.git_read_only = _OTHER_WORK_TREE
 
 
 def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
@@ -236,6 +266,10 @@ def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
     elif not is_git_name(_folded(path.name)):
         files.held.add(path)
     elif stat.S_ISDIR(status.st_mode):
+        if not _has_its_work_tree(path):
+            files.held.add(path)
+            if path.parent in tops:
+                files.git_read_only = _OTHER_WORK_TREE
         files.anchored.add(path)
         _hold_git(files, path, tops)
         _hold_hooks(files, path.parent, tops)
@@ -243,6 +277,11 @@ def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
         files.held.add(path)
         _hold_worktree(files, path, tops)
         _hold_hooks(files, path.parent, tops)
+
+
+def _has_its_work_tree(folder: Path) -> bool:
+    """Whether a `.git` folder's repository is the folder it lies in."""
+    return git.work_tree(folder) in (None, Path(os.path.realpath(folder.parent)))
 
 
 def _hold_link(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
@@ -272,17 +311,25 @@ def _hold_worktree(files: ProtectedFiles, pointer: Path, tops: Iterable[Path]) -
     The file may be anybody's, and lead anywhere.
     """
     folders = git.git_folders(pointer.parent)
-    if len(folders) != 2:
-        for folder in folders:
-            if any(_inside(folder, top) for top in tops):
-                _hold_git(files, folder, tops)
-        return
-    own, common = folders
-    if own.parent != common / "worktrees" or not _leads_back(own, pointer):
-        return
-    files.git |= {common, own}
-    for folder in folders:
+    inside = [folder for folder in folders if any(_inside(folder, top) for top in tops)]
+    if _belongs_to(pointer, folders) and (len(folders) > 1 or not inside):
+        files.git.update(folders)
+        inside = [*folders]
+    elif folders and pointer.parent in tops:
+        files.git_read_only = _LEADS_ELSEWHERE.format(folder=folders[0])
+    for folder in inside:
         _hold_git(files, folder, tops)
+
+
+def _belongs_to(pointer: Path, folders: Sequence[Path]) -> bool:
+    """Whether a worktree's or a submodule's folders of git name the folder of a `.git` file as theirs."""
+    match folders:
+        case [own]:
+            return git.work_tree(own) == Path(os.path.realpath(pointer.parent))
+        case [own, common]:
+            return own.parent == common / "worktrees" and _leads_back(own, pointer)
+        case _:
+            return False
 
 
 def _leads_back(own: Path, pointer: Path) -> bool:

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +112,7 @@ class CommandRunner:
         network: bool = False,
         own: bool = False,
         secrets: bool = False,
+        committed: Iterable[str] | None = None,
         on_output: Callable[[str], None] = lambda text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CommandResult:
@@ -124,13 +125,23 @@ class CommandRunner:
             network: whether the sandbox lets it open connections.
             own: whether it is the user's: without the sandbox, in their shell and with their environment.
             secrets: whether it may read files of the workspace that hold secrets.
+            committed: the files that it is to commit, relative to the workspace; see `SandboxPolicy.committed`.
             on_output: gets what it writes, raw, some times a second; of a flood, the last of it.
             cancelled: asked many times a second.
 
         Raises:
             CommandNotRun: it was not started; why, as the end of a sentence.
         """
-        execution = self._start(command, folder, timeout_s, cancelled, network=network, own=own, secrets=secrets)
+        execution = self._start(
+            command,
+            folder,
+            timeout_s,
+            cancelled,
+            network=network,
+            own=own,
+            secrets=secrets,
+            committed=None if committed is None else frozenset(committed),
+        )
         live = LiveText(on_output)
         try:
             while not execution.over:
@@ -227,23 +238,26 @@ class CommandRunner:
         network: bool,
         own: bool,
         secrets: bool,
+        committed: frozenset[str] | None = None,
     ) -> Execution:
         try:
             if own:
                 prepared = _as_the_user(command, folder)
             else:
-                prepared = self._sandboxed(command, folder, network=network, secrets=secrets)
+                prepared = self._sandboxed(command, folder, network=network, secrets=secrets, committed=committed)
         except OSError as error:
             raise CommandNotRun(f"the sandbox cannot be made ({error.strerror or error})") from error
         running = RunningCommand(prepared, leave=own)
         return Execution(running, CommandOutput(OUTPUT_CHARS, self._results), timeout_s, cancelled)
 
-    def _sandboxed(self, command: str, folder: Path, *, network: bool, secrets: bool) -> Prepared:
+    def _sandboxed(
+        self, command: str, folder: Path, *, network: bool, secrets: bool, committed: frozenset[str] | None
+    ) -> Prepared:
         status = self.status
         with self._lock:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
-        policy = replace(self.policy(network=network, secrets=secrets), tmp=self._tmp)
+        policy = replace(self.policy(network=network, secrets=secrets), tmp=self._tmp, committed=committed)
         # It reads no file of the user's when it is started like this.
         prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
         prepared.env.update(_VARIABLES)

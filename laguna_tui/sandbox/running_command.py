@@ -92,8 +92,13 @@ class RunningCommand:
 
     @property
     def secrets(self) -> int:
-        """How many files and folders with secrets in the workspace are empty for it."""
+        """How many files and folders with secrets in the workspace it cannot read as they are."""
         return self._prepared.secrets
+
+    @property
+    def git_read_only(self) -> str:
+        """Why git refuses to change the workspace's repository, as a clause; empty if it can."""
+        return self._prepared.git_read_only
 
     def read(self, wait_s: float) -> bytes:
         """Wait for output, or for the end, at most so long; the next bytes, often none.
@@ -161,7 +166,8 @@ class CommandResult:
         is_text: False where the output is a program's or an image's bytes.
         left: how many processes it had left running, which were ended, or left alone if it was the user's own.
         findings: what it did to files that git, assistants, editors or shells execute.
-        secrets: how many files and folders with secrets in the workspace were empty for it.
+        secrets: how many files and folders with secrets in the workspace it could not read as they are.
+        git_read_only: why git refuses to change the workspace's repository, as a clause; empty if it can.
     """
 
     stdout: str
@@ -177,6 +183,7 @@ class CommandResult:
     left: int = 0
     findings: Findings = field(default_factory=Findings)
     secrets: int = 0
+    git_read_only: str = ""
 
 
 class Execution:
@@ -263,6 +270,7 @@ class Execution:
                 left=self._running.left,
                 findings=self._findings,
                 secrets=self._running.secrets,
+                git_read_only=self._running.git_read_only,
             )
 
     def discard(self) -> None:

@@ -26,6 +26,8 @@ class SandboxPolicy:
         unreadable: Globs of files and folders of the workspace, relative to it, that the user's rules keep from being
             read; `**` stands for any number of folders, and one without "/" is a name at any depth.
         unwritable: Likewise of those that are not to be changed.
+        committed: Files that the command is to commit, relative to the workspace: readable whatever is in them, and
+            the repository around the workspace is writable. None for every other command.
     """
 
     workspace: Path
@@ -35,11 +37,16 @@ class SandboxPolicy:
     shows: Callable[[str], bool] = lambda path: False
     unreadable: tuple[str, ...] = ()
     unwritable: tuple[str, ...] = ()
+    committed: frozenset[str] | None = None
 
     @cached_property
     def root(self) -> Path:
         """The workspace without links in its path."""
         return Path(os.path.realpath(self.workspace))
+
+    def is_shown(self, path: str) -> bool:
+        """Whether a file with secrets may be read, by its path relative to the workspace."""
+        return path in (self.committed or ()) or self.shows(path)
 
 
 _PASSED_ON = frozenset(

@@ -42,13 +42,6 @@ def test_a_branch_is_made_and_left_again(repository, status):
     assert output == "* main\n  other\n"
 
 
-def test_a_commit_in_a_subfolder_reaches_the_repository_around(repository, status):
-    (repository / "sub").mkdir()
-    (repository / "sub/x").write_text("x")
-    output, _ = shell(status, repository / "sub", "git add -A . && git commit -qm first && git log --oneline")
-    assert output.endswith(" first\n"), output
-
-
 def test_a_commit_in_a_worktree_reaches_its_repository(repository, status):
     git = ["git", "-C", str(repository)]
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "0"], check=True)

@@ -52,6 +52,17 @@ _NO_NETWORK = re.compile(
     r"|ENOTFOUND|failed to establish a new connection|failed to lookup address|no such host|dns error",
     re.IGNORECASE,
 )
+_NO_GIT_WRITE = re.compile(
+    r"(?:\.lock'|FETCH_HEAD'|config file \S+|to create temporary file):"
+    r" (?:Read-only file system|Permission denied|Operation not permitted)|insufficient permission for adding an object"
+)
+_STASH = re.compile(r"\bgit\b.*\bstash\b")
+"""It fails without a word."""
+_IN_A_SUBMODULE = re.compile(r"/\.git/modules/[^\n]*\.lock'?: ")
+_SUBMODULE = (
+    "git can change a submodule only in a session that was started in it, because its configuration and hooks are held"
+    " here; the user can start one in the submodule's folder"
+)
 _READ_ONLY = re.compile(r"read-only file system|EROFS", re.IGNORECASE)
 
 
@@ -134,7 +145,8 @@ class Shell:
         except CommandNotRun as error:
             raise ToolError(f"the command was not run: {error}") from error
         result = replace(result, stdout=printed + result.stdout)
-        notes = [*moved, *_edited(answer), *_notes(result, timeout_s, job), *_blocked(result, commands.status, network)]
+        blocked = _blocked(result, command, commands.status, network)
+        notes = [*moved, *_edited(answer), *_notes(result, timeout_s, job), *blocked]
         return _answer(run, result, notes, job)
 
     def _job(self, run: ToolRun, number: int, wanted: ShellArguments) -> Answer:
@@ -211,7 +223,7 @@ def _notes(result: "CommandResult", timeout_s: int, job: int | None) -> Iterator
         yield "the output is too long; narrow it, such as with grep, head or tail"
 
 
-def _blocked(result: "CommandResult", status: "SandboxStatus", network: bool) -> Iterator[str]:
+def _blocked(result: "CommandResult", command: str, status: "SandboxStatus", network: bool) -> Iterator[str]:
     """What a command failed at because of the sandbox."""
     from laguna_tui.sandbox.probe import SandboxKind
 
@@ -224,11 +236,20 @@ def _blocked(result: "CommandResult", status: "SandboxStatus", network: bool) ->
             "a command that names no file with secrets, such as .env, finds it empty, unreadable or as last committed;"
             " one that names it is asked about"
         )
-    if _READ_ONLY.search(result.stdout):
+    if why := _git_refused(result, command):
+        yield why
+    elif _READ_ONLY.search(result.stdout):
         yield (
             "only the project and the temporary folder can be written, without git's settings and hooks and what a rule"
             " of the user's denies"
         )
+
+
+def _git_refused(result: "CommandResult", command: str) -> str:
+    """Why git could not write to the repository, as a clause; empty if it could, or did not try to."""
+    if not _NO_GIT_WRITE.search(result.stdout) and not _STASH.search(command):
+        return ""
+    return _SUBMODULE if _IN_A_SUBMODULE.search(result.stdout) else result.git_read_only
 
 
 def _notices(result: "CommandResult") -> Iterator[str]:

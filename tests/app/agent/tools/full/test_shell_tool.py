@@ -24,6 +24,7 @@ from laguna_tui.repo.workspace import Workspace
 from laguna_tui.sandbox import command_output
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.runner import CommandRunner
+from laguna_tui.sandbox.running_command import CommandResult
 from tests.app.approvers import YES
 
 NO_SANDBOX = SandboxStatus(SandboxKind.NONE, "There is no sandbox.")
@@ -259,8 +260,31 @@ def test_without_jobs_the_list_says_so(bench):
 def test_what_the_sandbox_prevented_is_told(bench, written, network, note):
     boxed = SandboxStatus(SandboxKind.BUBBLEWRAP, "It is in a box.")
     result = bench.runner.run(f'echo "{written}"; exit 1', folder=bench.root, timeout_s=60)
-    assert next(shell._blocked(result, boxed, network)).startswith(note)
-    assert not [*shell._blocked(result, NO_SANDBOX, network)]
+    assert next(shell._blocked(result, written, boxed, network)).startswith(note)
+    assert not [*shell._blocked(result, written, NO_SANDBOX, network)]
+
+
+_LOCKED = "fatal: Unable to create '/x/.git/{path}.lock': Read-only file system"
+_PART = "this session's folder is only a part of the repository"
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "notes"),
+    [
+        ("git add -A", _LOCKED.format(path="index"), [_PART]),
+        ("git tag x", f"fatal: cannot lock ref 'refs/tags/x': {_LOCKED.format(path='refs/tags/x')}", [_PART]),
+        ("git fetch", "error: cannot open '.git/FETCH_HEAD': Permission denied", [_PART]),
+        ("git config a.b c", "error: could not lock config file .git/config: Read-only file system", [_PART]),
+        ("git commit-tree x", "error: insufficient permission for adding an object to repository database", [_PART]),
+        ("git stash", "", [_PART]),
+        ("git -C m add -A", _LOCKED.format(path="modules/m/index"), [shell._SUBMODULE]),
+        ("git diff --exit-code", "", []),
+    ],
+)
+def test_a_repository_that_git_cannot_change_is_explained(command, printed, notes):
+    boxed = SandboxStatus(SandboxKind.BUBBLEWRAP, "It is in a box.")
+    result = CommandResult(printed, 1, git_read_only=_PART)
+    assert [*shell._blocked(result, command, boxed, network=False)] == notes
 
 
 class Sandboxed(Bench):
