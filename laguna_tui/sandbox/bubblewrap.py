@@ -16,12 +16,15 @@ _LIMITED = f'ulimit -c 0; ulimit -u {MAX_PROCESSES} 2>/dev/null || ulimit -p {MA
 """The limit is set inside, where only the command's own processes count; bash and dash name it differently."""
 
 
-def filter_descriptor() -> int | None:
+def filter_descriptor(*, set_group: bool = False) -> int | None:
     """Return an open file with the seccomp filter of commands: a network of their own, but no unix socket to outside.
 
     None for a processor whose system calls are not known.
+
+    Args:
+        set_group: Whether commands may set setgid.
     """
-    program = system_call_filter((AF_INET, AF_INET6, AF_NETLINK), ipc=True)
+    program = system_call_filter((AF_INET, AF_INET6, AF_NETLINK), ipc=True, set_group=set_group)
     if program is None or sys.platform != "linux":
         return None
     descriptor = os.memfd_create("seccomp", os.MFD_CLOEXEC)

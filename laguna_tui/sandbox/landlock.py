@@ -64,6 +64,7 @@ def landlock_command(
         devices=_DEVICES,
         sockets=(AF_INET, AF_INET6) if policy.network else (),
         tcp=policy.network,
+        set_group=policy.is_group_shared,
         processes=MAX_PROCESSES,
     )
     return confined_command(confinement, argv)

@@ -181,7 +181,7 @@ def prepare(
 
 def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
     places = inside.stubs.make(sorted(inside.files.absent), (inside.policy.root, *sorted(inside.files.git)))
-    descriptor = filter_descriptor()
+    descriptor = filter_descriptor(set_group=inside.policy.is_group_shared)
     if descriptor is None:
         raise OSError("the system calls of this processor are not known")
     prepared._undo.append(lambda: os.close(descriptor))

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from laguna_tui.base.paths import APP, config_path, state_dir
+from laguna_tui.repo import git
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,19 @@ class SandboxPolicy:
     def is_shown(self, path: str) -> bool:
         """Whether a file with secrets may be read, by its path relative to the workspace."""
         return path in (self.committed or ()) or self.shows(path)
+
+    @cached_property
+    def is_group_shared(self) -> bool:
+        """Whether the workspace or its repository is shared by a group: programs set setgid on new folders there."""
+        top = git.top_of(self.root)
+        return any(map(_is_setgid, (self.root, *(git.git_folders(top) if top else ()))))
+
+
+def _is_setgid(folder: Path) -> bool:
+    try:
+        return bool(folder.stat().st_mode & stat.S_ISGID)
+    except OSError:
+        return False
 
 
 _PASSED_ON = frozenset(

@@ -60,6 +60,8 @@ def seatbelt_profile(policy: SandboxPolicy, files: ProtectedFiles, hidden: Itera
         _BASE,
         _NETWORK if policy.network else "(deny network*)\n",
         _rule("allow file-write*", writable),
+        # Such a file would stay after the command, and run as its owner or group.
+        "(deny file-write-setugid)\n",
         # A folder above something protected must not be moved away, nor git's own.
         _rule("deny file-write-unlink", [*(_literal(path) for path in (*roots, *sorted(files.anchored))), *pointers]),
         _rule("deny file-write*", [*held, *map(_literal, sorted(files.links)), *patterns]),

@@ -59,6 +59,7 @@ class Confinement:
         devices: Files that it reads and writes, but cannot replace.
         sockets: Address families that it may make sockets of.
         tcp: Whether it may use TCP.
+        set_group: Whether it may set setgid.
         processes: How many more processes its user may have; not enforced for root.
     """
 
@@ -67,6 +68,7 @@ class Confinement:
     devices: tuple[str, ...]
     sockets: tuple[int, ...] = ()
     tcp: bool = False
+    set_group: bool = False
     processes: int = 1024
 
 
@@ -91,7 +93,7 @@ def confine(confinement: Confinement) -> None:
     import resource  # not on Windows, where this module is imported too
 
     libc = _libc()
-    program = system_call_filter(confinement.sockets, ipc=False)
+    program = system_call_filter(confinement.sockets, ipc=False, set_group=confinement.set_group)
     if program is None:
         raise OSError("the system calls of this processor are not known")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -2,10 +2,12 @@
 
 The filter refuses what namespaces and Landlock do not hold: typing into a terminal (TIOCSTI), reading other processes,
 key rings, unix sockets (also on read-only mounts they can be connected to), io_uring (which makes sockets past any
-filter), mounts, new user namespaces, kernel modules. Everything else is allowed.
+filter), mounts, new user namespaces, kernel modules, and files that run as their owner or group (setuid, setgid): they
+outlive the command. Everything else is allowed.
 
 Layouts and numbers: `<linux/seccomp.h>`, `<linux/bpf_common.h>`, `<asm/unistd.h>`; `clone3` cannot be filtered by its
-flags, so it does not exist for the command, and libc takes `clone`.
+flags, so it does not exist for the command, and libc takes `clone`; likewise `openat2`, whose mode is in memory, and
+`openat`.
 """
 
 import errno
@@ -23,6 +25,10 @@ _NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
 _IOCTLS = (0x5412, 0x541C, 0x541D, 0x5423)
 """TIOCSTI, TIOCLINUX, TIOCCONS, TIOCSETD."""
+_SET_USER, _SET_GROUP = 0o4000, 0o2000
+"""S_ISUID and S_ISGID. A folder's S_ISGID is harmless, but a call does not say whether it changes a folder."""
+_CREATES = 0o100 | 0o20000000
+"""O_CREAT and the bit of O_TMPFILE that O_DIRECTORY lacks: without them an open ignores its mode."""
 _X32 = 0x40000000
 """Bit of the system calls of x86-64's 32-bit pointers, which would pass under other numbers."""
 
@@ -88,7 +94,20 @@ _REFUSED: dict[str, tuple[int, int]] = {
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
+_MODES: dict[str, tuple[int, int, int]] = {
+    "chmod": (90, 0, 1),
+    "fchmod": (91, 52, 1),
+    "fchmodat": (268, 53, 2),
+    "fchmodat2": (452, 452, 2),
+    "creat": (85, 0, 1),
+    "mknod": (133, 0, 1),
+    "mknodat": (259, 33, 2),
+}
+"""Also the index of the mode. `mkdir` is not among them: the kernel drops these bits of its mode."""
+_OPENS: dict[str, tuple[int, int, int]] = {"open": (2, 0, 1), "openat": (257, 56, 2)}
+"""Also the index of the flags; the mode follows."""
 _ABSENT: dict[str, tuple[int, int]] = {
+    "openat2": (437, 437),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
@@ -112,13 +131,16 @@ _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7), "riscv64": (
 """Column of the tables, and AUDIT_ARCH."""
 
 
-def system_call_filter(sockets: Collection[int], *, ipc: bool, machine: str = "") -> bytes | None:
+def system_call_filter(
+    sockets: Collection[int], *, ipc: bool, set_group: bool = False, machine: str = ""
+) -> bytes | None:
     """Return the filter as an array of `struct sock_filter`; None for a processor whose numbers are not known here.
 
     Args:
         sockets: Address families that `socket` accepts. Connected pairs of unix stream sockets are always accepted.
         ipc: Whether shared memory, queues and semaphores of System V and POSIX are allowed, and the limits of other
             processes: only in namespaces.
+        set_group: Whether setgid may be set, as git does on the folders of a repository that a group shares.
         machine: Name of the processor, by default this one's.
     """
     known = _MACHINES.get(machine or platform.machine())
@@ -142,6 +164,14 @@ def system_call_filter(sockets: Collection[int], *, ipc: bool, machine: str = ""
     lines += _if(_EQUAL, number["socket"], _accept(0, sorted(sockets)))
     pair = [_argument(0), *_unless(_EQUAL, AF_UNIX, errno.EPERM), *_accept(1, (_STREAM, _SEQPACKET), _TYPE_MASK)]
     lines += _if(_EQUAL, number["socketpair"], pair)
+    set_id = _SET_USER if set_group else _SET_USER | _SET_GROUP
+    for *numbers, index in _MODES.values():
+        if numbers[column]:
+            lines += _if(_EQUAL, numbers[column], _refuse_bits(index, set_id))
+    for *numbers, index in _OPENS.values():
+        if numbers[column]:
+            creates = _if(_ANY_BIT, _CREATES, _refuse_bits(index + 1, set_id))
+            lines += _if(_EQUAL, numbers[column], [_argument(index), *creates, _answer()])
     if not ipc:
         lines += _if(_EQUAL, number["prlimit64"], _accept(0, (0,)))
     return b"".join(struct.pack("<HBBI", *line) for line in [*lines, _answer()])
@@ -174,6 +204,10 @@ def _refuse(index: int, values: Sequence[int]) -> list[_Line]:
         *(line for each in values for line in _if(_EQUAL, each, [_answer(errno.EPERM)])),
         _answer(),
     ]
+
+
+def _refuse_bits(index: int, bits: int) -> list[_Line]:
+    return [_argument(index), *_if(_ANY_BIT, bits, [_answer(errno.EPERM)]), _answer()]
 
 
 def _accept(index: int, values: Sequence[int], mask: int = 0) -> list[_Line]:

@@ -1,6 +1,8 @@
 """Attempts to escape from the sandbox. Each succeeds outside; `check` looks from outside, else "ESCAPED" is printed."""
 
+import os
 import socket
+import stat
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,6 +123,15 @@ def _gone_after(path):
     found = Path(path).exists()
     Path(path).unlink(missing_ok=True)
     return found
+
+
+def _set_id(world):
+    """Whether the command left a file that runs as its owner or group, or with capabilities."""
+    found = [path for path in world.workspace.iterdir() if path.is_file() and not path.is_symlink()]
+    return any(
+        path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID) or "security.capability" in os.listxattr(path)
+        for path in found
+    )
 
 
 def _late(world):
@@ -302,6 +313,38 @@ WRITES_ELSEWHERE = (
     _py("name the host", "import socket; socket.sethostname(socket.gethostname()); print('ESCAPED')", root=True),
 )
 
+SET_ID = tuple(
+    _py(name, f"import os\n{code}", check=_set_id, **more)
+    for name, code, more in (
+        ("have a file run as its owner", "open('x', 'w'); os.chmod('x', 0o4755)", {}),
+        ("have a file run as its group", "open('x', 'w'); os.chmod('x', 0o2755)", {}),
+        ("have an open file run as its owner", "os.fchmod(os.open('x', os.O_CREAT | os.O_WRONLY), 0o4755)", {}),
+        ("create a file that runs as its owner", "os.open('x', os.O_CREAT | os.O_WRONLY, 0o4755)", {}),
+        ("make a node that runs as its owner", "os.mknod('x', 0o104755)", {}),
+        (
+            "name a file that runs as its owner",
+            f"{_LIBC}made = os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755)\n"
+            "libc.linkat(-100, b'/proc/self/fd/%d' % made, -100, b'x', 0x400)",
+            {"kernel": True},
+        ),
+        (
+            "have a file run as its owner by a newer call",
+            f"open('x', 'w')\n{_LIBC}libc.syscall(452, -100, b'x', 0o4755, 0)",
+            {"kernel": True},
+        ),
+        (
+            "create a file that runs as its owner by a newer call",
+            f"{_LIBC}libc.syscall(437, -100, b'x', (ctypes.c_uint64 * 3)(os.O_CREAT | os.O_WRONLY, 0o4755, 0), 24)",
+            {"kernel": True},
+        ),
+        (
+            "give a file capabilities",
+            "open('x', 'w'); os.setxattr('x', 'security.capability', bytes.fromhex('0100000202000000') + bytes(12))",
+            {"root": True, "kernel": True},
+        ),
+    )
+)
+
 READS = (
     _reads("a private key", ".ssh/id_ed25519"),
     _reads("cloud credentials", ".aws/credentials"),
@@ -475,4 +518,4 @@ KERNEL = (
 )
 
 
-ATTEMPTS = (*IN_THE_WORKSPACE, *WRITES_ELSEWHERE, *READS, *PROCESSES, *SOCKETS, *KERNEL)
+ATTEMPTS = (*IN_THE_WORKSPACE, *WRITES_ELSEWHERE, *SET_ID, *READS, *PROCESSES, *SOCKETS, *KERNEL)

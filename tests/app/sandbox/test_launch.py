@@ -34,6 +34,12 @@ def test_a_commit_succeeds(repository, status):
     assert output.count("\n") == 1
 
 
+def test_a_commit_succeeds_in_a_repository_that_a_group_shares(repository, status):
+    subprocess.run(["git", "init", "-q", "--shared=group"], cwd=repository, check=True)
+    output, _ = shell(status, repository, "umask 022; git add a.txt && git commit -qm first && git log --oneline")
+    assert output.endswith(" first\n"), output
+
+
 def test_a_branch_is_made_and_left_again(repository, status):
     code = "git add -A; git commit -qm 1; git switch -qc other; echo b > b; git add b; git commit -qm 2"
     output, _ = shell(

@@ -73,6 +73,11 @@ def test_credentials_are_neither_read_nor_written(workspace):
     assert '(deny file-read* file-write*\n  (subpath "/Users/me/.ssh"))' in profile(workspace)
 
 
+def test_no_file_is_made_to_run_as_its_owner_or_group(workspace):
+    text = profile(workspace)
+    assert text.index("(allow file-write*") < text.index("(deny file-write-setugid)")
+
+
 def test_there_is_no_network_unless_it_is_given(workspace):
     assert "(deny network*)" in profile(workspace)
     assert "(allow network-outbound (remote ip))" in profile(workspace, network=True)

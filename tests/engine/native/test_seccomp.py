@@ -17,10 +17,26 @@ PTRACE = {"x86_64": 101, "aarch64": 117, "riscv64": 117}
 SHMGET = {"x86_64": 29, "aarch64": 194, "riscv64": 194}
 PRLIMIT = {"x86_64": 302, "aarch64": 261, "riscv64": 261}
 
+CREATE, UNNAMED = 0o102, 0o20200002
+MODES = {
+    "chmod": (None, 90, (0,)),
+    "fchmod": (52, 91, (3,)),
+    "fchmodat": (53, 268, (-100, 0)),
+    "fchmodat2": (452, 452, (-100, 0)),
+    "creat": (None, 85, (0,)),
+    "mknod": (None, 133, (0,)),
+    "mknodat": (33, 259, (-100, 0)),
+    "open": (None, 2, (0, CREATE)),
+    "open an unnamed file": (None, 2, (0, UNNAMED)),
+    "openat": (56, 257, (-100, 0, CREATE)),
+    "openat an unnamed file": (56, 257, (-100, 0, UNNAMED)),
+}
+"""The numbers on most processors and on x86-64, and the arguments before the mode."""
 
-def answer(machine, number, *arguments, sockets=(AF_INET,), ipc=False, architecture=None):
+
+def answer(machine, number, *arguments, sockets=(AF_INET,), ipc=False, set_group=False, architecture=None):
     """The error that the filter gives a system call; 0 if it is allowed."""
-    program = system_call_filter(sockets, ipc=ipc, machine=machine)
+    program = system_call_filter(sockets, ipc=ipc, set_group=set_group, machine=machine)
     lines = [struct.unpack_from("<HBBI", program, at) for at in range(0, len(program), 8)]
     values = [value & (2**64 - 1) for value in (*arguments, *[0] * (6 - len(arguments)))]
     data = struct.pack("<IIQ6Q", number, architecture or ARCHITECTURES[machine], 0, *values)
@@ -85,6 +101,36 @@ def test_shared_memory_and_limits_of_others_need_namespaces(machine):
     assert answer(machine, PRLIMIT[machine], 0) == 0
     assert answer(machine, PRLIMIT[machine], 7) == errno.EPERM
     assert answer(machine, PRLIMIT[machine], 7, ipc=True) == 0
+
+
+@pytest.mark.parametrize("special", [0o4000, 0o2000, 0o6000], ids=["setuid", "setgid", "both"])
+@pytest.mark.parametrize("call", MODES)
+def test_no_mode_makes_a_file_run_as_its_owner_or_group(call, special, machine):
+    generic, own, before = MODES[call]
+    number = own if machine == "x86_64" else generic
+    if number is None:
+        pytest.skip("this processor has no such call")
+    plain, high = (*before, 0o1777), (*before, 0o755 | special << 32)
+    assert answer(machine, number, *plain) == 0
+    assert answer(machine, number, *high) == 0
+    assert answer(machine, number, *before, 0o755 | special) == errno.EPERM
+
+
+def test_setgid_is_allowed_where_a_group_shares_the_folder(machine):
+    fchmod = 91 if machine == "x86_64" else 52
+    assert answer(machine, fchmod, 3, 0o2755, set_group=True) == 0
+    assert answer(machine, fchmod, 3, 0o4755, set_group=True) == errno.EPERM
+
+
+def test_an_open_that_creates_nothing_ignores_its_mode(machine):
+    openat = 257 if machine == "x86_64" else 56
+    assert answer(machine, openat, -100, 0, 0o200000, 0o4755) == 0
+    if machine == "x86_64":
+        assert answer(machine, 2, 0, 0o2000000, 0o4755) == 0
+
+
+def test_openat2_does_not_exist_because_its_mode_is_in_memory(machine):
+    assert answer(machine, 437) == errno.ENOSYS
 
 
 def test_numbers_of_another_architecture_are_refused():
