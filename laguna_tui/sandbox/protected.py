@@ -7,11 +7,12 @@ Existing ones are found by a walk from the top, nearest first. Absent ones are h
 import contextlib
 import errno
 import os
+import re
 import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from pathlib import Path
 
@@ -174,7 +175,7 @@ def _walk(top: Path, secrets: list[Path] | None = None) -> Iterator[tuple[Path, 
             if _is_protected(own, name):
                 yield from _existing([entry])
             elif not secret and name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
-                pending.append((Path(entry.path), name))
+                pending.append((Path(entry.path), f"{own}/{name}"))
 
 
 def _holds_secrets(entry: os.DirEntry[str], inside: str) -> bool:
@@ -202,34 +203,39 @@ def _folded(name: str) -> str:
 
 
 @cache
-def _table() -> tuple[frozenset[str], frozenset[tuple[str, str]], tuple[str, ...]]:
-    """The table's plain names, its pairs of folder and name, and its globs."""
+def _table() -> tuple[frozenset[str], dict[str, tuple[str, ...]], re.Pattern[str]]:
+    """The table's plain names, the folders in which it has further names, and its globs."""
     names = [folded(name) for name in protected_names()]
-    pairs = frozenset((first, second) for first, slash, second in (name.partition("/") for name in names) if slash)
     plain = frozenset(name for name in names if "/" not in name and "*" not in name)
-    return plain, pairs, tuple(name for name in names if "*" in name)
+    folders: dict[str, tuple[str, ...]] = {}
+    for folder, slash, last in (name.rpartition("/") for name in names):
+        if slash:
+            folders[last] = (*folders.get(last, ()), f"/{folder}")
+    return plain, folders, re.compile("|".join(translate(name) for name in names if "*" in name))
 
 
 def is_protected(folder: str, name: str) -> bool:
     """Return whether the table has a file or folder.
 
     Args:
-        folder: Name of the folder that it is in.
+        folder: Path of the folder that it is in.
         name: Its own.
     """
-    return _is_protected(_folded(folder), _folded(name))
+    return _is_protected("/".join(map(_folded, folder.split("/"))), _folded(name))
 
 
 def has_protected_parts(name: str) -> bool:
     """Return whether the table has files in a folder of this name."""
-    return any(folder == _folded(name) for folder, _ in _table()[1])
+    first = f"/{_folded(name)}"
+    return any(f"{folder}/".startswith(f"{first}/") for folders in _table()[1].values() for folder in folders)
 
 
 def _is_protected(folder: str, name: str) -> bool:
-    plain, pairs, globs = _table()
-    if name in plain or (folder, name) in pairs or is_git_name(name):
+    """Return whether the table has a name, in a folder with a path that ends as given; both are folded."""
+    plain, folders, globs = _table()
+    if name in plain or is_git_name(name) or globs.match(name):
         return True
-    return any(fnmatchcase(name, glob) for glob in globs)
+    return name in folders and f"/{folder}".endswith(folders[name])
 
 
 def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable[Path], *, commits: bool) -> None:

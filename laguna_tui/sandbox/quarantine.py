@@ -220,7 +220,7 @@ class Quarantine:
         """
         above, _, name = inside.rpartition("/")
         with self._lock:
-            if self._commands and (is_protected(above.rpartition("/")[2], name) or inside in self._forbidden):
+            if self._commands and (is_protected(above, name) or inside in self._forbidden):
                 self._check(folder, name, inside)
 
     def _check(self, folder: int, name: str, inside: str) -> None:
@@ -240,7 +240,7 @@ class Quarantine:
             return (bool(above) or inside in self._expected) and is_plain_repository(folder, name)
         if inside in self._expected:
             return True
-        if inside in self._forbidden or is_protected(above.rpartition("/")[2], name):
+        if inside in self._forbidden or is_protected(above, name):
             return False
         # Found by the shape of the folder around it: a repository without a work tree.
         return is_plain_repository(folder, ".")

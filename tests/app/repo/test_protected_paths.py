@@ -5,7 +5,7 @@ import os
 import pytest
 
 from laguna_tui.repo.edit_files import EditError, propose_edit
-from laguna_tui.repo.protected_paths import asks_because
+from laguna_tui.repo.protected_paths import asks_because, protected_names
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from tests.app.repo.conftest import git, write
 
@@ -41,6 +41,7 @@ OBEYED = [
     ".gitlab-ci.yml",
     "Jenkinsfile",
     ".env\u200brc",
+    *(name.replace("*", "x") for name in protected_names()),
 ]
 ORDINARY = [
     "main.py",
@@ -51,6 +52,11 @@ ORDINARY = [
     ".github/ISSUE_TEMPLATE.md",
     "github/workflows/ci.yml",
     ".gitignore",
+    ".cargo/registry/index",
+    ".yarn/cache/a.zip",
+    "repo/config.toml",
+    ".hg/store/data",
+    "mise",
     "vscode/tasks.json",
     "src/claude.py",
 ]
