@@ -88,23 +88,30 @@ MADE_BY = {
 }
 
 
-@pytest.mark.parametrize("way", MADE_BY)
-def test_no_protected_name_is_left_at_the_top_however_it_was_made(plain, status, way):
-    names = [name for name in NAMES if "/" not in name]
-    for name in names:
-        _, findings = shell(status, plain, MADE_BY[way].format(name=name))
+def test_what_a_command_creates_at_the_top_is_moved(plain, status):
+    for name in (".vscode", "AGENTS.md", ".git"):
+        _, findings = shell(status, plain, f"mkdir plain; echo evil > plain/x; mv plain {name}")
         assert paths(findings) == [name]
-        assert findings.moved[0].stored.exists() or findings.moved[0].stored.is_symlink()
-        (plain / "plain").unlink(missing_ok=True)
+        assert (findings.moved[0].stored / "x").read_text() == "evil\n"
     assert tree(plain) == ["a.txt"]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "/" in name])
-def test_no_protected_name_is_left_in_its_folder(plain, status, name):
-    folder, _, last = name.rpartition("/")
-    _, findings = shell(status, plain, f"mkdir -p {folder}; echo evil > {name}")
-    assert paths(findings) == [name]
-    assert not (plain / folder / last).exists()
+def test_what_a_command_creates_in_a_folder_at_the_top_is_moved(plain, status):
+    _, findings = shell(status, plain, "mkdir -p .github/workflows; echo evil > .github/workflows/x.yml")
+    assert paths(findings) == [".github/workflows"]
+    assert tree(plain) == [".github", "a.txt"]
+
+
+@pytest.mark.parametrize("way", MADE_BY)
+def test_no_protected_name_is_left_however_it_was_made(watched, plain, way):
+    quarantine, command = watched
+    lines = [f"mkdir -p {name.rpartition('/')[0] or '.'}; {MADE_BY[way].format(name=name)}" for name in NAMES]
+    subprocess.run(["/bin/sh"], input="\n".join(lines), text=True, cwd=plain, check=False, stderr=subprocess.DEVNULL)
+    quarantine.walk()
+    # A name in a folder that is protected as a whole is moved with it.
+    whole = {name for name in NAMES if not any(name.startswith(f"{other}/") for other in NAMES)}
+    assert {each.path for each in command.moved} >= whole
+    assert not [name for name in NAMES if os.path.lexists(plain / name)]
 
 
 def test_no_protected_name_is_left_further_down(plain, status):
