@@ -44,6 +44,7 @@ class CommandTree:
         leave: bool = False,
         inherited: Sequence[int] = (),
         held: Sequence[int] = (),
+        gate: int | None = None,
     ) -> None:
         """Start it.
 
@@ -55,6 +56,8 @@ class CommandTree:
             inherited: descriptors that it gets beside the standard ones, with the same numbers.
             held: descriptors that it does not get, and that stay open until its end is seen to, also if this process
                 is killed before: a lock on one says that the command may still run.
+            gate: write end of a pipe whose other end the command inherits, and that it reads before it begins: `begin`
+                writes to it. Closed by `close`, once the command cannot begin any more.
 
         Raises:
             OSError: no process can be started, or there is no such folder.
@@ -66,7 +69,9 @@ class CommandTree:
         self.gone = False
         self._reports = b""
         left = subreaper.LEAVE if leave else subreaper.END
-        arguments = (left, ",".join(map(str, inherited)), ",".join(map(str, held)), *command)
+        self._gate = gate
+        gates = () if gate is None else (gate,)
+        arguments = (left, *(",".join(map(str, each)) for each in (inherited, held, gates)), *command)
         self.output, output = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -77,7 +82,7 @@ class CommandTree:
                 bufsize=0,
                 env=variables,
                 cwd=folder,
-                pass_fds=(*inherited, *held),
+                pass_fds=(*inherited, *held, *gates),
                 start_new_session=True,
             )
         except BaseException:
@@ -103,6 +108,19 @@ class CommandTree:
                     self.problem = int(first)
                 case subreaper.ENDED:
                     self.code, self.left = int(first), int(rest[0])
+
+    def wait(self, limit_s: float) -> int | None:
+        """Wait for the end of the command, not of what it has started; returns its exit code, None if it still runs."""
+        deadline = time.monotonic() + limit_s
+        with selectors.DefaultSelector() as reports:
+            reports.register(self.status, selectors.EVENT_READ)
+            while self.code is None and not self.gone and reports.select(max(0.0, deadline - time.monotonic())):
+                self.read_status()
+        return self.code
+
+    def begin(self) -> None:
+        """Let it through its gate."""
+        self._order(subreaper.BEGIN)
 
     def terminate(self) -> None:
         """Ask all of it to end."""
@@ -135,6 +153,9 @@ class CommandTree:
         self._orders.close()
         self._status.close()
         os.close(self.output)
+        if self._gate is not None:
+            # Not before: where the program that was to end the command was killed, this alone keeps it from beginning.
+            os.close(self._gate)
 
     def _order(self, order: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):

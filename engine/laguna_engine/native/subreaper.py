@@ -5,9 +5,13 @@ command (Linux: `PR_SET_CHILD_SUBREAPER`), finds them by their parents, and kill
 standard input closes because the process that started it has died.
 
 It is started as a file, with `-I -S`, and imports nothing but the standard library: 20 ms. Arguments: LEAVE or END, the
-descriptors that the command inherits (`3,4`), those that stay open here alone, the command. Standard input carries
-orders, a byte each; standard output carries reports, a line each; standard error is the output of the command. Other
-systems than Linux have no subreaper: there it is the process group alone that is ended.
+descriptors that the command inherits (`3,4`), those that stay open here alone, the gate, the command. Standard input
+carries orders, a byte each; standard output carries reports, a line each; standard error is the output of the command.
+Other systems than Linux have no subreaper: there it is the process group alone that is ended.
+
+The gate, if there is one, is the write end of a pipe that a command reads before it begins (`bwrap --block-fd`). Its
+closing would start the command just as a byte does. So nothing closes it here before everything that waits for it was
+killed: the parent may die at any time.
 """
 
 import contextlib
@@ -24,8 +28,8 @@ from typing import NamedTuple
 LEAVE, END = "leave", "end"
 """What becomes of processes that a command leaves running when it ends by itself. END: they wait for orders."""
 
-TERMINATE, KILL = b"t", b"k"
-"""Orders: ask all processes to end, and end them all."""
+TERMINATE, KILL, BEGIN = b"t", b"k", b"b"
+"""Orders: ask all processes to end, end them all, and let the command through its gate."""
 
 STARTED, FAILED, ENDED = "started", "failed", "ended"
 """Reports: its process; `errno`, it cannot be run; its exit code (negative: a signal) and how many it has left."""
@@ -92,8 +96,8 @@ class _Command:
 
 def main() -> None:
     """Run the command of the command line, and obey until it is over."""
-    left, passed_on, held, *argv = sys.argv[1:]
-    for descriptor in filter(None, held.split(",")):
+    left, passed_on, held, gate, *argv = sys.argv[1:]
+    for descriptor in filter(None, (*held.split(","), gate)):
         os.set_inheritable(int(descriptor), False)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -108,11 +112,10 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDWR), 2)
     for descriptor in filter(None, passed_on.split(",")):
         os.close(int(descriptor))
-    _report(STARTED, command.pid)
-    _obey(command, woken, leave=left == LEAVE)
+    _obey(command, woken, int(gate or -1), leave=left == LEAVE)
 
 
-def _obey(command: _Command, woken: int, *, leave: bool) -> None:
+def _obey(command: _Command, woken: int, gate: int, *, leave: bool) -> None:
     """Follow orders until there is nothing left to do."""
     while True:
         ready = select.select([0, woken], [], [])[0]
@@ -122,11 +125,17 @@ def _obey(command: _Command, woken: int, *, leave: bool) -> None:
             if leave and command.ended:
                 return
         if 0 in ready:
-            if os.read(0, 1) != TERMINATE:
+            order = os.read(0, 1)
+            if order == BEGIN:
+                # The command may have died.
+                with contextlib.suppress(OSError):
+                    os.write(gate, BEGIN)
+            elif order == TERMINATE:
+                command.terminate()
+                leave = False
+            else:
                 command.kill()
                 return
-            command.terminate()
-            leave = False
 
 
 def _start(argv: list[str]) -> int:
@@ -140,6 +149,8 @@ def _start(argv: list[str]) -> int:
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
+            # Before anything of it runs: who reads this can kill its group if this program is killed.
+            os.write(reports, f"{STARTED} {os.getpid()}\n".encode())
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(2, 1)
             for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:

@@ -226,3 +226,32 @@ def test_a_lock_is_held_until_all_of_a_command_has_ended(tmp_path):
 def test_a_folder_that_is_gone_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         CommandTree(["/bin/sh"], tmp_path / "gone", {})
+
+
+@linux
+def test_a_command_does_not_begin_before_it_is_let_through_its_gate(tmp_path):
+    waits, gate = os.pipe()
+    command = ("/bin/sh", "-c", f"head -c 1 /dev/fd/{waits} >/dev/null; echo begun")
+    with closing(CommandTree(command, tmp_path, dict(os.environ), inherited=(waits,), gate=gate)) as tree:
+        os.close(waits)
+        assert tree.wait(0.2) is None
+        tree.begin()
+        assert tree.wait(PATIENCE_S) == 0
+        assert os.read(tree.output, 10) == b"begun\n"
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(gate)
+
+
+@linux
+@pytest.mark.parametrize("killed", ["nobody", "the program that ends it"])
+def test_a_command_never_begins_if_it_is_closed_before_its_gate_was_opened(tmp_path, killed):
+    waits, gate = os.pipe()
+    command = ("/bin/sh", "-c", f"(head -c 1 /dev/fd/{waits} >/dev/null; echo >begun) & echo $! >waiting; wait")
+    tree = CommandTree(command, tmp_path, dict(os.environ), inherited=(waits,), gate=gate)
+    os.close(waits)
+    process = number_in(tmp_path / "waiting")
+    if killed != "nobody":
+        tree._process.kill()
+    tree.close()
+    wait_until_dead(process)
+    assert not (tmp_path / "begun").exists()
