@@ -12,10 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, bubblewrap_command, filter_descriptor, git_wrapper
+from laguna_tui.sandbox.checked_start import SandboxError, start_checked
 from laguna_tui.sandbox.hidden_secrets import Appearance, HiddenPath, hidden_secrets
 from laguna_tui.sandbox.landlock import landlock_command
-from laguna_tui.sandbox.mount_plan import PrivateFiles, mount_plan
+from laguna_tui.sandbox.mount_plan import Mount, PrivateFiles, mount_plan
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, ruled_paths
 from laguna_tui.sandbox.quarantine import Moved, Quarantine, Watched
@@ -25,6 +27,8 @@ from laguna_tui.sandbox.stubs import Stubs
 
 _WATCH_S = 0.1
 """Seconds between two counts of the processes."""
+_TRIES = 3
+"""How often a sandbox is made before a command is refused: a folder may be exchanged without any bad intent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +50,7 @@ class Findings:
 
 @dataclass
 class Prepared:
-    """A command as it is to be started: in a session of its own (`start_new_session`), without a terminal or input.
-
-    The kernel kills it when the thread that started it ends, so that thread must outlive it. Close it after the
-    command has ended, also after a kill.
+    """A command that is ready to be started. Close it after the command has ended, also after a kill.
 
     Attributes:
         argv: Program and arguments.
@@ -59,6 +60,7 @@ class Prepared:
         held: Descriptors that stay open while it runs, and that it does not inherit.
         secrets: How many files and folders with secrets in the workspace it cannot read as they are.
         git_read_only: Why git refuses to change the workspace's repository in it, as a clause; empty if it can.
+        mounts: What the sandbox mounts; empty where it mounts nothing.
     """
 
     argv: tuple[str, ...]
@@ -68,10 +70,38 @@ class Prepared:
     held: tuple[int, ...] = ()
     secrets: int = 0
     git_read_only: str = ""
+    mounts: tuple[Mount, ...] = ()
+    _make: Callable[[], None] = lambda: None
     _undo: list[Callable[[], None]] = field(default_factory=list)
     _find: Callable[[], Findings] = Findings
     _watched: Watched | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
+
+    def start(
+        self, variables: Mapping[str, str] | None = None, inherited: Sequence[int] = (), *, leave: bool = False
+    ) -> CommandTree:
+        """Start it, in the sandbox that was planned or not at all: what is exchanged meanwhile is looked at again.
+
+        Args:
+            variables: Its environment, if not `env`.
+            inherited: More descriptors that it inherits.
+            leave: When it ends by itself, what it has left running is left alone; without a sandbox only.
+
+        Raises:
+            SandboxError: The sandbox could not be made.
+            OSError: No process can be started, its folder is gone, or the sandbox cannot be planned again.
+            ValueError: It contains a NUL.
+        """
+        if not self.mounts:
+            return self._start(variables, inherited, leave=leave)
+        for _ in range(_TRIES - 1):
+            try:
+                return self._start(variables, inherited)
+            except SandboxError:
+                self.cleanup()
+            self._ended = threading.Event()
+            self._make()
+        return self._start(variables, inherited)
 
     def watch(self, pid: int) -> None:
         """Kill everything in the sandbox when it has too many processes, or creates what it must not again and again.
@@ -92,6 +122,15 @@ class Prepared:
                 self._undo.pop()()
         find, self._find = self._find, Findings
         return find()
+
+    def _start(
+        self, variables: Mapping[str, str] | None, inherited: Sequence[int], *, leave: bool = False
+    ) -> CommandTree:
+        given = self.env if variables is None else variables
+        descriptors = (*self.pass_fds, *inherited)
+        if not self.mounts:
+            return CommandTree(self.argv, self.cwd, given, leave=leave, inherited=descriptors, held=self.held)
+        return start_checked(self.argv, self.cwd, given, self.mounts, inherited=descriptors, held=self.held)
 
     def __enter__(self) -> Self:
         return self
@@ -135,8 +174,14 @@ def prepare(
     """
     where = Path(os.path.realpath(folder or policy.root))
     prepared = Prepared(tuple(argv), scrubbed(env), str(where))
-    if status.kind is SandboxKind.NONE:
-        return prepared
+    if status.kind is not SandboxKind.NONE:
+        prepared._make = lambda: _make(prepared, status, policy, tuple(argv))
+        prepared._make()
+    return prepared
+
+
+def _make(prepared: Prepared, status: SandboxStatus, policy: SandboxPolicy, argv: tuple[str, ...]) -> None:
+    """Make the sandbox of a command, of what is in the workspace now."""
     try:
         stubs = Stubs(policy.root)
         # Before the workspace is looked at: the mount points of another command must not vanish after that.
@@ -162,6 +207,7 @@ def prepare(
         secrets = hidden_secrets(files.secrets, policy.root, policy.is_shown, wrapper) if holds else ()
         prepared.secrets = len(secrets)
         concealed = (*secrets, *(HiddenPath(path, Appearance.UNREADABLE) for path in unreadable))
+        files.anchor((*hidden, *(each.path for each in concealed)), (policy.root,))
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
         prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
         stubs.note_private(own)
@@ -172,11 +218,11 @@ def prepare(
         prepared._undo.append(lambda: quarantine.remove(watched))
         prepared._find = lambda: _findings(watched, policy.root, before)
         private = PrivateFiles.make(own, policy.tmp)
+        prepared.argv = argv
         _STARTERS[status.kind](prepared, _Sandbox(status.program, policy, files, hidden, concealed, private, stubs))
     except BaseException:
         prepared.cleanup()
         raise
-    return prepared
 
 
 def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
@@ -186,7 +232,7 @@ def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
         raise OSError("the system calls of this processor are not known")
     prepared._undo.append(lambda: os.close(descriptor))
     prepared.pass_fds = (descriptor,)
-    mounts = mount_plan(
+    prepared.mounts = mount_plan(
         inside.policy,
         inside.files,
         places=places,
@@ -196,7 +242,7 @@ def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
     )
     prepared.argv = bubblewrap_command(
         inside.program,
-        mounts,
+        prepared.mounts,
         prepared.argv,
         folder=prepared.cwd,
         filter_fd=descriptor,

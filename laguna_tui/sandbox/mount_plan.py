@@ -155,16 +155,22 @@ def mount_plan(
     # The repository around may lie where something else is mounted.
     around = [path for path in files.around if any(each in path.parents for each in masked)]
     mounts += [Mount.itself(path, read_only=True) for path in around]
-    shown = (policy.root, *around)
-    for path in hidden:
-        if any(path.is_relative_to(each) for each in shown) or not any(path.is_relative_to(each) for each in masked):
-            mounts.append(Mount(path, private.nothing if path.is_dir() else private.empty, read_only=True))
-    mounts += [Mount(each.path, private.in_place_of(each), read_only=True) for each in concealed]
     mounts += [Mount.itself(path) for path in (*files.git, *files.anchored, policy.root)]
     mounts += [Mount.itself(path, read_only=True) for path in files.held if path != policy.root]
     for place in places:
         if (source := _nothing_for(place, private)) is not None:
             mounts.append(Mount(place, source, read_only=True))
+    shown = (policy.root, *around)
+    over = [
+        Mount(path, private.nothing if path.is_dir() else private.empty, read_only=True)
+        for path in hidden
+        if any(path.is_relative_to(each) for each in shown) or not any(path.is_relative_to(each) for each in masked)
+    ]
+    over += [Mount(each.path, private.in_place_of(each), read_only=True) for each in concealed]
+    # What is mounted again in a hidden folder would be seen.
+    unseen = {mount.place for mount in over}
+    mounts = [mount for mount in mounts if unseen.isdisjoint((mount.place, *mount.place.parents))]
+    mounts += [mount for mount in over if unseen.isdisjoint(mount.place.parents)]
     return _ordered(mounts)
 
 

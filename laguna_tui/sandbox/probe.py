@@ -12,10 +12,12 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 
-from laguna_engine.native.child import LIMIT_S, Output, find_program, run
+from laguna_engine.native.child import FOLDER, LIMIT_S, environment, find_program, run
 from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.bubblewrap import filter_descriptor, trial_command
+from laguna_tui.sandbox.checked_start import SandboxError, start_checked
 from laguna_tui.sandbox.landlock import gaps, trial_confinement
+from laguna_tui.sandbox.mount_plan import trial_plan
 from laguna_tui.sandbox.seatbelt import PROGRAM, seatbelt_command
 from laguna_tui.sandbox.stubs import remove_leftovers
 
@@ -101,31 +103,35 @@ def _bubblewrap_fails(program: str) -> tuple[str, str]:
     descriptor = filter_descriptor()
     if descriptor is None:
         return "the system calls of this processor are not known", ""
+    command = trial_command(program, descriptor)
     try:
-        output = run(trial_command(program, descriptor), LIMIT_S, pass_fds=(descriptor,))
+        tree = start_checked(command, FOLDER, environment(), trial_plan(), inherited=(descriptor,))
+    except (SandboxError, OSError) as error:
+        return explain_failure(str(error))
     finally:
         os.close(descriptor)
-    return ("", "") if output.good else explain_failure(output)
+    try:
+        code = tree.wait(LIMIT_S)
+    finally:
+        tree.close()
+    return ("", "") if code == 0 else explain_failure("a program in it does not run")
 
 
-def explain_failure(output: Output, read: Callable[[str], str] | None = None) -> tuple[str, str]:
+def explain_failure(reason: str, read: Callable[[str], str] | None = None) -> tuple[str, str]:
     """Return what kept bubblewrap from making a sandbox, and what to do.
 
     Args:
-        output: Of its trial.
+        reason: Why its trial failed.
         read: Returns the text of a file of the system.
     """
     read = read or _read
-    if output.timed_out:
-        return "bubblewrap does not answer", "try it: bwrap --ro-bind / / --unshare-all true"
     if read(_APPARMOR) == "1":
         return "AppArmor keeps bubblewrap from making user namespaces, as Ubuntu has it since 24.04", _PROFILE
     if "0" in map(read, _USERNS):
         todo = "allow user namespaces: sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000"
         return "user namespaces are switched off", todo
-    last = output.errors.strip().splitlines()[-1:] or ["it gives no reason"]
     todo = "in a container, allow user namespaces and unmasked /proc (docker run --security-opt seccomp=unconfined)"
-    return f"bubblewrap cannot make a sandbox ({last[0].removeprefix('bwrap: ')})", todo
+    return f"bubblewrap cannot make a sandbox ({reason})", todo
 
 
 def _landlock_fails() -> str:

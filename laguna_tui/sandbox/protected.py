@@ -79,6 +79,18 @@ class ProtectedFiles:
     found: dict[Path, tuple[int, int]] = field(default_factory=dict)
     secrets: list[Path] = field(default_factory=list)
 
+    def anchor(self, paths: Iterable[Path], tops: Sequence[Path]) -> None:
+        """Keep the folders above some paths where they are: a name is hidden or held only at its place.
+
+        Args:
+            paths: What is hidden or held.
+            tops: The folders that a command may write to.
+        """
+        # A folder mounted again below a read-only one would be writable.
+        read_only = {*self.held, *self.absent}
+        folders = {folder for path in paths for folder in path.parents if any(_inside(folder, top) for top in tops)}
+        self.anchored |= {folder for folder in folders if read_only.isdisjoint((folder, *folder.parents))}
+
 
 def protected_files(
     roots: Iterable[Path],
@@ -105,11 +117,9 @@ def protected_files(
             below += path.parent != top
             if below <= MAX_BELOW:
                 _hold(files, path, tops)
-    for path in (*files.held, *files.absent, *unreadable):
-        files.anchored |= {place for place in path.parents if any(_inside(place, top) for top in (*tops, *files.git))}
-    # A folder mounted again below a read-only one would be writable.
     read_only = {*files.held, *files.absent}
     files.anchored = {path for path in files.anchored if read_only.isdisjoint((path, *path.parents))}
+    files.anchor((*read_only, *unreadable), (*tops, *files.git))
     files.held = {
         path for path in files.held if read_only.isdisjoint(path.parents) or path.parent.parent.name == "worktrees"
     }

@@ -18,6 +18,7 @@ import platformdirs
 from laguna_engine.native.child import find_program
 from laguna_tui.base.paths import APP
 from laguna_tui.sandbox.background import BackgroundCommand, BackgroundJob
+from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Prepared, prepare
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
@@ -247,7 +248,12 @@ class CommandRunner:
                 prepared = self._sandboxed(command, folder, network=network, secrets=secrets, committed=committed)
         except OSError as error:
             raise CommandNotRun(f"the sandbox cannot be made ({error.strerror or error})") from error
-        running = RunningCommand(prepared, leave=own)
+        try:
+            running = RunningCommand(prepared, leave=own)
+        except CommandNotRun as error:
+            if isinstance(error.__cause__, SandboxError):
+                raise CommandNotRun(f"{error}; {self._what_to_stop()}") from error
+            raise
         return Execution(running, CommandOutput(OUTPUT_CHARS, self._results), timeout_s, cancelled)
 
     def _sandboxed(
@@ -262,6 +268,14 @@ class CommandRunner:
         prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
         prepared.env.update(_VARIABLES)
         return prepared
+
+    def _what_to_stop(self) -> str:
+        """What to do where the sandbox cannot be made because something changes meanwhile."""
+        with self._lock:
+            running = [str(number) for number, job in self._jobs.items() if not job.over]
+        if not running:
+            return "try again"
+        return f"stop background command{'s' * (len(running) > 1)} {' and '.join(running)}, then try again"
 
     def _noted(self, result: CommandResult) -> CommandResult:
         """The result, once its file is among those that are removed later."""

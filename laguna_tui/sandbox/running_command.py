@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from laguna_engine.native.command_tree import CommandTree
+from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Findings, Prepared
 
@@ -55,15 +55,8 @@ class RunningCommand:
         """
         self._prepared = prepared
         try:
-            self._tree = CommandTree(
-                prepared.argv,
-                prepared.cwd,
-                prepared.env,
-                leave=leave,
-                inherited=prepared.pass_fds,
-                held=prepared.held,
-            )
-        except (OSError, ValueError) as error:
+            self._tree = prepared.start(leave=leave)
+        except (OSError, ValueError, SandboxError) as error:
             prepared.cleanup()
             raise CommandNotRun(_why(error)) from error
         self._ready = selectors.DefaultSelector()
@@ -305,7 +298,9 @@ class LiveText:
             self._text, self._skipped, self._shown_at = "", 0, time.monotonic()
 
 
-def _why(error: OSError | ValueError) -> str:
+def _why(error: OSError | ValueError | SandboxError) -> str:
+    if isinstance(error, SandboxError):
+        return f"the sandbox cannot be made ({error})"
     if isinstance(error, ValueError):
         return "it contains a character that no command can contain"
     match error.errno:

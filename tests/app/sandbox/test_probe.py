@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.native.child import Output
 from laguna_tui.sandbox import probe
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, always_asks, explain_failure
 
@@ -34,16 +33,20 @@ def linux(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(probe.filter_descriptor() is None, reason="bubblewrap runs on Linux")
 class TestLinux:
-    def test_a_bubblewrap_that_runs_a_program_is_taken(self, linux, tmp_path):
-        status = linux("exit 0")
+    def test_a_bubblewrap_that_runs_a_program_is_taken(self, linux, tmp_path, bubblewrap):
+        status = linux(f'exec {bubblewrap.program} "$@"')
         assert (status.kind, status.program) == (SandboxKind.BUBBLEWRAP, str(tmp_path / "bwrap"))
 
-    def test_the_systems_is_preferred_to_one_of_the_project(self, linux, tmp_path, monkeypatch):
+    def test_the_systems_is_preferred_to_one_of_the_project(self, linux, tmp_path, monkeypatch, bubblewrap):
         (tmp_path / "system").mkdir()
-        (tmp_path / "system/bwrap").write_text("#!/bin/sh\nexit 0\n")
-        (tmp_path / "system/bwrap").chmod(0o755)
+        (tmp_path / "system/bwrap").symlink_to(bubblewrap.program)
         monkeypatch.setattr(probe, "_FOLDERS", (str(tmp_path / "system"),))
         assert linux("exit 0").program == str(tmp_path / "system/bwrap")
+
+    def test_one_whose_mounts_cannot_be_checked_is_not_taken(self, linux):
+        status = linux("exit 0")
+        assert status.kind is not SandboxKind.BUBBLEWRAP
+        assert status.tried[0] == "bubblewrap cannot make a sandbox (bubblewrap gives no reason)"
 
     def test_it_is_tried_with_the_filter_of_commands(self, linux, tmp_path):
         find = 'while [ "$1" != --seccomp ]; do shift; done'
@@ -72,7 +75,7 @@ class TestLinux:
         assert linux(None, landlock=2).kind is SandboxKind.NONE
 
 
-REFUSED = Output(1, errors="bwrap: setting up uid map: Permission denied\n")
+REFUSED = "setting up uid map: Permission denied"
 
 
 def files(**contents):

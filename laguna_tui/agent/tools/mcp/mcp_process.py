@@ -23,6 +23,7 @@ from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.agent.tools.mcp.mcp_config import McpServer
 from laguna_tui.base.async_thread import AsyncThread
 from laguna_tui.base.text import sanitize_line
+from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.launch import prepare
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
@@ -220,15 +221,29 @@ class McpProcess:
         """Start the process in the sandbox."""
         shell = find_program("bash") or "/bin/sh"
         argv = (shell, "-c", _START, "mcp", str(theirs_in), str(theirs_out), *self.server.command)
-        prepared = await asyncio.to_thread(prepare, self._commands().status, policy, argv)
+
+        def start() -> tuple[CommandTree, Callable[[], object]]:
+            prepared = prepare(self._commands().status, policy, argv)
+            try:
+                variables = {**prepared.env, **self.server.variables}
+                return prepared.start(variables, (theirs_in, theirs_out)), prepared.cleanup
+            except BaseException:
+                prepared.cleanup()
+                raise
+
+        starting = asyncio.ensure_future(asyncio.to_thread(start))
         try:
-            variables = {**prepared.env, **self.server.variables}
-            inherited = (*prepared.pass_fds, theirs_in, theirs_out)
-            tree = CommandTree(prepared.argv, prepared.cwd, variables, inherited=inherited, held=prepared.held)
-        except BaseException:
-            prepared.cleanup()
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # Its pipes are closed by the caller, so not before it has them.
+            with contextlib.suppress(SandboxError, OSError, ValueError):
+                tree, cleanup = await starting
+                tree.close()
+                cleanup()
             raise
-        return tree, prepared.cleanup
+        except SandboxError as error:
+            self._errors = str(error)
+            raise
 
     async def _read(self, reader: asyncio.StreamReader, received: Any, ended: asyncio.Event) -> None:
         """Pass on what the server sends, line by line, until it ends or sends too much."""
