@@ -40,6 +40,7 @@ _GUARDS = {
     "core.untrackedCache": "false",
     "credential.helper": "",
     "diff.external": "",
+    "diff.relative": "false",
     "submodule.recurse": "false",
 }
 # Only what git needs is passed on: GIT_DIR, GIT_CONFIG_* and the like from outside would change the answer.

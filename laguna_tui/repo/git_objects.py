@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from laguna_engine.files import read_small_file
 from laguna_tui.repo import git
 
 _PATHS_AT_ONCE = 1_000
 """The length of a command line is limited."""
 _CHUNK_BYTES = 1 << 20
 _SHA1_DIGITS = 40
+_NORMALIZED_BYTES = 64 << 20
 _REGULAR = "100"
 """How git's modes of regular files begin."""
-_ABSENT = "000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +91,9 @@ def ignored_files(folder: Path, paths: Sequence[str]) -> frozenset[str] | None:
 
 
 def converted_files(folder: Path, paths: Sequence[str]) -> frozenset[str]:
-    """Return those of some files that attributes have git convert by a filter or from another encoding."""
+    """Return those of some files that attributes have git convert, in other ways than their line ends."""
     found: set[str] = set()
-    for command in _batches(("check-attr", "-z", "filter", "working-tree-encoding"), paths):
+    for command in _batches(("check-attr", "-z", "filter", "working-tree-encoding", "ident"), paths):
         fields = list(_lines(git.query(folder, command)))
         for path, value in zip(fields[::3], fields[2::3], strict=True):
             if value not in ("unspecified", "unset"):
@@ -127,11 +128,9 @@ def blobs(folder: Path, object_ids: Iterable[str], wrapper: Sequence[str] = ()) 
 
 
 def is_as_committed(path: Path, entry: TreeEntry) -> bool:
-    """Whether a regular file contains the bytes of an entry."""
-    if not entry.is_regular:
-        return False
+    """Whether a regular file contains the bytes of an entry of a commit."""
     try:
-        return file_hash(path, entry.object_id, entry.size) == entry.object_id
+        return entry.is_regular and file_hash(path, entry.object_id, entry.size) == entry.object_id
     except (OSError, ValueError):
         return False
 
@@ -161,6 +160,16 @@ def file_hash(path: Path, like: str, size: int | None = None) -> str:
         if size is not None and size != status.st_size:
             return ""
         return _hash_of(status.st_size, iter(lambda: file.read(_CHUNK_BYTES), b""), like)
+
+
+def is_normalized(path: Path, object_id: str, normalized: str) -> bool:
+    """Whether a file has one hash as it is, and another one with line feeds as line ends."""
+    try:
+        data = read_small_file(path, _NORMALIZED_BYTES, follow=False)
+    except (OSError, ValueError):
+        return False
+    versions = (data, data.replace(b"\r\n", b"\n"))
+    return [_hash_of(len(each), [each], object_id) for each in versions] == [object_id, normalized]
 
 
 def _hash_of(size: int, chunks: Iterable[bytes], like: str) -> str:

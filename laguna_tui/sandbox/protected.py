@@ -359,7 +359,10 @@ def _leads_back(own: Path, pointer: Path) -> bool:
 def _hold_hooks(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
     """Hold the folders that the configuration names for hooks, as far as a command could write to them."""
     for folder in git.hooks_folders(top) or ():
-        if any(_inside(folder, place) for place in tops) and not any(folder in (place, top) for place in tops):
+        if not any(folder.is_relative_to(place) for place in tops):
+            if folder.exists():
+                files.around.add(folder)
+        elif any(_inside(folder, place) for place in tops) and not any(folder in (place, top) for place in tops):
             (files.held if folder.exists() else files.forbidden).add(folder)
 
 

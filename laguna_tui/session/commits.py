@@ -1,12 +1,12 @@
 """Commits: what would be committed, a message that the model drafts, and the commit itself, in the sandbox."""
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.repo.sensitive_paths import sensitive_because
 
 if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 NO_REPOSITORY = "Git does not answer in {folder}. Make it a repository first: !git init"
 NOTHING = "There is nothing to commit."
+NOTHING_HERE = "There is nothing to commit in this folder. Staged elsewhere: {paths}."
 NOT_COMMITTED = "Not committed (exit code {code}): {output}"
 COMMITTED = "Committed: {subject}"
+STILL_STAGED = "Still staged outside this folder: {paths}."
+DIFFERENT = "The commit is not what was shown. {differences}. To take it back and keep your files: !git {way_back}"
+OLD_INDEX = "Git's index could not be updated. Update it: !git reset"
 # Hooks may run a test suite.
 _TIMEOUT_S = 1800
 _MESSAGE_TOKENS = 256
-_HEADER = re.compile(r"^diff --git a/(.+?) b/", re.MULTILINE)
+_NAMED = 8
+_ID_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +34,23 @@ class CommitDraft:
 
     Attributes:
         message: the model's suggestion; empty if it has no room for one or writes none.
-        files: paths to be committed.
-        stages_all: whether everything is committed, because nothing is staged.
         sandbox: the sandbox that the repository's hooks run in.
+        pending: what is to be committed.
     """
 
     message: str
-    files: tuple[str, ...]
-    stages_all: bool
     sandbox: str
+    pending: "PendingChanges"
+
+    @property
+    def files(self) -> list[str]:
+        """Paths to be committed, those with secrets first."""
+        return sorted(self.pending.files, key=lambda path: not sensitive_because(path))
+
+    @property
+    def stages_all(self) -> bool:
+        """Whether everything is committed, because nothing is staged."""
+        return not self.pending.staged_files
 
 
 class LocalCommits:
@@ -49,45 +62,57 @@ class LocalCommits:
 
     def draft(self) -> CommitDraft:
         """What would be committed, and the model's suggested message."""
-        from laguna_tui.repo.git_commit import pending_changes, recent_subjects
+        from laguna_tui.repo.git_commit import CannotCommitError, pending_changes, recent_subjects
 
-        pending = pending_changes(self._folder)
+        try:
+            pending = pending_changes(self._folder)
+        except CannotCommitError as error:
+            raise UserError(str(error)) from error
         if pending is None:
             raise UserError(NO_REPOSITORY.format(folder=self._folder))
         if pending.is_empty:
-            raise UserError(NOTHING)
+            outside = pending.staged_outside
+            raise UserError(NOTHING_HERE.format(paths=_named(outside)) if outside else NOTHING)
         subjects = recent_subjects(self._folder)
         message = self._agent().commit_message("\n".join(_material(pending, subjects)), _MESSAGE_TOKENS)
-        sandbox = self._runner().status.sentence
-        return CommitDraft(message, tuple(_files(pending)), not pending.staged, sandbox)
+        return CommitDraft(message, self._runner().status.sentence, pending)
 
     def commit(self, message: str, draft: CommitDraft) -> str:
         """Commit what the draft names; returns a sentence about it."""
-        from laguna_tui.repo.git_commit import commit_command
+        from laguna_tui.repo.git_commit import commit_command, commit_made
         from laguna_tui.sandbox.running_command import CommandNotRun
 
         try:
-            command = commit_command(message, stage_all=draft.stages_all)
-            result = self._runner().run(command, folder=self._folder, timeout_s=_TIMEOUT_S)
+            command = commit_command(message, draft.pending)
+            result = self._runner().run(command, folder=self._folder, timeout_s=_TIMEOUT_S, committed=draft.files)
         except (ValueError, CommandNotRun) as error:
             raise UserError(f"Not committed: {error}.") from error
         output = result.stdout.strip()
+        different = commit_made(self._folder, draft.pending)
+        if different is None:
+            why = f"\n{result.git_read_only}" if result.git_read_only else ""
+            raise UserError(NOT_COMMITTED.format(code=result.exit_code, output=output) + why)
+        sentences = [COMMITTED.format(subject=message.strip().splitlines()[0]), output]
+        if different:
+            head = draft.pending.head
+            way_back = f"reset --soft {head[:_ID_DIGITS]}" if head else "update-ref -d HEAD"
+            sentences.append(DIFFERENT.format(differences="; ".join(different), way_back=way_back))
+        if draft.pending.staged_outside:
+            sentences.append(STILL_STAGED.format(paths=_named(draft.pending.staged_outside)))
         if result.exit_code:
-            raise UserError(NOT_COMMITTED.format(code=result.exit_code, output=output))
-        return "\n".join(filter(None, (COMMITTED.format(subject=message.strip().splitlines()[0]), output)))
+            sentences.append(OLD_INDEX)
+        return "\n".join(filter(None, sentences))
 
 
-def _files(pending: "PendingChanges") -> Iterator[str]:
-    """Paths to be committed: what is staged, or everything if nothing is."""
-    yield from dict.fromkeys(_HEADER.findall(pending.staged or pending.unstaged))
-    if not pending.staged:
-        yield from pending.untracked
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more
 
 
 def _material(pending: "PendingChanges", subjects: tuple[str, ...]) -> Iterator[str]:
     yield "Latest subjects:"
     yield from subjects or ("(none)",)
-    if not pending.staged and pending.untracked:
+    if not pending.staged_files and pending.untracked:
         yield f"New files: {', '.join(pending.untracked[:50])}"
     yield "Changes:"
-    yield pending.staged or pending.unstaged
+    yield pending.staged if pending.staged_files else pending.unstaged

@@ -11,6 +11,7 @@ from textual.widgets import Static
 
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
+from laguna_tui.repo.sensitive_paths import sensitive_because
 from laguna_tui.session.commits import CommitDraft
 from laguna_tui.tui.approvals.text_editor import EditorArea
 from laguna_tui.tui.modal import Modal, notify
@@ -48,7 +49,7 @@ class CommitScreen(Modal[str | None]):
         what = "all changes" if self._draft.stages_all else "what is staged"
         more = [f"… and {len(files) - _SHOWN} more"] if len(files) > _SHOWN else []
         head = f"{len(files)} {plural(len(files), 'file')} ({what}):"
-        return "\n".join([head, *map(sanitize_line, files[:_SHOWN]), *more, f"Hooks run. {self._draft.sandbox}"])
+        return "\n".join([head, *map(_line, files[:_SHOWN]), *more, f"Hooks run. {self._draft.sandbox}"])
 
     def action_commit(self) -> None:
         """Commit with this message."""
@@ -61,3 +62,8 @@ class CommitScreen(Modal[str | None]):
     def action_cancel(self) -> None:
         """Do not commit."""
         self.dismiss(None)
+
+
+def _line(path: str) -> str:
+    why = sensitive_because(path)
+    return sanitize_line(f"{path} ({why})" if why else path)

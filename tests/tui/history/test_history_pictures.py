@@ -7,6 +7,7 @@ from laguna_tui.journal.file_diff import FileDiff
 from laguna_tui.journal.undo_log import UndoKind
 from laguna_tui.journal.undo_plan import PlannedFile, UndoPlan, UndoPoint
 from laguna_tui.repo.text_diff import whole_diff
+from laguna_tui.repo.git_commit import PendingChanges
 from laguna_tui.session.commits import CommitDraft
 from laguna_tui.session.values import RewindCost
 from laguna_tui.tui.history.commit_screen import CommitScreen
@@ -37,7 +38,11 @@ SCREENS = {
     "conflict": lambda: ConflictScreen("Undo", PLAN, FILES),
     "rewind": lambda: RewindScreen(lambda: POINTS, lambda number: (PLAN, COST)),
     "commit": lambda: CommitScreen(
-        CommitDraft("Rename total to amount", ("shop/cart.py", "shop/new.py"), True, "Commands run in bubblewrap.")
+        CommitDraft(
+            "Rename total to amount",
+            "Commands run in bubblewrap.",
+            PendingChanges(changed_files=dict.fromkeys(("shop/cart.py", "shop/new.py"))),
+        )
     ),
 }
 
