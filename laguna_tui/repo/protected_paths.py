@@ -152,6 +152,7 @@ _TABLE: dict[str, dict[str, str]] = {
     },
 }
 _HOOKS = "git runs its hooks from there"
+_CONFIGURED = "git's configuration names it"
 _GIT_READS = "git runs what its settings and hooks say"
 _UNKNOWN = "git cannot be asked which files it runs here"
 
@@ -189,7 +190,7 @@ def asks_because(root: Path, inside: str) -> str:
     """
     path = root / inside
     top = git.top_of(root) or root
-    return _named(path.relative_to(top).parts) or _linked(top, path) or _hooked(path)
+    return _named(path.relative_to(top).parts) or _linked(top, path) or _configured(path)
 
 
 def executed_because(inside: str) -> str:
@@ -223,15 +224,17 @@ def _linked(top: Path, path: Path) -> str:
     return ""
 
 
-def _hooked(path: Path) -> str:
-    """The reason for a file in a hooks folder of a repository around it, as far as git reports them."""
+def _configured(path: Path) -> str:
+    """The reason for a file that the configuration of a repository around it names, or that is in such a folder."""
     for place in path.parents:
         if os.path.lexists(place / ".git"):
-            hooks = git.hooks_folders(place)
-            if hooks is None:
+            configured = git.configured_paths(place)
+            if configured is None:
                 return _UNKNOWN
-            if any(path.is_relative_to(folder) for folder in hooks):
-                return _HOOKS
+            for named in configured:
+                real = Path(os.path.realpath(named))
+                if path.is_relative_to(real):
+                    return _CONFIGURED if path == real else _HOOKS
     return ""
 
 

@@ -134,7 +134,12 @@ def protected_paths(top: Path, secrets: list[Path] | None = None) -> dict[Path, 
         top: The folder.
         secrets: Gets the files and folders with secrets besides.
     """
-    return {path: (status.st_dev, status.st_ino) for path, status in _walk(top, secrets)}
+    found = dict(_walk(top, secrets))
+    for path in [path for path in found if is_git_name(_folded(path.name))]:
+        for state in git.resumed_programs(path.parent):
+            with contextlib.suppress(OSError):
+                found[state] = state.lstat()
+    return {path: (status.st_dev, status.st_ino) for path, status in found.items()}
 
 
 def ruled_paths(top: Path, globs: Sequence[str]) -> tuple[Path, ...]:
@@ -261,7 +266,7 @@ def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable
     if not commits or too_wide_because(above):
         files.git_read_only = _PART_OF_A_REPOSITORY.format(top=above)
         return
-    _hold_hooks(files, above, tops)
+    _hold_configured(files, above, tops)
     if not own.is_dir() or own.is_symlink():
         _hold_worktree(files, own, tops)
     elif _has_its_work_tree(own):
@@ -288,11 +293,11 @@ def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
                 files.git_read_only = _OTHER_WORK_TREE
         files.anchored.add(path)
         _hold_git(files, path, tops)
-        _hold_hooks(files, path.parent, tops)
+        _hold_configured(files, path.parent, tops)
     else:
         files.held.add(path)
         _hold_worktree(files, path, tops)
-        _hold_hooks(files, path.parent, tops)
+        _hold_configured(files, path.parent, tops)
 
 
 def _has_its_work_tree(folder: Path) -> bool:
@@ -356,14 +361,22 @@ def _leads_back(own: Path, pointer: Path) -> bool:
     return os.path.realpath(own / text) == os.path.realpath(pointer)
 
 
-def _hold_hooks(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
-    """Hold the folders that the configuration names for hooks, as far as a command could write to them."""
-    for folder in git.hooks_folders(top) or ():
-        if not any(folder.is_relative_to(place) for place in tops):
-            if folder.exists():
-                files.around.add(folder)
-        elif any(_inside(folder, place) for place in tops) and not any(folder in (place, top) for place in tops):
-            (files.held if folder.exists() else files.forbidden).add(folder)
+def _hold_configured(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
+    """Hold what git's configuration names, as far as a command could write to it, and show folders elsewhere."""
+    writable = (*tops, *files.git)
+    for path in git.configured_paths(top) or ():
+        real = Path(os.path.realpath(path))
+        # A name can be too long for a file.
+        with contextlib.suppress(OSError):
+            if path.is_symlink() and any(_inside(path, place) for place in writable):
+                _hold_link(files, path, tops)
+            elif any(_inside(real, place) for place in writable):
+                if real in (top, *tops):
+                    continue
+                absent = files.absent if any(map(is_git_name, real.parts)) else files.forbidden
+                (files.held if real.exists() else absent).add(real)
+            elif real.is_dir() and not any(real.is_relative_to(place) for place in tops):
+                files.around.add(real)
 
 
 def _inside(path: Path, top: Path) -> bool:

@@ -135,17 +135,23 @@ class Quarantine:
             if command not in self._commands:
                 return
             command.finished = True
-            self.walk()
+            self.walk(in_git=True)
             self._commands.remove(command)
             if not self._commands:
                 self._open.close()
 
-    def walk(self) -> None:
-        """Move what was created anywhere in the workspace since the first of the running commands started."""
+    def walk(self, *, in_git: bool = False) -> None:
+        """Move what was created anywhere in the workspace since the first of the running commands started.
+
+        Args:
+            in_git: Also the state of an unfinished rebase that would run a program; a rebase that runs has it too.
+        """
         with self._lock:
             if not self._commands:
                 return
             found = {str(path.relative_to(self.root)) for path in protected_paths(self.root)}
+            if not in_git:
+                found = {inside for inside in found if not any(map(is_git_name, inside.split("/")[:-1]))}
             with RootFolder(self.root) as tree:
                 for inside in sorted((found - self._known) | self._forbidden | set(self._links)):
                     with contextlib.suppress(OSError, ValueError):

@@ -144,7 +144,7 @@ def test_no_program_of_the_repository_runs_when_the_app_asks_git(hostile):
     world.plant("a.txt", "c\n")
     git.state(world.folder)
     git.list_files(world.folder)
-    git.hooks_folders(world.folder)
+    git.configured_paths(world.folder)
     for ask in (
         git_objects.head_entries,
         git_objects.index_entries,

@@ -70,7 +70,7 @@ def _reads(name, path):
 
 
 def _write(path):
-    return f"mkdir -p $(dirname {path}); echo @EVIL@ > {path}"
+    return f"mkdir -p \"$(dirname '{path}')\"; echo @EVIL@ > '{path}'"
 
 
 def _received(name):
@@ -219,6 +219,30 @@ IN_THE_WORKSPACE = (
         "echo @EVIL@ > @MAIN@/.git/worktrees/worktree/commondir",
         "workspace/.git/worktrees/worktree/commondir",
         needs=("worktree",),
+    ),
+    *(
+        _planted(
+            f"write what git's configuration names: {name}",
+            _write(path),
+            f"workspace/{path}",
+            prepare=lambda world, own=own, users=users, path=path: world.configure(own, users, path),
+        )
+        for name, own, users, path in (
+            ("an included file", "[include]\n\tpath = ../conf/more", "", "conf/more"),
+            ("a file that the user includes", "", "[include]\n\tpath = @WS@/conf/more", "conf/more"),
+            (
+                "a file included on a branch",
+                "",
+                '[includeIf "onbranch:other"]\n\tpath = @WS@/conf/more',
+                "conf/more",
+            ),
+            ("attributes", "[core]\n\tattributesFile = conf/attributes", "", "conf/attributes"),
+            ("a monitor", "[core]\n\tfsmonitor = ./tools/monitor", "", "tools/monitor"),
+            ("a filter", '[filter "x"]\n\tclean = python3 tools/clean.py --all', "", "tools/clean.py"),
+            ("an alias", "", '[alias]\n\tx = "!f() { ./tools/x.sh; }; f"', "tools/x.sh"),
+            ("an editor", "", "[core]\n\teditor = 'tools/my editor' --wait", "tools/my editor"),
+            ("a template's hook", "", "[init]\n\ttemplateDir = @WS@/template", "template/hooks/pre-commit"),
+        )
     ),
     _planted("overwrite instructions for assistants", "echo @EVIL@ > AGENTS.md", "workspace/AGENTS.md"),
     _planted("rename over instructions", "echo @EVIL@ > x; mv -f x AGENTS.md", "workspace/AGENTS.md"),

@@ -292,6 +292,57 @@ def test_under_landlock_what_changed_in_protected_files_is_reported(repository):
     assert [each.path for each in findings.moved] == [".envrc"]
 
 
+def _conflict(folder):
+    """Two branches, of which each changes the same line; the first is checked out."""
+    code = (
+        "git add -A && git commit -qm 1 && git switch -qc other && echo b > a.txt && git commit -qam 2"
+        " && git switch -q main && echo c > a.txt && git commit -qam 3"
+    )
+    subprocess.run(["sh", "-c", code], cwd=folder, check=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rebase-merge/git-rebase-todo", "exec touch owned"),
+        ("rebase-merge/strategy", "../x"),
+        ("sequencer/opts", "[options]\n\tstrategy = ../x"),
+    ],
+)
+def test_an_unfinished_rebase_that_would_run_a_program_is_moved_away(repository, status, name, text):
+    code = f"mkdir .git/{name.split('/')[0]}; echo '{text}' > .git/{name}"
+    assert [each.path for each in shell(status, repository, code)[1].moved] == [f".git/{name}"]
+
+
+def test_a_rebase_with_a_conflict_is_continued_by_another_command(repository, status):
+    _conflict(repository)
+    output, findings = shell(status, repository, "git rebase other; cat a.txt")
+    assert "<<<<<<<" in output
+    assert not findings.moved
+    output, findings = shell(
+        status, repository, "echo d > a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue; git log --format=%s"
+    )
+    assert output.endswith("3\n2\n1\n"), output
+    assert not findings.moved
+
+
+def test_a_rebase_may_run_programs_while_the_command_runs(repository, status):
+    _conflict(repository)
+    output, findings = shell(status, repository, "git rebase -q -X theirs -x 'echo checked' other; git status --short")
+    assert "checked\n" in output
+    assert not findings.moved
+
+
+def test_the_programs_of_the_users_unfinished_rebase_are_not_changed(repository, bubblewrap):
+    _conflict(repository)
+    subprocess.run(["git", "rebase", "-q", "-x", "true", "other"], cwd=repository, check=False, capture_output=True)
+    todo = repository / ".git/rebase-merge/git-rebase-todo"
+    before = todo.read_text()
+    assert "exec true" in before
+    shell(bubblewrap, repository, f"echo exec owned > {todo}; rm -rf .git/rebase-merge; mv .git/rebase-merge .git/x")
+    assert todo.read_text() == before
+
+
 def test_the_temporary_folder_is_private_and_new_each_time(repository, status):
     output, _ = shell(status, repository, 'echo x > "$TMPDIR/x" && cat "$TMPDIR/x"')
     assert output == "x\n"

@@ -88,6 +88,16 @@ class World:
             return (self.base / path).read_text()
         return ""
 
+    def configure(self, own, users, path):
+        """Add to git's configuration of the repository and of the user, and make a file that it names."""
+        for config, text in ((self.workspace / ".git/config", own), (self.home / ".gitconfig", users)):
+            with config.open("a") as file:
+                file.write(f"{self.filled(text)}\n")
+        named = self.workspace / path
+        named.parent.mkdir(parents=True, exist_ok=True)
+        named.write_text("# mine\n")
+        named.chmod(0o755)
+
     def filled(self, code):
         """The code with the world's places in it."""
         values = {

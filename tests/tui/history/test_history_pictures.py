@@ -6,8 +6,8 @@ from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.journal.file_diff import FileDiff
 from laguna_tui.journal.undo_log import UndoKind
 from laguna_tui.journal.undo_plan import PlannedFile, UndoPlan, UndoPoint
-from laguna_tui.repo.text_diff import whole_diff
 from laguna_tui.repo.git_commit import PendingChanges
+from laguna_tui.repo.text_diff import whole_diff
 from laguna_tui.session.commits import CommitDraft
 from laguna_tui.session.values import RewindCost
 from laguna_tui.tui.history.commit_screen import CommitScreen
