@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from laguna_engine.chat.call_arguments import BadArguments, parse_arguments
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.chat.template import to_json
+from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.mcp import mcp_process
 from laguna_tui.agent.tools.mcp.mcp_config import FOLDER_FILE, load_servers, trust_servers
@@ -154,9 +155,14 @@ def test_a_server_that_does_not_start_is_left_out_with_a_sentence(place, monkeyp
         assert tools.overview()[0].problem
 
 
-def test_a_server_works_in_the_sandbox_that_holds_here(place):
+LANDLOCK = SandboxStatus(SandboxKind.LANDLOCK, "")
+landlock = pytest.mark.skipif(landlock_abi() < LEAST_ABI, reason="this kernel has no Landlock")
+
+
+@pytest.mark.parametrize("probe", [probe_sandbox, pytest.param(lambda: LANDLOCK, marks=landlock)], ids=["", "landlock"])
+def test_a_server_works_in_the_sandbox(place, probe):
     place.own.write_bytes(names())
-    with closing(place.tools_of(CommandRunner(place.project))) as tools:
+    with closing(place.tools_of(CommandRunner(place.project, probe=probe))) as tools:
         assert place.call(tools, 2, {"text": "kept"}) == "written"
     assert (place.project / "note.txt").read_text() == "kept"
 
