@@ -20,21 +20,12 @@ from typing import Any
 from laguna_tui.evals.lookups import lookup_tables
 
 SOLUTION, CHECK, ANSWER = "solution.py", "check.py", "answer.txt"
-PASSED = "all checks passed"
-"""Stands for the last line of a function's check, which is another word every time: a solution that ends the process,
-or says that it passed, does not pass."""
 
 _FUNCTION = """\
 Complete this Python function. Answer with the whole function, with the imports it needs, in one code block.
 
 ```python
 {prompt}```"""
-_FUNCTION_CHECK = """\
-from solution import {entry}
-
-{tests}
-print({passed!r})
-"""
 _ANSWER_CHECK = """\
 import re
 from pathlib import Path
@@ -75,22 +66,26 @@ class Language:
     Attributes:
         programs: each must be there and start; the first word of each line is the program, the rest says its version.
         check: how the tests run where the task does not say it; `{python}` stands for the app's own Python.
+        main: the file that the check runs, for languages in which its end can say that it was reached.
+        end: the line that says so; `{word}` stands for what it prints.
     """
 
     programs: tuple[str, ...]
     check: str
+    main: str = ""
+    end: str = ""
 
 
 _C = "-std=c11 -Wall -o /tmp/checks"
 LANGUAGES: Mapping[str, Language] = {
-    "python": Language((), "{python} -E -s -B check.py"),
-    "javascript": Language(("node --version",), "node check.js"),
+    "python": Language((), "{python} -E -s -B check.py", CHECK, 'print("{word}")'),
+    "javascript": Language(("node --version",), "node check.js", "check.js", 'console.log("{word}");'),
     "c": Language(("cc --version",), f"cc {_C} *.c && /tmp/checks"),
     "c++": Language(("c++ --version",), "c++ -std=c++17 -o /tmp/checks *.cpp && /tmp/checks"),
     "rust": Language(("rustc --version",), "rustc --edition 2021 --test -o /tmp/checks check.rs && /tmp/checks -q"),
     "java": Language(("javac -version", "java -version"), "javac -d /tmp/out *.java && java -cp /tmp/out Check"),
     "go": Language(("go version",), "go test ./..."),
-    "shell": Language(("bash --version",), "bash check.sh"),
+    "shell": Language(("bash --version",), "bash check.sh", "check.sh", "echo {word}"),
 }
 
 
@@ -104,8 +99,9 @@ class Task:
         language: a key of `LANGUAGES`.
         question: what the model is asked.
         files: the folder's files by path, before anything is done.
-        hidden: files that are put over the model's before the check; it never sees them.
-        check: a line for a shell, with `{python}` for the app's own Python; 0 is the verdict that it is right.
+        hidden: files that are put over the model's before the check; it never sees them. Of a function, the tests.
+        check: a line for a shell, with `{python}` for the app's own Python; 0 is the verdict that it is right. Empty
+            for a function, whose tests run in the app (`function_check`).
         entry: the function's name; empty for tasks about files.
         reference: all files of a right solution; of a look-up, the answer.
         mutants: all files of each wrong one, likewise.
@@ -174,15 +170,14 @@ def _function(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:
     prompt: str = table["prompt"]
     right = prompt + table["reference"]
     mutants = [prompt + _replaced(name, table["reference"], old, new) for old, new in table["mutants"]]
-    check = _FUNCTION_CHECK.format(entry=name, tests=table["tests"], passed=PASSED)
     return Task(
         name=name,
         set=task_set,
         language="python",
         question=_FUNCTION.format(prompt=prompt),
         files={},
-        hidden={CHECK: check},
-        check=LANGUAGES["python"].check,
+        hidden={CHECK: table["tests"]},
+        check="",
         reference={SOLUTION: right},
         mutants=[{SOLUTION: mutant} for mutant in mutants],
         entry=name,

@@ -5,8 +5,8 @@ import secrets
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,13 +14,15 @@ from pathlib import Path
 from laguna_engine.native.child import find_program
 from laguna_engine.native.child import run as run_program
 from laguna_tui.base.errors import UserError
-from laguna_tui.evals.task import LANGUAGES, PASSED, Task
+from laguna_tui.evals.function_check import FunctionCheck
+from laguna_tui.evals.task import CHECK, LANGUAGES, Task, TaskSet
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult
 
 CHECK_S = 120.0
 """Most seconds of a check: each takes less than one on an idle machine, compilers included."""
+_TASKS = Path(__file__).resolve().parent
 _KEPT_CHARS = 2000
 _SOURCE_BYTES = 1 << 20
 _NO_SANDBOX = (
@@ -86,13 +88,40 @@ def check_solution(task: Task, solution: Mapping[str, str], cancelled: Callable[
         solution: all its files by path.
         cancelled: asked many times a second.
     """
+    what = f"the check of {task.name}"
+    if task.entry:
+        return _check_function(task, solution, what, cancelled)
     command = task.check.replace("{python}", shlex.quote(sys.executable))
-    last = secrets.token_hex(8)
-    hidden = {path: text.replace(PASSED, last) for path, text in task.hidden.items()} if task.entry else task.hidden
-    result = run_in_folder({**solution, **hidden}, command, f"the check of {task.name}", cancelled)
+    hidden, word = _with_end(task)
+    result = run_in_folder({**solution, **hidden}, command, what, cancelled)
     output = result.stdout.strip()
-    ended = not task.entry or output.endswith(last)
-    return Verdict(result.exit_code == 0 and ended, output[-_KEPT_CHARS:], result.timed_out)
+    passed = result.exit_code == 0 and word in output
+    return Verdict(passed, output.replace(word, "")[-_KEPT_CHARS:], result.timed_out)
+
+
+def _with_end(task: Task) -> tuple[Mapping[str, str], str]:
+    """The files of a check, which prints a new word at its end, and that word; empty where its end cannot say so.
+
+    A solution that ends the process while it is tested does not pass. The tests run beside it, so one that is made to
+    deceive them can: only the checks of functions, which give rewards, are out of its reach.
+    """
+    language = LANGUAGES[task.language]
+    if task.set is TaskSet.LOOKUPS or language.main not in task.hidden:
+        return task.hidden, ""
+    word = secrets.token_hex(8)
+    end = language.end.replace("{word}", word)
+    return {**task.hidden, language.main: f"{task.hidden[language.main]}\n{end}\n"}, word
+
+
+def _check_function(task: Task, solution: Mapping[str, str], what: str, cancelled: Callable[[], bool]) -> Verdict:
+    with folder_with(solution) as folder:
+        check = FunctionCheck(task.entry, task.hidden[CHECK], folder)
+        try:
+            result = _run(folder, check.command, what, lambda: check.over or cancelled())
+        finally:
+            outcome = check.finish()
+    output = "\n".join(filter(None, (result.stdout.strip(), outcome.problem)))
+    return Verdict(outcome.passed, output[-_KEPT_CHARS:], result.timed_out)
 
 
 def run_in_folder(
@@ -100,18 +129,29 @@ def run_in_folder(
 ) -> CommandResult:
     """Run a command in the sandbox, for at most `CHECK_S`, in a new folder with these files.
 
+    It cannot read the tasks of this package.
+
     Args:
         command: a line for a shell.
         what: what it is, for the sentence of the UserError that is raised if it is not started.
         cancelled: asked many times a second.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="laguna-eval-") as name,
-        tempfile.TemporaryDirectory(prefix="laguna-eval-output-") as results,
-    ):
+    with folder_with(files) as folder:
+        return _run(folder, command, what, cancelled)
+
+
+@contextmanager
+def folder_with(files: Mapping[str, str]) -> Iterator[Path]:
+    """A new folder with these files, which is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
         folder = Path(name).resolve()
         write_files(folder, files)
-        runner = CommandRunner(folder, results=Path(results))
+        yield folder
+
+
+def _run(folder: Path, command: str, what: str, cancelled: Callable[[], bool]) -> CommandResult:
+    with tempfile.TemporaryDirectory(prefix="laguna-eval-output-") as results:
+        runner = CommandRunner(folder, results=Path(results), hidden=(_TASKS,))
         try:
             return runner.run(command, folder=folder, timeout_s=CHECK_S, cancelled=cancelled)
         except CommandNotRun as error:

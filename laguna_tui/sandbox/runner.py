@@ -53,6 +53,7 @@ class CommandRunner:
         probe: Callable[[], SandboxStatus] = probe_sandbox,
         shows: Callable[[str], bool] = lambda path: False,
         kept: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ()),
+        hidden: tuple[Path, ...] = (),
     ) -> None:
         """Run nothing yet.
 
@@ -60,6 +61,7 @@ class CommandRunner:
             workspace: the folder that the sandbox lets a command write to.
             shows: whether a command may read a file of the workspace that holds secrets, by its relative path.
             kept: globs of what commands must not read in the workspace, and of what they must not change.
+            hidden: files and folders anywhere that commands must not read.
             results: where long outputs are kept; None means the cache folder.
             probe: finds out which sandbox works here.
         """
@@ -68,6 +70,7 @@ class CommandRunner:
         self._probe = probe
         self._shows = shows
         self._kept_from = kept
+        self._hidden = hidden
         self._lock = threading.RLock()
         self._kept: list[Path] = []
         self._jobs: dict[int, BackgroundJob] = {}
@@ -101,7 +104,12 @@ class CommandRunner:
         unreadable, unwritable = self._kept_from()
         shows = _shows_all if secrets else self._shows
         return SandboxPolicy(
-            self._workspace, network=network, shows=shows, unreadable=unreadable, unwritable=unwritable
+            self._workspace,
+            network=network,
+            shows=shows,
+            unreadable=unreadable,
+            unwritable=unwritable,
+            hidden=self._hidden,
         )
 
     def run(

@@ -30,6 +30,7 @@ class SandboxPolicy:
         unwritable: Likewise of those that are not to be changed.
         committed: Files that the command is to commit, relative to the workspace: readable whatever is in them, and
             the repository around the workspace is writable. None for every other command.
+        hidden: Further files and folders that it cannot read, anywhere.
     """
 
     workspace: Path
@@ -40,6 +41,7 @@ class SandboxPolicy:
     unreadable: tuple[str, ...] = ()
     unwritable: tuple[str, ...] = ()
     committed: frozenset[str] | None = None
+    hidden: tuple[Path, ...] = ()
 
     @cached_property
     def root(self) -> Path:
@@ -128,7 +130,7 @@ def hidden_paths(policy: SandboxPolicy) -> tuple[Path, ...]:
     homes = home_folders() if policy.homes is None else policy.homes
     found = [place for home in homes for pattern in _SECRETS.split() for place in _matches(home, pattern)]
     found += [Path(path) for path in _SYSTEM_SECRETS]
-    found += [config_path().parent, state_dir(), platformdirs.user_cache_path(APP)]
+    found += [config_path().parent, state_dir(), platformdirs.user_cache_path(APP), *policy.hidden]
     real = sorted({Path(os.path.realpath(path)) for path in found if os.path.lexists(path)})
     kept: list[Path] = []
     for path in real:

@@ -25,7 +25,8 @@ _PROMPTS_BYTES, _FILE_BYTES = 1 << 30, 64 << 20
 _KEPT_CHARS = 2000
 _NOT_A_PROMPT = '{path}, line {number}: {why}; each line is an object with a "prompt", such as {{"prompt": "2 + 2?"}}'
 _WITH_TOOLS = "{name} is done with tools, in a folder: laguna-tui eval --task {name} --samples K --out FILE"
-_REWARD = re.compile(r"^reward\s+([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)$")
+_REWARD = re.compile(r"^reward(?:\s+(.*))?$")
+_REFUSED = "refused: the last line names no finite number, so the reward is 0"
 _NOT_RUN = (126, 127)
 """What a shell ends with where there is no such command, or it cannot be run."""
 
@@ -110,7 +111,8 @@ class Verifier:
     ) -> tuple[float | None, str]:
         """The reward and the end of what the check wrote.
 
-        A command ends with 0 for a reward of 1, unless its last line is `reward X`; else the reward is 0.
+        A command ends with 0 for a reward of 1, unless its last line is `reward X`; else the reward is 0. A reward that
+        is not a finite number is refused: it is 0, and the text says so.
 
         Raises:
             UserError: it cannot be run.
@@ -132,16 +134,21 @@ class Verifier:
         output = result.stdout.strip()
         if result.exit_code in _NOT_RUN:
             raise UserError(f"the verifier cannot be run: {output[-_KEPT_CHARS:]}; correct --verify")
-        return (_said(output) if result.exit_code == 0 else 0.0), output[-_KEPT_CHARS:]
+        reward = _last_line(output) if result.exit_code == 0 else 0.0
+        if not math.isfinite(reward):
+            return 0.0, f"{output[-_KEPT_CHARS:]}\n{_REFUSED}"
+        return reward, output[-_KEPT_CHARS:]
 
 
-def _said(output: str) -> float:
+def _last_line(output: str) -> float:
+    """Return the reward that the last line names, 1 where it names none; not a number for one that is malformed."""
     match = _REWARD.match(output.rpartition("\n")[2].strip())
-    try:
-        reward = float(match[1]) if match else 1.0
-    except ValueError:
+    if match is None:
         return 1.0
-    return reward if math.isfinite(reward) else 1.0
+    try:
+        return float(match[1] or "")
+    except ValueError:
+        return math.nan
 
 
 def digest_of(prompts: Sequence[Prompt]) -> str:

@@ -18,6 +18,8 @@ def test_a_task_is_whole(name: str):
     assert task.hidden
     assert len(task.mutants) >= LEAST_MUTANTS
     assert all(mutant != task.reference for mutant in task.mutants)
+    run = [word for word in task.check.split() if word.endswith((".py", ".js", ".rs", ".sh")) and "*" not in word]
+    assert set(run) <= task.hidden.keys()
 
 
 @pytest.mark.skipif(probe_sandbox().kind is SandboxKind.NONE, reason="no sandbox works here")

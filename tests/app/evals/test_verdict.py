@@ -3,7 +3,7 @@
 import pytest
 
 from laguna_tui.evals.task import SOLUTION, load_tasks
-from laguna_tui.evals.verdict import check_solution, code_of, read_files
+from laguna_tui.evals.verdict import check_solution, code_of, missing_program, read_files
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 
 FENCED = "Here:\n\n```python\n{code}```\n"
@@ -42,6 +42,24 @@ def test_the_code_of_an_answer(answer: str, code: str):
 )  # fmt: skip
 def test_a_solution_passes_if_its_check_comes_to_its_end(solution: str, passes: bool):
     assert check_solution(load_tasks()["run_lengths"], {SOLUTION: solution}).passed is passes
+
+
+@sandboxed
+@pytest.mark.parametrize(
+    ("name", "file", "early"),
+    [
+        ("average_of_nothing", "stats.py", "raise SystemExit(0)\n"),
+        ("average_of_nothing", "stats.py", "import os\nos._exit(0)\n"),
+        ("escape_attributes", "html.js", "process.exit(0);\n"),
+    ],
+)
+def test_a_check_of_files_that_does_not_come_to_its_end_does_not_pass(name, file, early):
+    task = load_tasks()[name]
+    if program := missing_program(task.language):
+        pytest.skip(f"needs {program}")
+    solution = {**task.reference, file: early + task.reference[file]}
+    assert check_solution(task, task.reference).passed
+    assert not check_solution(task, solution).passed
 
 
 @sandboxed

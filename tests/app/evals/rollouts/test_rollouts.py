@@ -23,7 +23,8 @@ CHECK = """
 import json, sys
 answer = sys.stdin.read()
 print(answer == open("answer.txt").read())
-print("reward", 0.25 if answer == json.load(open("prompt.json"))["half"] else "none")
+if answer == json.load(open("prompt.json"))["half"]:
+    print("reward", 0.25)
 sys.exit(0 if answer else 3)
 """
 
