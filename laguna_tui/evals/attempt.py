@@ -26,7 +26,7 @@ from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.evals.samples import Answer, Sample, TokenTurn
 from laguna_tui.evals.task import ANSWER, SOLUTION, Task, TaskSet
-from laguna_tui.evals.verdict import Verdict, check_solution, code_of, read_files, write_files
+from laguna_tui.evals.verdict import TASKS, Verdict, check_solution, code_of, read_files, write_files
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.session_pool import SharedEngine
 from laguna_tui.session.session_scorer import SessionScorer
@@ -129,6 +129,7 @@ class EvaluatedModel:
                 self._settings.merged({"seed": seed}), folder, None, undoable=False, source=self._engines
             )
             with closing(session):
+                session.commands.hidden = (TASKS,)
                 session.open(_ignored)
                 yield session, folder
 

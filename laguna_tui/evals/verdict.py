@@ -22,7 +22,8 @@ from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult
 
 CHECK_S = 120.0
 """Most seconds of a check: each takes less than one on an idle machine, compilers included."""
-_TASKS = Path(__file__).resolve().parent
+TASKS = Path(__file__).resolve().parent
+"""The folder with all tasks, their tests and solutions: hidden from the model's commands and from what it wrote."""
 _KEPT_CHARS = 2000
 _SOURCE_BYTES = 1 << 20
 _NO_SANDBOX = (
@@ -151,7 +152,7 @@ def folder_with(files: Mapping[str, str]) -> Iterator[Path]:
 
 def _run(folder: Path, command: str, what: str, cancelled: Callable[[], bool]) -> CommandResult:
     with tempfile.TemporaryDirectory(prefix="laguna-eval-output-") as results:
-        runner = CommandRunner(folder, results=Path(results), hidden=(_TASKS,))
+        runner = CommandRunner(folder, results=Path(results), hidden=(TASKS,))
         try:
             return runner.run(command, folder=folder, timeout_s=CHECK_S, cancelled=cancelled)
         except CommandNotRun as error:

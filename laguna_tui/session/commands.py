@@ -35,7 +35,11 @@ _RAN = "The user ran this command in the folder (exit code {code}):"
 
 
 class LocalCommands:
-    """A `Commands`."""
+    """A `Commands`.
+
+    Attributes:
+        hidden: Files and folders elsewhere that the model's commands must not read; set it before the first command.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class LocalCommands:
         self._folder = folder
         self._tell = tell
         self._shows, self._kept = shows, kept
+        self.hidden: tuple[Path, ...] = ()
         self._lock = threading.Lock()
         self._runner: CommandRunner | None = None
         self._cancelled = threading.Event()
@@ -66,7 +71,7 @@ class LocalCommands:
             if self._runner is None:
                 from laguna_tui.sandbox.runner import CommandRunner
 
-                self._runner = CommandRunner(self._folder, shows=self._shows, kept=self._kept)
+                self._runner = CommandRunner(self._folder, shows=self._shows, kept=self._kept, hidden=self.hidden)
             return self._runner
 
     def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:

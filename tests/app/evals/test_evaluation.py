@@ -14,6 +14,7 @@ from laguna_tui.cli import main as cli
 from laguna_tui.evals import evaluation
 from laguna_tui.evals.samples import RunFacts, SampleFile
 from laguna_tui.evals.task import SOLUTION, TaskSet, load_tasks
+from laguna_tui.evals.verdict import TASKS
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.scripted_endpoint import answer, endpoint, status
 from tests.scripted_model import Script, Seen, call
@@ -203,6 +204,21 @@ def test_the_agent_works_on_a_task_about_files_and_is_judged_by_hidden_tests(hom
     first, *others = sample["tokens"]
     # What was generated stays in the prompt of the next generation.
     assert others[0]["kept"] >= len(first["prompt"]) + len(first["generated"]) - 1
+
+
+def test_the_agents_commands_cannot_read_the_tasks(home: Path):
+    results = []
+
+    def lines(seen: Seen):
+        seen = yield call("shell", cmd=f"echo begun; cat {TASKS}/edits/*.toml {TASKS}/task.py")
+        results.append(seen.result)
+        yield "Done."
+
+    words = ["eval", "--task", "average_of_nothing", "--threads", "1", "--quiet", "--context", "16384"]
+    assert run(Script(lines), words, home) == 0
+    assert "begun" in results[0]
+    assert "No such file" in results[0] or "ermission denied" in results[0]
+    assert "reference" not in results[0]
 
 
 def test_a_model_behind_an_endpoint_is_judged_the_same_and_an_end_of_it_loses_no_sample(

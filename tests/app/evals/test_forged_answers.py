@@ -213,7 +213,7 @@ def test_the_search_finds_tests_that_are_in_reach(files):
 
 
 def test_the_search_finds_tests_in_a_folder_that_is_not_hidden(tmp_path, monkeypatch):
-    monkeypatch.setattr(verdict, "_TASKS", Path("/nowhere"))
+    monkeypatch.setattr(verdict, "TASKS", Path("/nowhere"))
     said = check_solution(TASK, {SOLUTION: search(Path(verdict.__file__).parent)}).output
     assert "STOLEN from the tasks" in said
 

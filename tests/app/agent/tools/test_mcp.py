@@ -1,6 +1,7 @@
 """MCP servers, each a real process over stdio: what is offered, what calls answer, and what a bad server costs."""
 
 import json
+import shutil
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
@@ -12,17 +13,21 @@ from hypothesis import strategies as st
 from laguna_engine.chat.call_arguments import BadArguments, parse_arguments
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.chat.template import to_json
+from laguna_engine.files import write_atomically
 from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.mcp import mcp_process
 from laguna_tui.agent.tools.mcp.mcp_config import FOLDER_FILE, load_servers, trust_servers
 from laguna_tui.agent.tools.mcp.mcp_tools import LISTS, McpTools, usable
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import config_path, data_root
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
+from laguna_tui.base.settings import Settings
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
+from laguna_tui.session.local import LocalSession
 from tests import mcp_server
 
 SERVER = str(Path(mcp_server.__file__).resolve())
@@ -200,6 +205,21 @@ def test_a_rule_that_is_added_while_a_server_runs_holds_from_its_next_call(ruled
     assert ruled("echo $PPID") == first, "the server is not started again without need"
     place.kept = (("private/**", "opened/**"), ("fixed/**",))
     assert "opened text" not in ruled("cat opened/a.txt")
+
+
+def test_the_servers_of_a_session_are_held_to_its_rules(ruled, place, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    write_atomically(config_path().parent / "mcp.json", names("runs"))
+    model = shutil.copy(data_root() / "assets/nano/laguna-nano.gguf", tmp_path / "any.gguf")
+    deny, allow = ["read(private/**)", "edit(fixed/**)"], ["mcp__notes__run"]
+    settings = Settings(model=str(model), threads=1, max_tokens=4)
+    with closing(LocalSession.prepare(settings, place.project, place.state, allow=allow, deny=deny)) as session:
+        session.open(lambda progress: None)
+        command = {"text": "cat private/a.txt fixed/a.txt; echo x > fixed/a.txt"}
+        said = session.opened().toolbox.run("mcp__notes__run", command).output
+    assert "fixed text" in said
+    assert "private text" not in said
+    assert (place.project / "fixed/a.txt").read_text() == "fixed text"
 
 
 @pytest.mark.parametrize("kind", [SandboxKind.NONE, SandboxKind.LANDLOCK])
