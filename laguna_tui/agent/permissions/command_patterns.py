@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import islice, takewhile
 
 # Longer commands are scripts.
 _LIMIT_CHARS = 4096
@@ -49,18 +50,50 @@ WRAPPERS = frozenset(
 SHELLS = frozenset("ash bash csh dash elvish fish ksh mksh nu pwsh rbash sh tcsh xonsh yash zsh".split())
 _INTERPRETERS = frozenset(
     """
-    awk bun deno elixir erl gawk ghci groovy guile ipython irb java jshell julia lua luajit mawk node nodejs octave
+    awk bun deno elixir erl gawk ghci groovy guile ipython irb java jshell julia lua luajit mawk nawk node nodejs octave
     osascript perl php pypy python r racket raku rscript ruby sbcl scala swipl tclsh wish
     """.split()
 )
 _INLINE_CODE = re.compile(r"-[a-z]*[cepr]|--(?:eval|command|execute|print|run)(?:=.*)?")
+_AWK = re.compile(r"(?:^|[\s;|&({/'\"])[gmn]?awk(?=\s)", re.IGNORECASE)
+_END = re.compile(r"[;|&\n]")
+# More in one command are not looked through.
+_MOST_AWKS = 20
+# What runs a command, reads one's output, loads code, or calls a function by a name that is computed.
+_AWK_RUNS = re.compile(r"system|getline|[|@]")
+_AWK_FILE = re.compile(r"\s-(?:[a-z]*[fiElL](?![A-Za-z])|-(?:file|exec|include|load|source))")
+# Variables that name what programs run, or where it is found, unless they name nothing that matters.
+_STEERING = re.compile(
+    r"(?:^|[\s;|&({'\"])"
+    r"(?:PATH|BASH_ENV|ENV|PS4|IFS|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|LD_[A-Z_]+|DYLD_[A-Z_]+|\w*PAGER|VISUAL|EDITOR"
+    r"|LESSOPEN|LESSCLOSE|GIT_(?:CONFIG\w*|EDITOR|SEQUENCE_EDITOR|SSH|SSH_COMMAND|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND"
+    r"|EXEC_PATH|DIR|WORK_TREE|TEMPLATE_DIR)|RUSTC_WRAPPER|RUSTC_WORKSPACE_WRAPPER|NODE_OPTIONS|PERL5OPT|RUBYOPT"
+    r"|RIPGREP_CONFIG_PATH)"
+    r"\+?=(?!(?:cat|true|:)?(?:[\s;|&'\"]|$))"
+)
 _NO_CODE = frozenset({"--version", "--help"})
 # What they decode or read may be another command.
 _DECODERS = frozenset("base32 base64 basenc openssl uudecode xxd".split())
 _RUN_SCRIPT = frozenset({"npm", "pnpm", "yarn", "bun"})
+# They change the shell, and what a later command in it is: with PATH, BASH_ENV, an alias.
+_BUILTINS = frozenset(
+    """
+    alias bind cd complete declare enable export hash local mapfile popd pushd read readonly set shopt typeset ulimit
+    umask unalias unset
+    """.split()
+)
+# They run plug-ins and settings of the project, or write its files, where one expects that they only check.
+_CHECKERS = frozenset(
+    """
+    biome black cloc eslint flake8 flow golangci-lint isort mypy phpstan prettier pylint pyright rubocop staticcheck
+    standard stylelint tsc uniq xo
+    """.split()
+)
 # A lasting permission for them is one for much more than the command that was seen.
 _NEVER_SUGGESTED = (
     WRAPPERS
+    | _BUILTINS
+    | _CHECKERS
     | SHELLS
     | _INTERPRETERS
     | _DECODERS
@@ -78,33 +111,70 @@ _NEVER_SUGGESTED = (
         """.split()
     )
 )
-# Programs whose every argument is about checking or showing, and subcommands that are so: any arguments are suggested.
-_ANY_ARGUMENTS = frozenset(
-    """
-    biome black cat cloc cmp ctest diff du eslint file flake8 flow golangci-lint gofmt grep head isort jest ls mocha
-    mypy nproc phpstan phpunit prettier pwd pylint pyright pytest rg rspec rubocop shellcheck stat staticcheck tail
-    tree tsc uname vitest wc which
-    """.split()
-)
+# No option of theirs runs a program or writes a file.
+_ONLY_SHOW = frozenset("cat cmp diff du grep head ls nproc pwd shellcheck stat tail uname wc which".split())
+# They run the project's own code, whatever their arguments.
+_RUN_TESTS = frozenset("jest mocha phpunit pytest rspec vitest".split())
+_ANY_ARGUMENTS = _ONLY_SHOW | _RUN_TESTS
+# Subcommands of which the same is true. "git log" is none: with --output it writes a file.
 _SUBCOMMANDS: dict[str, frozenset[str]] = {
     program: frozenset(names.split())
     for program, names in {
-        "git": "status diff log show blame ls-files ls-tree rev-parse rev-list shortlog describe grep",
-        "cargo": "test check build clippy fmt bench doc tree metadata",
-        "go": "test vet build fmt list doc",
-        "ruff": "check format",
+        "git": "status ls-files ls-tree rev-parse describe",
+        "cargo": "test check build clippy bench doc",
+        "go": "test",
         "npm": "test",
         "pnpm": "test",
         "yarn": "test",
-        "dotnet": "test build format",
+        "dotnet": "test build",
         "swift": "test build",
-        "zig": "test build fmt",
-        "mix": "test format",
+        "zig": "test build",
+        "mix": "test",
         "nx": "test lint",
         "turbo": "test lint",
     }.items()
 }
-_MODULES = frozenset("black compileall flake8 isort mypy pylint pyright pytest ruff unittest".split())
+# Those that only show or check unless an option says otherwise, so that the rule is for the command as it is.
+_AS_IT_IS: dict[str, frozenset[str]] = {
+    program: frozenset(names.split())
+    for program, names in {
+        "git": "diff log show blame rev-list shortlog grep",
+        "cargo": "tree metadata",
+        "go": "vet build list doc",
+    }.items()
+}
+# Options with which programs run another one or write a file; "-" stands for "--" too.
+_RUNNING_OPTIONS = frozenset(
+    """
+    -compress-program -config -exec -exec-batch -execdir -ext-diff -fix -fix-only -fls -fprint -fprint0 -fprintf
+    -hostname-bin -in-place -inplace -ok -okdir -open-files-in-pager -out -output -output-file -overlay -plugin -pre
+    -rulesdir -textconv -toolexec -unsafe-fixes -vettool -write -delete -add-noqa
+    """.split()
+)
+# The programs that show or check without them, and their letters that do the same, also in a cluster.
+_RUNNING_LETTERS = {
+    "cargo": "",
+    "clang-format": "i",
+    "date": "s",
+    "fd": "xX",
+    "file": "C",
+    "find": "",
+    "git": "O",
+    "go": "o",
+    "gofmt": "w",
+    "rg": "",
+    "ruff": "o",
+    "sed": "i",
+    "shfmt": "w",
+    "sort": "oT",
+    "tree": "oR",
+    "yq": "i",
+}
+# Options of git in front of the subcommand that set what it runs.
+_GIT_SETTINGS = ("-c", "--config-env", "--exec-path")
+# A long option may be abbreviated to so many letters.
+_LEAST_LETTERS = 3
+_TEST_MODULES = frozenset("pytest unittest".split())
 # "uv run pytest" is pytest in the project's environment.
 _RUNNERS = frozenset({("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("pipenv", "run"), ("bundle", "exec")})
 NO_PROGRAM = frozenset("! [[ case do done elif else esac fi for function if in select then until while".split())
@@ -244,7 +314,8 @@ def _read(command: str) -> _Read:
     parts = [tuple(_QUOTES.sub("", part).split()) for part in SEGMENTS.split(text)]
     computed = frozenset(_base(word) for words in parts if any("$" in word for word in words) for word in words)
     globs = tuple(words for words in parts if any(map(_is_glob, words)))
-    return _Read(readings, expanded is None or _is_open(text), computed, globs)
+    is_open = expanded is None or _is_open(text) or _sets_programs(command) or _runs_by_awk(command)
+    return _Read(readings, is_open, computed, globs)
 
 
 def _is_glob(word: str) -> bool:
@@ -315,6 +386,27 @@ def _is_open(text: str) -> bool:
     return any(_runs_unknown(segment.split()) for segment in SEGMENTS.split(text))
 
 
+def _sets_programs(command: str) -> bool:
+    """Whether a command sets a variable that says which programs later ones run."""
+    joined = _LINE_JOIN.sub("", command)
+    return any(map(_STEERING.search, (joined, _QUOTES.sub("", joined))))
+
+
+def _runs_by_awk(text: str) -> bool:
+    """Whether a program of awk's, which is code, runs others, or is in a file."""
+    found = list(islice(_AWK.finditer(text), _MOST_AWKS + 1))
+    return len(found) > _MOST_AWKS or any(_awk_runs(text[awk.end() :]) for awk in found)
+
+
+def _awk_runs(rest: str) -> bool:
+    unquoted = _QUOTED.sub(lambda quoted: "q" * len(quoted[0]), rest)
+    end = _END.search(unquoted)
+    own = rest[: end.start()] if end else rest
+    # One letter in quotes separates fields.
+    programs = [quoted for quoted in _QUOTED.findall(own) if len(quoted) > len("'|'")]
+    return _AWK_FILE.search(unquoted[: len(own)]) is not None or any(map(_AWK_RUNS.search, programs))
+
+
 def _runs_unknown(words: list[str]) -> bool:
     """Whether a part of a command between two operators runs what its text does not say."""
     while words and (words[0] in NO_PROGRAM or "=" in words[0].partition("/")[0]):
@@ -361,6 +453,10 @@ def suggestion(command: str) -> str:
     return " ".join([shlex.join(words[:size]), ELLIPSIS]) if size > 0 else shlex.join(words)
 
 
+def _is_option(word: str) -> bool:
+    return word.startswith("-")
+
+
 _EXACTLY = -1
 
 
@@ -373,14 +469,38 @@ def _lasting(words: Sequence[str]) -> int:
 
 
 def _lasting_directly(words: Sequence[str]) -> int:
-    program = _base(words[0]).casefold()
+    program = program_name(words[0])
     second, third = (*words[1:3], "", "")[:2]
     if program in _ANY_ARGUMENTS:
         return 1
     if second in _SUBCOMMANDS.get(program, ()):
         return 2
     if _is_interpreter(program) and second == "-m":
-        return 3 if _VERSION.sub("", program) in {"python", "pypy"} and third in _MODULES else 0
+        return 3 if _VERSION.sub("", program) in {"python", "pypy"} and third in _TEST_MODULES else 0
     if program in _RUN_SCRIPT and second == "run" and third and not third.startswith("-"):
         return 3
+    if _has_running_option(program, words[1:]):
+        return 0
+    if second in _AS_IT_IS.get(program, ()):
+        return _EXACTLY
     return 0 if {program, _VERSION.sub("", program)} & _NEVER_SUGGESTED else _EXACTLY
+
+
+def runs_or_writes(words: Sequence[str]) -> bool:
+    """Whether an option makes a program that otherwise only shows or checks run another one or write a file."""
+    program = program_name(words[0])
+    return program in _RUNNING_LETTERS and _has_running_option(program, words[1:])
+
+
+def _has_running_option(program: str, arguments: Sequence[str]) -> bool:
+    letters = _RUNNING_LETTERS.get(program, "")
+    if program == "git" and any(word.startswith(_GIT_SETTINGS) for word in takewhile(_is_option, arguments)):
+        return True
+    for word in arguments:
+        option = word.partition("=")[0]
+        if option.startswith("--") and len(option) > _LEAST_LETTERS + 1:
+            if any(f"-{each}".startswith(option) for each in _RUNNING_OPTIONS):
+                return True
+        elif option.startswith("-") and (option in _RUNNING_OPTIONS or not set(letters).isdisjoint(option)):
+            return True
+    return False

@@ -99,6 +99,10 @@ _WILDCARDS = "rm deletes every file that fits a pattern"
 # A redirection that truncates, and its target; not "2>&1", ">>" and ">(".
 _REDIRECTION = re.compile(r"(?<![<>=-])(?:&|\d)?>\|?(?!>)\s*(\"[^\"]*\"|'[^']*'|[^\s;|&<>()\"']+)")
 _COPIERS = frozenset({"cp", "mv", "install", "ln"})
+_PROGRAMS = frozenset(each.program for each in _TABLE) | _COPIERS | {"tee"}
+# Of a program that starts others, so many are looked at; and no longer text is.
+_MOST_PROGRAMS, _READ_CHARS = 20, 64 * 1024
+_TOO_LONG = "it is too long to say what it destroys"
 _SHOWN = 3
 
 
@@ -109,6 +113,8 @@ def destruction(command: str, folder: Path) -> str:
         command: any text.
         folder: its working directory.
     """
+    if len(command) > _READ_CHARS:
+        return f"{_TOO_LONG}."
     text = decoded_escapes(command)
     found = dict.fromkeys(_destructions(text, folder))
     shown = list(found)[:_SHOWN]
@@ -140,10 +146,14 @@ def _of_part(words: Sequence[str], folder: Path) -> Iterator[str]:
     if not words:
         return
     yield from _of_program(words, folder)
-    if program_name(words[0]) in _STARTERS:
-        flat = [each for word in words[1:] for each in word.split()]
-        for at in range(len(flat)):
-            yield from _of_program(flat[at:], folder)
+    if program_name(words[0]) not in _STARTERS:
+        return
+    flat = [each for word in words[1:] for each in word.split()]
+    programs = [at for at, word in enumerate(flat) if program_name(word).partition(".")[0] in _PROGRAMS]
+    if len(programs) > _MOST_PROGRAMS:
+        yield _TOO_LONG
+    for at in programs[:_MOST_PROGRAMS]:
+        yield from _of_program(flat[at:], folder)
 
 
 def _of_program(words: Sequence[str], folder: Path) -> Iterator[str]:

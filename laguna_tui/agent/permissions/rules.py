@@ -14,7 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from laguna_tui.agent.permissions.command_patterns import ELLIPSES, Match, restricted, simple_words, words_in
+from laguna_tui.agent.permissions.command_patterns import (
+    ELLIPSES,
+    Match,
+    restricted,
+    runs_or_writes,
+    simple_words,
+    words_in,
+)
 from laguna_tui.agent.permissions.modes import RequestKind
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.path_globs import glob_matches
@@ -191,7 +198,12 @@ def allows(rule: Rule, subject: Subject) -> bool:
 
 def _allows_command(rule: Rule, words: Sequence[str]) -> bool:
     wanted = rule.words
-    return bool(words) and words[: len(wanted)] == wanted and (rule.any_arguments or len(words) == len(wanted))
+    if not words or words[: len(wanted)] != wanted:
+        return False
+    if len(words) == len(wanted):
+        return True
+    # Whoever allows any arguments of a program that shows or checks has not allowed what else it can run.
+    return rule.any_arguments and (not wanted or runs_or_writes(wanted) or not runs_or_writes(words))
 
 
 def names_secrets(rule: Rule) -> bool:

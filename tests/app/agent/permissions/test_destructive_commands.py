@@ -67,6 +67,11 @@ def test_the_sentence_says_what_each_part_destroys(folder: Path) -> None:
     )
 
 
+def test_what_is_too_long_to_be_judged_is_called_destructive(folder: Path) -> None:
+    assert destruction("ls\n" * 30_000, folder) == "it is too long to say what it destroys."
+    assert "it is too long" in destruction("sudo " + "rm " * 10_000, folder)
+
+
 @given(st.text())
 def test_any_text_is_judged(text: str) -> None:
     destruction(text, Path("/"))

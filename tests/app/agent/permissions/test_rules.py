@@ -205,6 +205,38 @@ def test_a_command_rule_without_the_ellipsis_is_that_command():
     assert allowed("shell", command("git status"))
 
 
+@pytest.mark.parametrize(
+    ("rule", "text", "holds"),
+    [
+        ("shell(git diff …)", "git diff --stat HEAD", True),
+        ("shell(git diff …)", "git diff --output=x", False),
+        ("shell(git diff …)", "git diff --ext-diff", False),
+        ("shell(git …)", "git -c core.pager=x log", False),
+        ("shell(git …)", "git log -c", True),
+        ("shell(git grep …)", "git grep -Oless x", False),
+        ("shell(rg …)", "rg -n x src", True),
+        ("shell(rg …)", "rg --pre ./x a", False),
+        ("shell(rg --pre ./x …)", "rg --pre ./x a", True),
+        ("shell(find …)", "find . -name x", True),
+        ("shell(find …)", "find . -delete", False),
+        ("shell(find …)", "find . -exec ls", False),
+        ("shell(sort …)", "sort -o x x", False),
+        ("shell(tree …)", "tree -o x", False),
+        ("shell(gofmt …)", "gofmt -w .", False),
+        ("shell(ruff check …)", "ruff check --fix", False),
+        # What they run is the project's own in any case.
+        ("shell(npm run lint …)", "npm run lint -- --fix", True),
+        ("shell(pytest …)", "pytest -p x", True),
+        ("shell(eslint …)", "eslint --fix .", True),
+        # Exactly this was allowed, or everything.
+        ("shell(git diff --output=x)", "git diff --output=x", True),
+        ("shell", "git diff --output=x", True),
+    ],
+)
+def test_any_arguments_are_none_that_run_another_program_or_write_a_file(rule: str, text: str, holds: bool):
+    assert allowed(rule, command(text)) is holds
+
+
 def test_a_program_is_allowed_by_the_name_that_the_rule_has():
     assert not allowed("shell(pytest …)", command("./pytest -q"))
     assert not allowed("shell(pytest …)", command("/usr/bin/pytest -q"))
