@@ -5,6 +5,7 @@ narrowly: the named tool only, paths as they are written, simple commands. One t
 tool that does the same, upper and lower case alike, every reading of a command.
 """
 
+import os
 import posixpath
 import re
 import shlex
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from pathlib import Path
 
 from laguna_tui.agent.permissions.command_patterns import (
@@ -39,6 +41,7 @@ _LIMIT_CHARS = 1000
 # A command with more words, for so many rules, is taken for one that they restrict.
 _LIMIT_TRIES = 10_000
 _RULE = re.compile(r"([A-Za-z][\w.:/-]*)(?:\((.*)\))?", re.DOTALL)
+_GLOB_SIGNS = frozenset("*?")
 _FORMS = "a rule is TOOL, TOOL(path), shell(command) or shell(command …)"
 
 
@@ -246,14 +249,32 @@ def kept_from_commands(rules: RuleSet, root: Path) -> tuple[tuple[str, ...], tup
 
 
 def _inside(rule: Rule, root: Path) -> Iterator[str]:
-    """A rule's glob of paths as one below the workspace's folder, if it is one."""
-    pattern = expanded(rule.pattern).removeprefix("./").rstrip("/")
-    if not pattern or (rule.base and not root.is_relative_to(rule.base)):
+    """A rule's glob of paths as globs below the workspace's folder, if it is one."""
+    written = _written(rule)
+    if not written or (rule.base and not root.is_relative_to(rule.base)):
         return
     above = f"{root.relative_to(rule.base)}/" if rule.base and str(root) != rule.base else ""
-    for prefix in {"" if not pattern.startswith("/") else f"{root}/", above}:
-        if pattern.startswith(prefix) and not pattern.removeprefix(prefix).startswith("/"):
-            yield pattern.removeprefix(prefix)
+    for pattern in filter(None, (written, _behind_links(written, rule.base or str(root)))):
+        for prefix in {"" if not pattern.startswith("/") else f"{root}/", above}:
+            if pattern.startswith(prefix) and not pattern.removeprefix(prefix).startswith("/"):
+                yield pattern.removeprefix(prefix)
+
+
+def _written(rule: Rule) -> str:
+    return expanded(rule.pattern).removeprefix("./").rstrip("/")
+
+
+def _behind_links(pattern: str, top: str) -> str:
+    """A glob as an absolute one with the links in it followed, up to the first wildcard; empty where there are none.
+
+    Paths are located without links, and a rule may name what it restricts by one.
+    """
+    path, parts = "" if pattern.startswith("/") else top, pattern.removeprefix("/").split("/")
+    plain = list(takewhile(_GLOB_SIGNS.isdisjoint, parts))
+    places = list(accumulate(plain, lambda above, part: f"{above}/{part}", initial=path))
+    if not any(map(os.path.islink, places[1:])):
+        return ""
+    return "/".join([os.path.realpath(places[-1]), *parts[len(plain) :]])
 
 
 def _covers(tool: str, subject: Subject) -> bool:
@@ -284,8 +305,9 @@ def is_inside(path: str) -> bool:
 
 def _restricts_path(rule: Rule, path: str, root: Path) -> bool:
     """Whether a path or a folder around it matches a glob, by any way to write it."""
-    pattern = folded_path(expanded(rule.pattern).removeprefix("./").rstrip("/"))
-    patterns = (pattern,) if "/" in pattern else (pattern, f"**/{pattern}")
+    written = _written(rule)
+    pattern, behind = folded_path(written), folded_path(_behind_links(written, rule.base or str(root)))
+    patterns = [pattern, *([] if "/" in pattern else [f"**/{pattern}"]), *([behind] if behind else [])]
     return any(glob_matches(each, form, or_folder=True) for form in _forms(path, root, rule.base) for each in patterns)
 
 
