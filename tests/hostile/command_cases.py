@@ -199,6 +199,34 @@ CASES = [
             "comment": f"true # harmless\n{OWNED}",
         }.items()
     ),
+    # What an allowed command is made to run: by a variable, a builtin, an option.
+    *(
+        Case(
+            f"an allowed command is made to run another: {name}",
+            one(command),
+            lambda w: (_configured("")(w), w.plant("tool", PAYLOAD).chmod(0o755), w.plant("git", PAYLOAD).chmod(0o755)),
+            allow=("shell(git status …)", "shell(git log …)", "shell(git diff …)", "shell(git grep …)", "shell(ls …)"),
+            needs=("git",),
+        )
+        for name, command in {
+            "a transport in front": "GIT_SSH_COMMAND=./tool git fetch ssh://example.org/a",
+            "an editor set before": "export GIT_EDITOR=./tool; git commit --allow-empty",
+            "a path in front": "PATH=.:$PATH git log",
+            "a path set before": "declare -x PATH=.:$PATH; git status",
+            "a setting in front": (
+                "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=./tool git status"
+            ),
+            "an external diff": "GIT_EXTERNAL_DIFF=./tool git diff",
+            "a file for bash": "BASH_ENV=./tool bash -c true",
+            "a remembered place": "hash -p ./tool ls; ls",
+            "a pager as an option": "git grep -O./tool b",
+            "an output as an option": "git diff --output=@OUT@/owned",
+            "a wrapper": "env ./tool",
+            "a starter": "echo x | xargs ./tool",
+            "a program of awk": "awk 'BEGIN { system(\"./tool\") }'",
+            "a search": "find . -name tool -exec {} +",
+        }.items()
+    ),
     Case(
         "a rule for git log allows no output elsewhere",
         one("git log --output=@OUT@/owned"),
