@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from laguna_tui.base.review_text import review_line
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.cli.arguments import working_folder
 from laguna_tui.cli.console import say
@@ -52,7 +53,7 @@ def _trust(folder: Path) -> int:
 
     file, found = trust_servers(folder, Trust(state_dir()))
     say([sanitize_line(f"{file} is trusted as it is now; from the next session on it may start:")])
-    say(sanitize_line(f"  {each.name}: {' '.join(each.command)}") for each in found.servers)
+    say(review_line(f"  {each.name}: {' '.join(each.command)}") for each in found.servers)
     _warn(found.notes)
     return 0
 

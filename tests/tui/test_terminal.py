@@ -247,7 +247,10 @@ def test_an_emoji_that_is_typed_stays_whole(terminal: Terminal) -> None:
 
 def test_text_without_paste_brackets_is_inserted_once_for_each_read(terminal: Terminal) -> None:
     # The terminal's line discipline holds less than 4,096 bytes, so that 8,000 characters are three reads or more.
-    terminal.child.send(b"some words " * 727 + b"end" + b"\x1b[23~")
+    terminal.child.send(b"some words " * 726 + b"and then zzEND")
+    # The view follows the cursor.
+    terminal.read_until(b"zzEND")
+    terminal.child.send(b"\x1b[23~")
     terminal.read_until(b"text of 8000 in ")
     counted = re.search(rb"text of 8000 in (\d+) insertions", terminal.written)
     assert counted is not None

@@ -246,3 +246,5 @@ class PromptInput(TextArea):
         """Sanitise text and insert it at the cursor, as if it were typed."""
         text = sanitize(text.replace("\r\n", "\n").replace("\r", "\n"))
         self._replace_via_keyboard(text, *self.selection)
+        # The input has its new height after the refresh.
+        self.call_after_refresh(self.scroll_cursor_visible)
