@@ -21,6 +21,8 @@ from laguna_tui.server.api_error import ApiError
 PUBLIC = frozenset({"/health", "/v1/health"})
 """What says nothing but that the server is there."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+HEADER_BYTES = 32 << 10
+"""Of a request's line and headers together."""
 _ALLOWED_HEADERS = "authorization, content-type, x-api-key, anthropic-version, anthropic-beta"
 
 
@@ -71,6 +73,9 @@ class AccessControl:
         await self._app(scope, _replayed(body, receive), _with_headers(send, origin))
 
     def _check(self, scope: Scope, headers: Headers, origin: str | None) -> None:
+        # uvicorn applies its own limit only to a head that comes in several reads.
+        if _head_bytes(scope) > HEADER_BYTES:
+            raise ApiError(431, f"The request's headers are larger than {HEADER_BYTES:,} bytes; send fewer.")
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._own(hosts[0]):
             raise ApiError(
@@ -124,6 +129,11 @@ class AccessControl:
                         return bytes(body)
         except TimeoutError:
             raise ApiError(408, "The request did not arrive in time; send it again.") from None
+
+
+def _head_bytes(scope: Scope) -> int:
+    line = len(scope["raw_path"]) + len(scope["query_string"])
+    return line + sum(len(name) + len(value) for name, value in scope["headers"])
 
 
 def own_hosts(host: str, more: Collection[str]) -> frozenset[str]:

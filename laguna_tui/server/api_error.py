@@ -50,11 +50,12 @@ _ANTHROPIC_KINDS = {
 }
 
 
-def context_exceeded(needed: int, capacity: int) -> ApiError:
-    """The prompt leaves no room for an answer."""
+def context_exceeded(needed: int, capacity: int, *, at_least: bool = False) -> ApiError:
+    """The prompt leaves no room for an answer. at_least: `needed` is a lower bound."""
+    tokens = f"{'at least ' if at_least else ''}{needed:,} tokens"
     return ApiError(
         400,
-        f"The prompt has {needed:,} tokens and the context holds {capacity:,}; send less, or start the server with a "
+        f"The prompt has {tokens} and the context holds {capacity:,}; send less, or start the server with a "
         "larger --context.",
         kind="exceed_context_size_error",
         extra={"n_prompt_tokens": needed, "n_ctx": capacity},

@@ -16,7 +16,7 @@ from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.chat.template import Family, Renderer, to_json
-from laguna_tui.server.api_error import ApiError
+from laguna_tui.server.api_error import ApiError, context_exceeded
 from laguna_tui.server.chat_request import CallChoice, ChatRequest, Said, Speaker
 from laguna_tui.session.shared_model import SharedModel
 
@@ -37,6 +37,23 @@ class ChatPrompt:
     tokens: list[int]
     before: tuple[int, ...]
     thinking: bool
+
+
+def check_size(texts: Sequence[str], model: SharedModel, more: int = 0) -> None:
+    """Refuse what cannot fit, without tokenizing it: a text has at least one token for each longest piece.
+
+    Args:
+        texts: each is tokenized on its own.
+        model: whose context and vocabulary count.
+        more: tokens beside the texts.
+
+    Raises:
+        ApiError: the texts have more tokens than the context holds.
+    """
+    engine = model.engine
+    least = sum(len(text) // engine.vocab.longest_piece for text in texts) + more
+    if least > engine.n_ctx:
+        raise context_exceeded(least, engine.n_ctx, at_least=True)
 
 
 class AnswersSaid:
@@ -96,7 +113,10 @@ class ChatPrompts:
         return self._model.engine.vocab.piece(token)
 
     def prompt(self, request: ChatRequest) -> ChatPrompt:
-        """The tokens of a chat, open for the model's turn."""
+        """The tokens of a chat, open for the model's turn. ApiError for one that cannot fit or be continued."""
+        # Each message is tokenized on its own, and its markup makes at least one token more.
+        texts = [each.answer.text if each.speaker is Speaker.ASSISTANT else each.text for each in request.said]
+        check_size(texts, self._model, more=len(texts))
         forced = request.choice is CallChoice.REQUIRED
         thinking = self._model.thinking if request.thinking is None else request.thinking
         # A call that has to be made begins at once.

@@ -31,6 +31,7 @@ _LOST = (
     "{what}. The model is opened again for other requests; send this one again once, and report the message if it "
     "comes back."
 )
+_NOT_HELD = "The answer cannot be held to the request's JSON schemas ({problem}); simplify them, or leave them out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ class GenerationRun:
                     if self._ended or over:
                         stream.stop()
                 elif isinstance(event, ConstraintFailed):
-                    raise EngineError(event.sentence)
+                    raise ApiError(400, _NOT_HELD.format(problem=event.problem))
                 elif isinstance(event, Finished):
                     return self._finished(event)
         finally:

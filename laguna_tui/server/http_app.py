@@ -1,9 +1,9 @@
 """The endpoints: which path is answered by what, in the shape of which API."""
 
-import json
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -12,15 +12,19 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from laguna_engine.errors import EngineError
+from laguna_engine.errors import EngineError, RequestError
 from laguna_tui import __version__
 from laguna_tui.server import anthropic_messages, openai_chat, openai_completions, openai_responses
 from laguna_tui.server.access_control import AccessControl, AccessRules, error_body
 from laguna_tui.server.api_error import ApiError
-from laguna_tui.server.json_fields import Fields
+from laguna_tui.server.chat_prompts import check_size
+from laguna_tui.server.json_fields import Fields, parse_json
 from laguna_tui.server.model_service import ModelService
 from laguna_tui.server.openai_shared import now, sse
 from laguna_tui.server.responses import ClientGone, EventStreamResponse, unless_gone
+from laguna_tui.session.shared_model import SharedModel
+
+T = TypeVar("T")
 
 KEEP_ALIVE_S = 10.0
 SEND_S = 60.0
@@ -118,10 +122,8 @@ class Endpoints:
             except ClientGone:
                 # Nobody reads it.
                 response = Response(status_code=499)
-            except ApiError as error:
-                response = _error(request.url.path, error)
-            except EngineError as error:
-                response = _error(request.url.path, ApiError(500, _sentence(error), kind="server_error"))
+            except (ApiError, EngineError) as error:
+                response = _error(request.url.path, _api_error(error))
             self._service.metrics.answered(path, response.status_code)
             return response
 
@@ -209,67 +211,77 @@ class Endpoints:
 
     async def tokenize(self, request: Request) -> Response:
         """A text as tokens."""
-        fields, vocab = await _fields(request), self._service.model.engine.vocab
-        content = fields.text("content").encode("utf-8", "replace").decode()
-        tokens = vocab.tokenize(content, special=fields.flag("parse_special", default=True))
-        if fields.flag("add_special") and vocab.bos is not None:
-            tokens.insert(0, vocab.bos)
-        if not fields.flag("with_pieces"):
-            return JSONResponse({"tokens": tokens})
-        return JSONResponse({"tokens": [{"id": token, "piece": _piece(vocab.piece(token))} for token in tokens]})
+        _, response = await self._parsed(request, _tokenized)
+        return response
 
     async def detokenize(self, request: Request) -> Response:
         """Tokens as a text."""
-        fields, vocab = await _fields(request), self._service.model.engine.vocab
-        tokens = fields.items("tokens")
-        known = [each for each in tokens if isinstance(each, int) and 0 <= each < vocab.size]
-        if len(known) != len(tokens):
-            fields.wrong("tokens", f"a list of tokens below {vocab.size}")
-        return JSONResponse({"content": vocab.detokenize(known).decode("utf-8", "replace")})
+        _, response = await self._parsed(request, _detokenized)
+        return response
 
     async def apply_template(self, request: Request) -> Response:
         """A chat as the text that the model reads."""
-        fields, service = await _fields(request), self._service
-        prompt = service.prompt(openai_chat.parse(fields, service.model))
-        return JSONResponse({"prompt": service.prompts.encoder.decode(prompt.tokens)})
+        prompts = self._service.prompts
+
+        def rendered(fields: Fields, model: SharedModel) -> Response:
+            prompt = prompts.prompt(openai_chat.parse(fields, model))
+            return JSONResponse({"prompt": prompts.encoder.decode(prompt.tokens)})
+
+        _, response = await self._parsed(request, rendered)
+        return response
 
     async def chat(self, request: Request) -> Response:
         """OpenAI's chat completions."""
-        fields, service = await _fields(request), self._service
-        wanted = openai_chat.parse(fields, service.model)
-        answer = service.answer(wanted, _client(request))
-        written = openai_chat.ChatCompletion(wanted, answer, service.model, fields)
+        model = self._service.model
+        fields, wanted = await self._parsed(request, openai_chat.parse)
+        answer = await self._service.answer(model, wanted, _client(request))
+        written = openai_chat.ChatCompletion(wanted, answer, model, fields)
         return await self._written(request, written, stream=wanted.wanted.stream)
 
     async def completions(self, request: Request) -> Response:
         """OpenAI's completions."""
-        fields, service = await _fields(request), self._service
-        tokens, wanted = openai_completions.parse(fields, service.model)
-        run = service.run(tokens, wanted, _client(request))
-        written = openai_completions.TextCompletion(wanted, run, service.model, fields)
+        model = self._service.model
+        fields, (tokens, wanted) = await self._parsed(request, openai_completions.parse)
+        run = self._service.run(model, tokens, wanted, _client(request))
+        written = openai_completions.TextCompletion(wanted, run, model, fields)
         return await self._written(request, written, stream=wanted.stream)
 
     async def responses(self, request: Request) -> Response:
         """OpenAI's responses."""
-        fields, service = await _fields(request), self._service
-        wanted = openai_responses.parse(fields, service.model)
-        answer = service.answer(wanted, _client(request))
-        written = openai_responses.ModelResponse(answer, service.model, fields)
+        model = self._service.model
+        fields, wanted = await self._parsed(request, openai_responses.parse)
+        answer = await self._service.answer(model, wanted, _client(request))
+        written = openai_responses.ModelResponse(answer, model, fields)
         return await self._written(request, written, stream=wanted.wanted.stream)
 
     async def messages(self, request: Request) -> Response:
         """Anthropic's messages."""
-        fields, service = await _fields(request), self._service
-        wanted = anthropic_messages.parse(fields, service.model)
-        answer = service.answer(wanted, _client(request))
-        written = anthropic_messages.AnthropicMessage(answer, service.model, fields)
+        model = self._service.model
+        fields, wanted = await self._parsed(request, anthropic_messages.parse)
+        answer = await self._service.answer(model, wanted, _client(request))
+        written = anthropic_messages.AnthropicMessage(answer, model, fields)
         return await self._written(request, written, stream=wanted.wanted.stream)
 
     async def count_tokens(self, request: Request) -> Response:
         """How many tokens a message would be."""
-        fields, service = await _fields(request), self._service
-        prompt = service.prompt(anthropic_messages.parse(fields, service.model, counting=True))
-        return JSONResponse({"input_tokens": len(prompt.tokens)})
+        prompts = self._service.prompts
+
+        def counted(fields: Fields, model: SharedModel) -> Response:
+            prompt = prompts.prompt(anthropic_messages.parse(fields, model, counting=True))
+            return JSONResponse({"input_tokens": len(prompt.tokens)})
+
+        _, response = await self._parsed(request, counted)
+        return response
+
+    async def _parsed(self, request: Request, parse: Callable[[Fields, SharedModel], T]) -> tuple[Fields, T]:
+        """Read a request's body on a thread, because a large one takes seconds."""
+        body, model = await request.body(), self._service.model
+
+        def parsed() -> tuple[Fields, T]:
+            fields = _fields(body)
+            return fields, parse(fields, model)
+
+        return await asyncio.to_thread(parsed)
 
     async def _written(self, request: Request, written: Written, *, stream: bool) -> Response:
         if not stream:
@@ -277,17 +289,36 @@ class Endpoints:
         path = request.url.path
 
         def failed(error: Exception) -> bytes:
-            known = error if isinstance(error, ApiError) else ApiError(500, _sentence(error), kind="server_error")
-            return sse(error_body(path, known), "error" if path.startswith("/v1/messages") else "")
+            return sse(error_body(path, _api_error(error)), "error" if path.startswith("/v1/messages") else "")
 
         return EventStreamResponse(written.stream(), self._timing.keep_alive_s, self._timing.send_s, failed)
 
 
-async def _fields(request: Request) -> Fields:
+def _fields(body: bytes) -> Fields:
     try:
-        return Fields(json.loads(await request.body()))
-    except (ValueError, RecursionError) as error:
+        return Fields(parse_json(body))
+    except ValueError as error:
         raise ApiError(400, "The body is not JSON.") from error
+
+
+def _tokenized(fields: Fields, model: SharedModel) -> Response:
+    vocab, content = model.engine.vocab, fields.text("content")
+    check_size([content], model)
+    tokens = vocab.tokenize(content, special=fields.flag("parse_special", default=True))
+    if fields.flag("add_special") and vocab.bos is not None:
+        tokens.insert(0, vocab.bos)
+    if not fields.flag("with_pieces"):
+        return JSONResponse({"tokens": tokens})
+    return JSONResponse({"tokens": [{"id": token, "piece": _piece(vocab.piece(token))} for token in tokens]})
+
+
+def _detokenized(fields: Fields, model: SharedModel) -> Response:
+    vocab = model.engine.vocab
+    tokens = fields.items("tokens")
+    known = [each for each in tokens if isinstance(each, int) and 0 <= each < vocab.size]
+    if len(known) != len(tokens):
+        fields.wrong("tokens", f"a list of tokens below {vocab.size}")
+    return JSONResponse({"content": vocab.detokenize(known).decode("utf-8", "replace")})
 
 
 def _client(request: Request) -> str:
@@ -303,8 +334,12 @@ def _error(path: str, error: ApiError) -> Response:
     return JSONResponse(error_body(path, error), error.status, headers=headers)
 
 
-def _sentence(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _api_error(error: Exception) -> ApiError:
+    """The answer to a request that failed: a request that the engine refuses is the client's mistake."""
+    if isinstance(error, ApiError):
+        return error
+    sentence = str(error) or type(error).__name__
+    return ApiError(400, sentence) if isinstance(error, RequestError) else ApiError(500, sentence, kind="server_error")
 
 
 def _piece(piece: bytes) -> object:

@@ -14,14 +14,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
-from laguna_tui.server.access_control import LOOPBACK, AccessRules, own_hosts
+from laguna_tui.server.access_control import HEADER_BYTES, LOOPBACK, AccessRules, own_hosts
 from laguna_tui.server.http_app import DEFAULT_TIMING, Timing, http_app
 from laguna_tui.server.model_service import ModelService, Shared
 from laguna_tui.server.responses import ABORT
 from laguna_tui.session.values import ClientUse
 
-HEADER_BYTES = 32 << 10
-"""Of a request's line and headers together."""
 HEADER_S = 15.0
 """A connection on which no whole request head has come by then is closed."""
 IDLE_S = 30.0

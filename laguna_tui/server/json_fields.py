@@ -1,9 +1,64 @@
 """Reads the fields of a request's JSON, with a sentence about each that is none of what it may be."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from laguna_tui.server.api_error import ApiError
+
+MAX_DEPTH = 128
+"""Levels of lists and objects, as many as the parser of JSON schemas (serde_json, in llguidance) takes."""
+
+
+def parse_json(text: bytes | str, place: str = "") -> object:
+    """Return the value of a JSON text.
+
+    Args:
+        text: bytes are UTF-8.
+        place: where in the request it is, for errors; empty for the whole body.
+
+    Raises:
+        ValueError: it is not JSON.
+        ApiError: it is nested too deeply, or a string has a lone surrogate, which UTF-8 cannot encode.
+    """
+    try:
+        value = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
+    except RecursionError:
+        raise _too_deep(place) from None
+    depth, level = 0, [value]
+    while level:
+        lists = [each for each in level if isinstance(each, list)]
+        objects = [each for each in level if isinstance(each, dict)]
+        depth += bool(lists or objects)
+        if depth > MAX_DEPTH:
+            raise _too_deep(place)
+        for text in level:
+            if isinstance(text, str):
+                _check_text(text, place)
+        level = [each for found in lists for each in found]
+        level += [each for found in objects for pair in found.items() for each in pair]
+    return value
+
+
+def _check_text(text: str, place: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ApiError(
+            400,
+            f"{_named(place)} has a string with the lone surrogate U+{ord(text[error.start]):04X}, which is half a "
+            "character; send whole characters.",
+            param=place or None,
+        ) from None
+
+
+def _too_deep(place: str) -> ApiError:
+    sentence = f"{_named(place)} is nested too deeply; nest at most {MAX_DEPTH} lists and objects."
+    return ApiError(400, sentence, param=place or None)
+
+
+def _named(place: str) -> str:
+    return f"'{place}'" if place else "The body"
 
 
 class Fields:

@@ -83,32 +83,30 @@ class ModelService:
         model = self._shared()
         return PoolFigures() if model is None else model.engine.held
 
-    def prompt(self, request: ChatRequest) -> ChatPrompt:
-        """A chat as tokens."""
-        return self.prompts.prompt(request)
-
-    def answer(self, request: ChatRequest, client: str) -> ChatAnswer:
-        """Answer a chat; it waits for its turn from now on.
+    async def answer(self, model: SharedModel, request: ChatRequest, client: str) -> ChatAnswer:
+        """Answer a chat with the model that it was read for; it waits for its turn once it is rendered.
 
         Raises:
             ApiError: it does not fit, too many requests wait, or it wants what this server cannot do.
         """
-        model, prompts = self.model, self.prompts
-        prompt = prompts.prompt(request)
+        prompts = self.prompts
+        prompt, constraints = await asyncio.to_thread(_prepared, prompts, request)
         limit = model.thinking_limit if request.thinking_limit is None else request.thinking_limit
         run = self.run(
+            model,
             prompt.tokens,
             request.wanted,
             client,
             prompts.stop_tokens,
             limit if prompt.thinking else None,
-            _constraints(request, prompt),
+            constraints,
             breaks_first=True,
         )
         return ChatAnswer(request, prompts, prompt, run)
 
     def run(
         self,
+        model: SharedModel,
         tokens: Sequence[int],
         wanted: Wanted,
         client: str,
@@ -118,8 +116,7 @@ class ModelService:
         *,
         breaks_first: bool = False,
     ) -> GenerationRun:
-        """Continue tokens. breaks_first: as for `GenerationRun`. Errors as for `answer`."""
-        model = self.model
+        """Continue tokens of a model. breaks_first: as for `GenerationRun`. Errors as for `answer`."""
         if len(tokens) + 1 > model.engine.n_ctx:
             raise context_exceeded(len(tokens), model.engine.n_ctx)
         if not tokens:
@@ -151,6 +148,11 @@ class ModelService:
         )
         run.start()
         return run
+
+
+def _prepared(prompts: ChatPrompts, request: ChatRequest) -> tuple[ChatPrompt, tuple[ConstraintSpec, ...]]:
+    prompt = prompts.prompt(request)
+    return prompt, _constraints(request, prompt)
 
 
 def _constraints(request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from laguna_engine.events import FinishReason, Token
 from laguna_tui.server.chat_answer import Usage
+from laguna_tui.server.chat_prompts import check_size
 from laguna_tui.server.chat_request import MAX_LOGPROBS, Wanted, wanted_of
 from laguna_tui.server.generation_run import GenerationRun, RunFinished
 from laguna_tui.server.json_fields import Fields
@@ -34,6 +35,8 @@ def _prompt(fields: Fields, model: SharedModel) -> list[int]:
     if len(parts) == 1 and isinstance(parts[0], list):
         parts = parts[0]
     vocab = model.engine.vocab
+    texts = [part for part in parts if isinstance(part, str)]
+    check_size(texts, model, more=len(parts) - len(texts))
     tokens: list[int] = []
     for part in parts:
         if isinstance(part, str):

@@ -10,7 +10,7 @@ from laguna_tui import __version__
 from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import Usage
 from laguna_tui.server.chat_request import CallChoice, tool_spec
-from laguna_tui.server.json_fields import Fields
+from laguna_tui.server.json_fields import Fields, parse_json
 
 FINGERPRINT = f"laguna-tui-{__version__}"
 
@@ -99,7 +99,7 @@ def call_of(fields: Fields) -> ToolCall:
     raw = fields.values.get("arguments")
     if isinstance(raw, str):
         try:
-            raw = json.loads(raw) if raw.strip() else {}
+            raw = parse_json(raw, fields.place("arguments")) if raw.strip() else {}
         except ValueError:
             # A call that could not be run is part of the conversation all the same.
             raw = {"arguments": raw}

@@ -73,7 +73,15 @@ _UNDECIDED = re.compile(_AT_END.format(""))
 
 def escape(text: str) -> str:
     r"""Insert one backslash after the `<` of every turn marker, and of a partial marker at the end."""
-    return _TO_ESCAPE.sub(r"<\\", text)
+    escaped, done = [], 0
+    # One `sub` over a long text would hold the GIL for seconds.
+    at = text.find("<")
+    while at >= 0:
+        if _TO_ESCAPE.match(text, at):
+            escaped += [text[done : at + 1], "\\"]
+            done = at + 1
+        at = text.find("<", at + 1)
+    return "".join([*escaped, text[done:]]) if done else text
 
 
 def unescape(text: str) -> str:
