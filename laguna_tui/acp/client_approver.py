@@ -38,8 +38,10 @@ class ClientApprover:
         self._client, self._session, self._call, self._loop = client, session, call, loop
 
     def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
-        """The user's answer; NO once the turn is stopped, and where the client cannot ask."""
-        asked = self._client.request_permission(self._session(), _shown(request, self._call()), _options(request))
+        """The user's answer; NO once the turn is stopped, where the client cannot ask, and for an unknown option."""
+        options = _options(request)
+        offered = {option.option_id for option in options}
+        asked = self._client.request_permission(self._session(), _shown(request, self._call()), options)
         future: Future[schema.RequestPermissionResponse] = asyncio.run_coroutine_threadsafe(asked, self._loop)
         while True:
             try:
@@ -51,7 +53,7 @@ class ClientApprover:
             except Exception as error:
                 return PermissionAnswer(Decision.NO, f"the user could not be asked ({sanitize_line(str(error))})")
             else:
-                chosen = isinstance(outcome, schema.AllowedOutcome)
+                chosen = isinstance(outcome, schema.AllowedOutcome) and outcome.option_id in offered
                 return PermissionAnswer(Decision(outcome.option_id)) if chosen else _NO
 
 

@@ -11,14 +11,16 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from acp import PROTOCOL_VERSION, schema
-from acp.core import run_agent
+from acp.core import AgentSideConnection
 from acp.exceptions import RequestError
 from acp.interfaces import Client
+from acp.stdio import stdio_streams
 
 from laguna_engine.errors import EngineError
 from laguna_tui import __version__
 from laguna_tui.acp.client_approver import ClientApprover
 from laguna_tui.acp.editor_session import MODEL, THINKING, THINKING_VALUES, EditorSession, config_options, mode_state
+from laguna_tui.acp.line_transport import LineTransport
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import PermissionAsked
@@ -369,8 +371,13 @@ async def _serve(source: SessionSource) -> None:
     agent = ProtocolAgent(source)
     try:
         with suppress(ConnectionError, BrokenPipeError):
+            transport = LineTransport(*await stdio_streams(limit=_LINE_BYTES))
             # Forking, resuming and closing a session are not in the stable protocol yet.
-            await run_agent(agent, use_unstable_protocol=True, stdio_buffer_limit_bytes=_LINE_BYTES)
+            connection = AgentSideConnection(agent, transport, listening=False, use_unstable_protocol=True)
+            try:
+                await connection.listen()
+            finally:
+                await asyncio.shield(connection.close())
     finally:
         await agent.close()
 

@@ -36,6 +36,7 @@ class PipeClient:
 
     def __post_init__(self) -> None:
         self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
+        self.unasked: queue.Queue[dict[str, Any]] = queue.Queue()
         self._number = 0
         self._wrong: list[bytes] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -72,10 +73,20 @@ class PipeClient:
     def of_kind(self, kind: str) -> list[dict[str, Any]]:
         return [each for each in self.updates if each["sessionUpdate"] == kind]
 
-    def _write(self, message: dict[str, Any]) -> None:
+    def write_line(self, line: bytes) -> dict[str, Any]:
+        """Send a line that is not a request; the error that answers it."""
+        self.write(line)
+        found = self.unasked.get(timeout=WAIT_S)
+        assert not self._wrong, self._wrong
+        return found["error"]
+
+    def write(self, line: bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self.process.stdin.write(line + b"\n")
         self.process.stdin.flush()
+
+    def _write(self, message: dict[str, Any]) -> None:
+        self.write(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
     def _permit(self, message: dict[str, Any]) -> None:
         chosen = self.permit(message["params"])
@@ -92,11 +103,13 @@ class PipeClient:
                 self._wrong.append(line)
                 continue
             self._take(message)
-        for waiting in self._answers.values():
+        for waiting in (*self._answers.values(), self.unasked):
             waiting.put({"error": {"message": "the agent is gone"}})
 
     def _take(self, message: dict[str, Any]) -> None:
         match message.get("method"):
+            case None if message["id"] is None:
+                self.unasked.put(message)
             case None:
                 self._answers[message["id"]].put(message)
             case "session/update":

@@ -72,7 +72,7 @@ def test_a_change_is_asked_about_with_its_diff_and_made(connect: Connect, folder
     assert 0 < usage[0]["used"] < usage[-1]["used"] < usage[-1]["size"]
 
 
-@pytest.mark.parametrize("answer", ["no", ""])
+@pytest.mark.parametrize("answer", ["no", "", "YES", "yes ", "yes_with_network", "nonsense", "\ud800"])
 def test_a_change_that_is_refused_is_not_made(connect: Connect, folder: Path, answer: str):
     script = EDIT.replace('"It adds now."', "lambda seen: 'Refused.' if 'error' in seen.result else 'Made.'")
     with connect(script) as client:
@@ -270,6 +270,39 @@ def test_what_cannot_be_done_is_an_error_and_not_the_end(connect: Connect, folde
     with connect('SCRIPT = ["Fine."]') as client:
         with pytest.raises(Failed):
             client.ask(method, **params)
+        client.prompt(opened(client, folder), "hi")
+    assert client.said() == "Fine."
+
+
+NO_MESSAGES = {
+    b"[]": "The message must be a JSON object; send each message in a line of its own.",
+    b"null": "The message must be a JSON object; send each message in a line of its own.",
+    b"5": "The message must be a JSON object; send each message in a line of its own.",
+    b'[{"jsonrpc":"2.0","id":1,"method":"initialize"}]': (
+        "The message must be a JSON object; send each message in a line of its own."
+    ),
+    b"{": "The line is not JSON.",
+    b"\xff": "The line is not JSON.",
+    b"[" * 100_000: "The line is not JSON.",
+    b'{"id":1,"method":5}': "The message's method must be a string.",
+    b'{"id":[],"result":1}': "The message's id must be a number or a string.",
+    b'{"id":{},"method":"initialize"}': "The message's id must be a number or a string.",
+    b'{"id":0,"error":5}': "The response's error must be an object.",
+}
+
+
+def test_a_line_that_is_no_message_is_an_error_and_not_the_end(connect: Connect, folder: Path):
+    with connect('SCRIPT = ["Fine."]') as client:
+        session = opened(client, folder)
+        assert {line: client.write_line(line)["message"] for line in NO_MESSAGES} == NO_MESSAGES
+        client.prompt(session, "hi")
+    assert client.said() == "Fine."
+
+
+def test_lines_that_say_nothing_are_ignored(connect: Connect, folder: Path):
+    with connect('SCRIPT = ["Fine."]') as client:
+        for line in (b"", b"  ", b"{}", b'{"id":999}', b'{"id":"x","result":1}', b'{"method":"nothing"}'):
+            client.write(line)
         client.prompt(opened(client, folder), "hi")
     assert client.said() == "Fine."
 
