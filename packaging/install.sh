@@ -13,6 +13,8 @@
 #   sh install.sh [--dry-run] [--from ADDRESS|FOLDER] [--python PROGRAM]
 #   sh install.sh --uninstall
 set -eu
+# Python runs with -I below, so it imports nothing from the current folder; the installed program starts without -I.
+unset PYTHONHOME PYTHONPATH
 
 # Filled in by packaging/installer.py.
 VERSION='@VERSION@'
@@ -36,7 +38,7 @@ run() {
 find_python() {
   for name in ${python:+"$python"} python3.13 python3.12 python3.11 python3; do
     if command -v "$name" > /dev/null 2>&1 \
-      && "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+      && "$name" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
       command -v "$name"
       return
     fi
@@ -50,7 +52,7 @@ check_system() {
     Linux | Darwin) ;;
     *) fail "laguna-tui runs on Linux and macOS; on Windows install WSL 2 (wsl --install) and run this inside it" ;;
   esac
-  "$1" -c 'import ensurepip, venv' 2> /dev/null \
+  "$1" -I -c 'import ensurepip, venv' 2> /dev/null \
     || fail "$1 has no venv module; install it (Debian, Ubuntu: apt install python3-venv)"
   # What pip would do with llama-cpp-python, asked before anything is downloaded: is there a wheel that fits?
   if ! have_wheel "$1" "$2" && ! have_compiler; then
@@ -61,7 +63,7 @@ check_system() {
 
 # The list begins with a line for each portable wheel: system, processor, and the least version of glibc or macOS.
 have_wheel() {
-  "$1" - "$2" << 'END'
+  "$1" -I - "$2" << 'END'
 import platform, sys
 here = platform.libc_ver()[1] if platform.system() == "Linux" else platform.mac_ver()[0]
 number = lambda text: [int(part) for part in text.split(".")[:2] if part.isdigit()]
@@ -110,7 +112,7 @@ install() {
 
   target="$DATA/$VERSION-$(date +%s)"
   say "laguna-tui $VERSION with $interpreter, into $target:"
-  run "$interpreter" -m venv "$target"
+  run "$interpreter" -I -m venv "$target"
   # An unfinished installation leaves nothing behind, and the version before untouched.
   [ "$dry" = yes ] || trap 'rm -rf "$work" "$target"' EXIT
   set -- --disable-pip-version-check --no-input --quiet --require-hashes --prefer-binary -r "$work/requirements.txt"
@@ -118,7 +120,7 @@ install() {
     *://*) set -- "$@" --find-links "$links" ;;
     *) set -- "$@" --no-index --find-links "$from/wheels" ;;
   esac
-  run "$target/bin/python" -m pip install "$@" || fail "pip could not install it; nothing was changed"
+  run "$target/bin/python" -I -m pip install "$@" || fail "pip could not install it; nothing was changed"
   run "$target/bin/laguna-tui" --version || fail "the installed program does not start; nothing was changed"
 
   run mkdir -p "$(dirname "$LINK")"

@@ -110,7 +110,7 @@ def _download(dist: Path, wheels: Path, python: str) -> None:
     listed = wheels.parent / f"for-{python}.txt"
     listed.write_text(needed((dist / "requirements.txt").read_text(encoding="utf-8"), python), encoding="utf-8")
     subprocess.run(
-        [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", *options, *systems,
+        [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", *options, *systems,
          "--find-links", str(wheels), "--dest", str(wheels), "-r", str(listed)],
         env=dict(os.environ), check=True,
     )  # fmt: skip

@@ -140,7 +140,7 @@ def make_tools(work: Path) -> Path:
     folder = work / "tools"
     if not (folder / ".ready").exists():
         venv.create(folder, with_pip=True, clear=True)
-        _run(folder / "bin/python", "-m", "pip", "install", "--quiet", *TOOLS)
+        _run(folder / "bin/python", "-I", "-m", "pip", "install", "--quiet", *TOOLS)
         (folder / ".ready").touch()
     return folder / "bin"
 
@@ -160,7 +160,7 @@ def sources(work: Path, tools: Path) -> Path:
         pinned = work / "sdist.txt"
         pinned.write_text(f"{PACKAGE}=={version} --hash=sha256:{sha256}\n", encoding="utf-8")
         _run(
-            tools / "python", "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
+            tools / "python", "-I", "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
             "--no-build-isolation", "--require-hashes", "--dest", work, "-r", pinned,
         )  # fmt: skip
         with tarfile.open(work / f"{folder.name}.tar.gz") as archive:
@@ -235,7 +235,7 @@ def portable_wheel(source: Path, libraries: Path, work: Path, tools: Path, out: 
     raw = work / "raw"
     shutil.rmtree(raw, ignore_errors=True)
     _run(
-        tools / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
+        tools / "python", "-I", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation",
         "--config-settings=cmake.define.LLAMA_BUILD=OFF", "--wheel-dir", raw, source,
         path=tools,
     )  # fmt: skip

@@ -164,14 +164,14 @@ sha256sums=({sha256}
 
 package() {{
   local target="$pkgdir/usr/lib/{NAME}"
-  python -m pip install --no-warn-script-location --require-hashes --no-deps --target "$target" -r requirements.txt
-  python -m pip install --no-deps --target "$target" "./{FILE_NAME}-$pkgver"
+  python -P -m pip install --no-warn-script-location --require-hashes --no-deps --target "$target" -r requirements.txt
+  python -P -m pip install --no-deps --target "$target" "./{FILE_NAME}-$pkgver"
   rm -rf "$target/bin"
   install -dm755 "$pkgdir/usr"
   mv "$target/share" "$pkgdir/usr/share"
   install -Dm755 /dev/stdin "$pkgdir/usr/bin/{NAME}" <<'END'
 #!/bin/sh
-PYTHONPATH=/usr/lib/{NAME} exec /usr/bin/python -m {FILE_NAME} "$@"
+PYTHONPATH=/usr/lib/{NAME} exec /usr/bin/python -P -m {FILE_NAME} "$@"
 END
 }}
 """

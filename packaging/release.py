@@ -155,7 +155,7 @@ def _build(folder: Path, epoch: str) -> Path:
     source.mkdir(parents=True)
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=TOP, capture_output=True, check=True).stdout
     subprocess.run(["tar", "x"], cwd=source, input=archive, check=True)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(built), str(source)]
+    command = [sys.executable, "-P", "-m", "build", "--no-isolation", "--outdir", str(built), str(source)]
     run = subprocess.run(
         command, env={**os.environ, "SOURCE_DATE_EPOCH": epoch}, capture_output=True, text=True, check=False
     )

@@ -47,15 +47,14 @@ class Release:
         llamas = sorted((self.dist / "wheels").glob("llama_cpp_python-*.whl"))
         self.list.write_text(installer.package_list(LOCKED, program, llamas), encoding="utf-8")
 
-    def install(self, *options: str) -> subprocess.CompletedProcess[str]:
-        """Run the script, filled in for this release."""
+    def install(self, *options: str, folder: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run the script, filled in for this release. folder: the current one."""
         text = SCRIPT.read_text(encoding="utf-8").replace("@VERSION@", "1.0")
         filled = self.dist / "install.sh"
         filled.write_text(text.replace("@LIST_SHA256@", self.digest), encoding="utf-8")
-        environment = {"HOME": str(self.home), "PATH": str(self.bin), "PIP_CONFIG_FILE": os.devnull}
-        return subprocess.run(
-            ["sh", str(filled), *options], env=environment, capture_output=True, text=True, check=False
-        )
+        own = {"HOME": str(self.home), "PATH": str(self.bin), "PIP_CONFIG_FILE": os.devnull}
+        command = ["sh", str(filled), *options]
+        return subprocess.run(command, cwd=folder, env=variables | own, capture_output=True, text=True, check=False)
 
     @property
     def digest(self) -> str:
@@ -65,6 +64,16 @@ class Release:
 def left(folder: Path) -> list[Path]:
     """The files and links below a folder."""
     return [path for path in folder.rglob("*") if path.is_symlink() or path.is_file()]
+
+
+def hostile_folder(parent: Path) -> tuple[Path, Path]:
+    """A folder with a module of every name that is imported anywhere, and where each that runs leaves its name."""
+    folder, marks = parent / "hostile", parent / "marks"
+    folder.mkdir()
+    marks.mkdir()
+    for name in {*sys.stdlib_module_names, "pip", "build", "sitecustomize", "usercustomize"} - {"__main__"}:
+        (folder / f"{name}.py").write_text(f"open({str(marks)!r} + '/' + __name__, 'w').close()\n")
+    return folder, marks
 
 
 LOCKED = f"llama-cpp-python==0.3.36 \\\n    --hash=sha256:{'0' * 64}\n"
@@ -92,6 +101,16 @@ def test_a_program_that_does_not_start_is_not_linked_and_leaves_nothing_behind(t
     assert run.returncode == 1
     assert "does not start; nothing was changed" in run.stderr
     assert left(release.home) == []
+
+
+@pytest.mark.parametrize("variables", [{}, {"PYTHONPATH": ":"}, {"PYTHONPATH": "."}], ids=str)
+def test_nothing_of_the_current_folder_is_run(tmp_path: Path, variables: dict[str, str]):
+    release, (folder, marks) = Release(tmp_path), hostile_folder(tmp_path)
+    run = release.install(folder=folder, **variables)
+    # It has come to the last step.
+    assert "the installed program does not start" in run.stderr
+    assert list(marks.iterdir()) == []
+    assert not list(folder.rglob("__pycache__"))
 
 
 def test_what_is_not_the_released_list_is_refused(tmp_path: Path):

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -12,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.test_dependencies import plain
+from tests.test_installer import hostile_folder
 from tests.test_readme import TOP, script
 
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -112,6 +114,20 @@ def test_the_pkgbuild_is_a_script_and_its_requirements_are_pips(tmp_path: Path):
     info = recipes.srcinfo("1.0", "0" * 64, lines)
     assert of_lines in info
     assert "pkgname = laguna-tui" in info
+
+
+def test_the_launcher_of_the_pkgbuild_runs_nothing_of_the_current_folder(tmp_path: Path):
+    build = recipes.pkgbuild("1.0", "0" * 64, recipes.requirements(LOCKED))
+    launcher = tmp_path / "laguna-tui"
+    text = build.partition("<<'END'\n")[2].partition("END\n")[0]
+    assert text.count("/usr/bin/python") == text.count("PYTHONPATH=/usr/lib/laguna-tui ") == 1
+    launcher.write_text(text.replace("/usr/bin/python", sys.executable).replace("/usr/lib/laguna-tui", str(TOP)))
+    folder, marks = hostile_folder(tmp_path)
+    run = subprocess.run(
+        ["sh", launcher, "models", "path", "nano"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert list(marks.iterdir()) == []
 
 
 def test_a_tarball_has_its_files_and_no_date(tmp_path: Path):

@@ -23,7 +23,9 @@ def download(folder: Path) -> Path:
     archive = folder / f"llama_cpp_python-{VERSION}.tar.gz"
     if not archive.exists():
         options = ["-q", "--disable-pip-version-check", "--no-deps", "--no-binary", "llama-cpp-python", "-d", folder]
-        subprocess.run([sys.executable, "-m", "pip", "download", *options, f"llama-cpp-python=={VERSION}"], check=True)
+        subprocess.run(
+            [sys.executable, "-P", "-m", "pip", "download", *options, f"llama-cpp-python=={VERSION}"], check=True
+        )
     return archive
 
 

@@ -80,7 +80,7 @@ def download(requirement: str, folder: Path) -> Path:
     """Fetch one wheel without its dependencies; returns its path."""
     folder.mkdir(parents=True, exist_ok=True)
     options = ["-q", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "-d", str(folder)]
-    subprocess.run([sys.executable, "-m", "pip", "download", *options, requirement], check=True)
+    subprocess.run([sys.executable, "-P", "-m", "pip", "download", *options, requirement], check=True)
     project = re.sub(r"[-_.]+", "_", requirement.split("==")[0]).lower()
     return max(
         (w for w in folder.glob("*.whl") if w.name.lower().startswith(project + "-")),
