@@ -177,15 +177,19 @@ class Agent:
         self._cancelled = True
         self._engine.cancel()
 
-    def steer(self, message: str) -> bool:
+    def steer(self, message: str, record: Callable[[], None] = lambda: None) -> bool:
         """Send a message into the running turn: it goes in once the calls of a step are answered, or the model ends.
 
         Nothing is interrupted for it. Any thread.
 
+        Args:
+            message: what the user says.
+            record: records that it is accepted, before it goes in.
+
         Returns:
             Whether it is accepted: a turn runs, of a model that may be steered. What the turn ends without is `left`.
         """
-        return self._steering.put(message)
+        return self._steering.put(message, record)
 
     def left(self) -> tuple[str, ...]:
         """What was said while the last turn ran and did not go in, because it was stopped or too long; given once."""
@@ -241,10 +245,8 @@ class Agent:
             # Nothing is added, so that a shorter message can still be sent.
             yield self._refused(message, gathered)
             return
-        self.history.begin(message, conversation)
-        conversation.begin(message, gathered)
+        self.history.begin(message, conversation, lambda: conversation.begin(message, gathered))
         self._told.clear()
-        self.history.asked(conversation)
         make_room = self._make_room if conversation.profile.turns is None else None
         steer = self._steer if make_room else None
         parts = TurnParts(

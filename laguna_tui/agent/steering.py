@@ -1,7 +1,7 @@
 """Messages that the user sends while the model works, held until the next tool boundary."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 
 
@@ -20,10 +20,16 @@ class Steering:
             self._waiting.clear()
             self._open = True
 
-    def put(self, message: str) -> bool:
-        """Queue a message for the next tool boundary; False if the turn has no further one."""
+    def put(self, message: str, record: Callable[[], None] = lambda: None) -> bool:
+        """Queue a message for the next tool boundary; False if the turn has no further one.
+
+        Args:
+            message: what the user says.
+            record: records that it is accepted, before it can be in the conversation.
+        """
         with self._lock:
             if self._open:
+                record()
                 self._waiting.append(message)
             return self._open
 

@@ -66,12 +66,12 @@ class TurnLog(Protocol):
         """
         ...
 
-    def began(self, number: int, message: str) -> None:
-        """A turn has begun."""
+    def began(self, number: int, message: str, state: ConversationState) -> Place:
+        """Remember the present moment: a turn has begun, and its message is in the conversation."""
         ...
 
-    def moved(self, position: int) -> None:
-        """So many turns are done now, the others are undone."""
+    def moved(self, position: int, state: ConversationState) -> None:
+        """So many turns are done now, the others are undone, and the conversation is as it was then."""
         ...
 
 
@@ -117,11 +117,13 @@ class MemoryLog:
                 each[kept:] = added
         return ConversationMark(tuple(lists[0]), tuple(lists[1]))
 
-    def began(self, number: int, message: str) -> None:
-        """A turn has begun; nothing to remember in memory."""
+    def began(self, number: int, message: str, state: ConversationState) -> Place:
+        """Remember the present moment."""
+        return self.note(state)
 
-    def moved(self, position: int) -> None:
-        """Likewise."""
+    def moved(self, position: int, state: ConversationState) -> None:
+        """Remember the present moment."""
+        self.note(state)
 
 
 def no_journal() -> "UndoHistory":
@@ -164,19 +166,23 @@ class TurnHistory:
         """Another model answers from now on; earlier turns have to be retold for it."""
         self._model += 1
 
-    def begin(self, message: str, conversation: "Conversation") -> None:
-        """A user's message begins a turn; turns that are undone are forgotten."""
-        with self._lock:
-            del self._turns[self._position :]
-            self._last += 1
-            mark, title = self._log.note(conversation.state), message[:TITLE_CHARS]
-            self._turns.append(TurnRecord(self._last, title, self._chat, time.time(), self._model, mark, mark))
-            self._position = len(self._turns)
-            self._log.began(self._last, message)
+    def begin(self, message: str, conversation: "Conversation", add: Callable[[], None]) -> None:
+        """A user's message begins a turn; turns that are undone are forgotten.
 
-    def asked(self, conversation: "Conversation") -> None:
-        """The message of the newest turn is in the conversation now."""
-        self._turns[-1].after = self._log.note(conversation.state)
+        Args:
+            message: what the user sent.
+            conversation: the present one.
+            add: adds the message to it.
+        """
+        with self._lock:
+            before = self._log.note(conversation.state)
+            add()
+            self._last += 1
+            after = self._log.began(self._last, message, conversation.state)
+            title = message[:TITLE_CHARS]
+            turn = TurnRecord(self._last, title, self._chat, time.time(), self._model, before, after)
+            self._turns[self._position :] = [turn]
+            self._position = len(self._turns)
 
     def end(self, conversation: "Conversation") -> None:
         """The newest turn has ended."""
@@ -267,17 +273,37 @@ class TurnHistory:
         Raises:
             UndoError, CheckpointError, UserError: nothing was changed.
         """
-        said = self.said_at(plan.position)
-        result = self._synced().apply(plan, overwrite)
-        self._move(plan.position, said, conversation)
+        journal = self._synced()
+        position = self._position_after(plan)
+        said = self._said_at(position)
+        result = journal.apply(plan, overwrite)
+        self._move(position, said, conversation)
         return result
 
-    def said_at(self, position: int) -> ConversationMark | None:
-        """The conversation as of a number of turns; None if it does not change the present one.
+    def said_after(self, plan: "UndoPlan") -> ConversationMark | None:
+        """The conversation as of after a plan; None if the plan does not change the present one.
 
         Raises:
             UserError: it is lost.
         """
+        return self._said_at(self._position_after(plan))
+
+    def _position_after(self, plan: "UndoPlan") -> int:
+        """How many turns are done after a plan."""
+        from laguna_tui.journal.undo_log import UndoKind
+
+        numbers = [] if plan.resumes else [point.number for point in plan.points]
+        return self._position_with(numbers, done=plan.kind is UndoKind.REDO)
+
+    def _position_with(self, numbers: Collection[int], *, done: bool) -> int:
+        """How many turns are done once those with these numbers are, or are not. It is all or none behind one."""
+        with self._lock:
+            places = [place for place, turn in enumerate(self._turns) if turn.number in numbers]
+            if not places:
+                return self._position
+            return max(self._position, places[-1] + 1) if done else min(self._position, places[0])
+
+    def _said_at(self, position: int) -> ConversationMark | None:
         with self._lock:
             concerned = self._turns[min(self._position, position) : max(self._position, position)]
             of_chat = [turn for turn in concerned if turn.chat == self._chat]
@@ -293,8 +319,7 @@ class TurnHistory:
             self._position = position
         if said is not None:
             conversation.restore(said)
-        self._log.moved(position)
-        self._log.note(conversation.state)
+        self._log.moved(position, conversation.state)
 
     def go_on(self, turns: Sequence[TurnRecord], position: int, last: int, model: int) -> None:
         """Resume with the turns of an earlier process.
@@ -317,9 +342,11 @@ class TurnHistory:
         from laguna_tui.journal.undo import CheckpointError
 
         with suppress(CheckpointError, UserError):
-            _, position = self._synced().progress
+            _, done = self._synced().progress
+            undone = [turn.number for turn in self._turns[: self._position] if turn.number not in done]
+            position = self._position_with(undone or done, done=not undone)
             if position != self._position:
-                self._move(position, self.said_at(position), conversation)
+                self._move(position, self._said_at(position), conversation)
 
     def unfinished(self) -> "UndoPlan | None":
         """The rest of an undo in which an earlier process was killed; None for none. CheckpointError as elsewhere."""
@@ -350,6 +377,8 @@ class TurnHistory:
                 except StoreError as error:
                     raise CheckpointError(f"nothing was changed, because it could not be undone: {error}") from error
                 self._told, _ = self._journal.progress
+                # It may have turns that the disk had no room for in the log.
+                self._last = max(self._last, self._told)
             for turn in self._turns[: self._position]:
                 if turn.number > self._told:
                     self._journal.begin_turn(turn.title)

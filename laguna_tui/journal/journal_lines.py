@@ -1,13 +1,14 @@
 """A journal on disk: events as lines of JSON, one after another, read up to the first byte that makes no sense.
 
 Only the longest valid prefix counts. A line is valid when it ends with a newline and is a JSON object with a string
-`event`; the first one says whose journal it is and of which version.
+`event`; the first one says whose journal it is and of which version. A line with `more` belongs to the same group as
+the one behind it: a group counts once its last line is there, so that a kill leaves all of a change or nothing of it.
 """
 
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,8 @@ VERSION = 1
 """Of the format. A journal of a later one is not opened; unknown events and fields are ignored."""
 HEADER = "session"
 """The event that every journal begins with."""
+MORE = "more"
+"""The field of the lines that another line of their group follows."""
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """What is longer is no line: large texts are blobs."""
 _CHUNK_BYTES = 1024 * 1024
@@ -52,6 +55,12 @@ class Line(NamedTuple):
     end: int
 
 
+def encoded_group(events: Sequence[Event]) -> bytes:
+    """Return events as a group of lines, which are read together or not at all. Raises as `encoded`."""
+    last = len(events) - 1
+    return b"".join(encoded(event if at == last else {**event, MORE: True}) for at, event in enumerate(events))
+
+
 def encoded(event: Event) -> bytes:
     """Return an event as a line.
 
@@ -81,6 +90,16 @@ def decoded(line: bytes) -> dict[str, Any] | None:
 
 
 def lines(read_at: ReadAt, start: int, end: int) -> Iterator[Line]:
+    """The valid lines between two places, up to the first one that is not valid, or whose group is not finished."""
+    group: list[Line] = []
+    for line in _single_lines(read_at, start, end):
+        group.append(line)
+        if MORE not in line.event:
+            yield from group
+            group.clear()
+
+
+def _single_lines(read_at: ReadAt, start: int, end: int) -> Iterator[Line]:
     """The valid lines between two places, up to the first one that is not valid or not finished."""
     waiting, at = b"", start
     place = start
@@ -150,7 +169,7 @@ def valid_end(held: int, path: Path) -> int:
 
 
 def keep_tail(held: int, start: int, folder: Path) -> Path | None:
-    """Copy what is behind the valid prefix of a journal into a new file, durably, where it has more than a torn line.
+    """Copy what is behind the valid prefix of a journal into a new file, durably, where it has more than a torn group.
 
     Args:
         held: A descriptor of the journal.
@@ -158,12 +177,15 @@ def keep_tail(held: int, start: int, folder: Path) -> Path | None:
         folder: Where the new file is created.
 
     Returns:
-        The new file; None if there is nothing, or no more than a line that was not finished.
+        The new file; None if there is nothing, or no more than a group of lines that was not finished.
 
     Raises:
         OSError: The disk refuses; there is no new file.
     """
-    if not any(b"\n" in data for data in _pieces(held, start)):
+    read_to = start
+    for line in _single_lines(lambda count, at: os.pread(held, count, at), start, os.fstat(held).st_size):
+        read_to = line.end
+    if not any(b"\n" in data for data in _pieces(held, read_to)):
         return None
     path = folder / f"cut-{start}-{time.time_ns()}.jsonl"
     copy = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)

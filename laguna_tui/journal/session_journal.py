@@ -24,7 +24,7 @@ from laguna_tui.journal.journal_lines import (
     Event,
     JournalError,
     Line,
-    encoded,
+    encoded_group,
     keep_tail,
     lines,
     unreadable,
@@ -114,7 +114,7 @@ class SessionJournal:
     def open(cls, folder: Path, *, waiting_limit: int = WAITING_LIMIT_BYTES) -> Self:
         """Open a session to resume it. What its journal ends with and is not valid is cut off.
 
-        A torn last line is what a process was writing when it was killed. More than that is kept beside the journal,
+        A torn last group is what a process was writing when it was killed. More than that is kept beside the journal,
         and `notice` says where.
 
         Args:
@@ -159,22 +159,27 @@ class SessionJournal:
         """The place where the next line begins, in bytes; what waits is counted."""
         return self._end
 
-    def append(self, event: Event, *, durable: bool = False) -> None:
-        """Write an event, with the time. Never raises for what the disk does; after `close` it does nothing.
+    def append(self, *events: Event, durable: bool = False) -> None:
+        """Write events, with the time; after a kill all of them are there, or none.
+
+        Never raises for what the disk does; after `close` it does nothing.
 
         Args:
-            event: With a string `event`; JSON values only.
+            events: Each with a string `event`; JSON values only.
             durable: Return when the disk has it, so that a power cut does not lose it.
 
         Raises:
-            ValueError: It is longer than `journal_lines.MAX_LINE_BYTES`.
+            ValueError: One is longer than `journal_lines.MAX_LINE_BYTES`.
             TypeError: A value is not one of JSON.
         """
-        line = encoded({"event": event["event"], "time": round(time.time(), 3), **event})
+        if not events:
+            return
+        now = round(time.time(), 3)
+        group = encoded_group([{"event": event["event"], "time": now, **event} for event in events])
         with self._lock:
-            if self._takes(len(line)):
-                self._waiting.append(("", line))
-                self._end += len(line)
+            if self._takes(len(group)):
+                self._waiting.append(("", group))
+                self._end += len(group)
                 self._sync_wanted |= durable
                 self._write_waiting()
 
@@ -360,7 +365,7 @@ class SessionJournal:
         self._cut()
 
     def _cut(self) -> None:
-        """Cut off what is not valid, and keep it where it is more than a line that was being written."""
+        """Cut off what is not valid, and keep it where it is more than a group that was being written."""
         kept = keep_tail(self._file, self._written, self.folder)
         if kept is not None:
             self.notice = f"{size(self._size - self._written)} of this session could not be read; see {kept}"

@@ -7,7 +7,7 @@ the folder, what git ignores, git's own files (commits stay), and files that are
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -88,9 +88,9 @@ class UndoHistory:
         self._primed = not self._log.tree
 
     @property
-    def progress(self) -> tuple[int, int]:
-        """The number of the turn that was begun last, 0 before the first, and how many turns are not undone."""
-        return self._log.last_number, self._log.position
+    def progress(self) -> tuple[int, Sequence[int]]:
+        """The number of the turn that was begun last, 0 before the first, and of those that are not undone."""
+        return self._log.last_number, [turn.number for turn in self._log.turns[: self._log.position]]
 
     def begin_turn(self, title: str) -> None:
         """A user's message begins a turn; turns that are undone are forgotten, and an open one ends.

@@ -107,7 +107,7 @@ class LocalHistory:
 
     def cost(self, plan: "UndoPlan") -> RewindCost | None:
         """What the conversation would cost after a plan; None if that is not known."""
-        return self._cache.cost(self.turns.said_at(plan.position))
+        return self._cache.cost(self.turns.said_after(plan))
 
     def apply(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
         """Apply a plan to files and conversation; not while a turn runs."""

@@ -6,6 +6,9 @@ conversation changed, see `Items`), `tokens` (at, ids: of the generation that ru
 `steered` (message, accepted), `left` (what was steered with was given back), `told` (pieces: what goes along with the
 next message), `todo` (items), `seen` (files: digests by path), `history` (position: so many turns are done),
 `turn_ended` (end, detail), `closed` (reason).
+
+What changes the conversation is in one group with the change, so that a kill leaves both or neither: `opened` where
+another model answers, `turn` with its message, `shown` for a message that went in while a turn ran, `history`.
 """
 
 from array import array
@@ -183,7 +186,7 @@ class KeptState:
             "todo": self._take_todo,
             "seen": self._take_seen,
             "history": self._take_history,
-            "turn_ended": self._take_turn_ended,
+            "turn_ended": lambda event, place: self._take_turn_ended(line.end),
             "closed": self._take_closed,
         }
         take = takes.get(line.event["event"])
@@ -260,9 +263,10 @@ class KeptState:
     def _take_history(self, event: Event, place: int) -> None:
         self.position = event["position"]
 
-    def _take_turn_ended(self, event: Event, place: int) -> None:
+    def _take_turn_ended(self, end: int) -> None:
         if self.turns and self.asks and self.asks[-1][1] == self.turns[-1].number and self.in_turn:
-            self.turns[-1].after = place
+            # Not where the line begins: a group of lines cannot be read in part.
+            self.turns[-1].after = end
         self.in_turn, self.running = False, 0
         self.tokens.clear()
         self.words.clear()

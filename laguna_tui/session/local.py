@@ -268,11 +268,8 @@ class LocalChat:
 
     def steer(self, message: str) -> bool:
         """Send a message while the model works; returns whether it is accepted. Any thread."""
-        parts = self._session.parts
-        accepted = parts is not None and parts.agent.steer(message)
-        if accepted:
-            self._session.sessions.recorder.put_text("steered", message=message)
-        return accepted
+        parts, recorder = self._session.parts, self._session.sessions.recorder
+        return parts is not None and parts.agent.steer(message, lambda: recorder.put_text("steered", message=message))
 
     def left(self) -> Sequence[str]:
         """Steering messages that did not go in; each is returned once."""

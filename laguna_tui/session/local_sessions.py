@@ -217,10 +217,9 @@ class LocalSessions:
         self._watched.changes.seen.go_on({})
 
     def note_model(self) -> None:
-        """Record the model and its settings."""
+        """Record the model and its settings, and the conversation as it reads it."""
         if self.recorder.writer is not None:
-            self.recorder.put(self._opened())
-            self.recorder.look()
+            self.recorder.writer.look([self._opened()])
 
     def close(self, reason: str = "") -> None:
         """Close the open session. Idempotent. reason: why it ended early; empty for a normal end."""
@@ -300,9 +299,8 @@ class LocalSessions:
         """Restore a session's state, except the given settings. The previous session has ended."""
         from laguna_tui.session.resuming import shown_turns
 
-        watched, access = self._watched, self._access
-        same = kept.state.opened.get("identity") == self._identity()
-        kept.go_on(said, watched, self.recorder, access.history().turns, same_model=same)
+        access = self._access
+        kept.go_on(said, self._watched, self.recorder, access.history().turns, self._opened())
         notices, self._notices = [*self._notices], ()
         if kept.journal.notice:
             notices.append(kept.journal.notice)
@@ -311,7 +309,6 @@ class LocalSessions:
                 access.permissions.mode = Mode(kept.state.mode)
             except (UserError, ValueError) as error:
                 notices.append(NO_MODE.format(mode=kept.state.mode, why=error))
-        self.note_model()
         assert self.recorder.writer is not None, "it continues"
         self.cache.use(kept.journal.id)
         restored = self.cache.restore()

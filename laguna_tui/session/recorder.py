@@ -136,18 +136,16 @@ class Recorder:
 
     def note(self, state: ConversationState) -> Place:
         """Remember the present moment."""
-        return self._memory.note(state) if self.writer is None else self.writer.note(state)
+        return (self.writer or self._memory).note(state)
 
     def load(self, place: Place) -> ConversationMark:
         """What was said at a moment; UserError if it is lost."""
-        return self._memory.load(place) if self.writer is None else self.writer.load(place)
+        return (self.writer or self._memory).load(place)
 
-    def began(self, number: int, message: str) -> None:
-        """A turn has begun."""
-        writer = self.writer
-        if writer is not None:
-            writer.journal.append({"event": "turn", "number": number, "message": writer.codec.text(message)})
+    def began(self, number: int, message: str, state: ConversationState) -> Place:
+        """A turn has begun, and its message is in the conversation."""
+        return (self.writer or self._memory).began(number, message, state)
 
-    def moved(self, position: int) -> None:
-        """So many turns are done now."""
-        self.put({"event": "history", "position": position}, durable=True)
+    def moved(self, position: int, state: ConversationState) -> None:
+        """So many turns are done now, which leaves this conversation."""
+        (self.writer or self._memory).moved(position, state)

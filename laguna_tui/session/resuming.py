@@ -1,6 +1,6 @@
 """Resumes a saved session: its conversation token by token, its turns, what the model knows of files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ from laguna_tui.session.recorder import FAILED, Recorder
 from laguna_tui.session.session_writer import SessionWriter, Watched
 
 if TYPE_CHECKING:
+    from laguna_tui.agent.conversation import Conversation
     from laguna_tui.agent.turn_history import TurnHistory
 
 SHOWN_TURNS = 50
@@ -82,7 +83,12 @@ class KeptSession:
         return ConversationState(said, forgotten, items.calls, items.opening, items.notes)
 
     def go_on(
-        self, said: ConversationState, watched: Watched, recorder: Recorder, turns: "TurnHistory", *, same_model: bool
+        self,
+        said: ConversationState,
+        watched: Watched,
+        recorder: Recorder,
+        turns: "TurnHistory",
+        opened: Mapping[str, Any],
     ) -> None:
         """Restore the session's state, and record from now on.
 
@@ -91,8 +97,9 @@ class KeptSession:
             watched: the state to restore.
             recorder: records the session from now on.
             turns: the history, empty so far.
-            same_model: whether the open model is the session's last one.
+            opened: the event that names the open model.
         """
+        same_model = self.state.opened.get("identity") == opened["identity"]
         state, agent = self.state, watched.agent
         codec = self._codec(watched)
         agent.go_on(said, self._told(codec), map(codec.whole, state.waiting), same_model=same_model)
@@ -104,20 +111,21 @@ class KeptSession:
         recorder.writer = writer
         turns.go_on(state.turns, state.position, state.last, state.model + (not same_model))
         if state.in_turn:
-            self._end_turn(watched, writer, turns, same_model=same_model)
-        writer.look()
+            self._end_turn(agent.conversation, codec, same_model=same_model)
+            writer.look([opened], [{"event": "turn_ended", "end": TurnEnd.CANCELLED.value, "detail": ""}])
+        else:
+            writer.look([opened])
+        if state.in_turn and state.asks[-1][1]:
+            turns.end(agent.conversation)
         turns.catch_up(agent.conversation)
 
-    def _end_turn(self, watched: Watched, writer: SessionWriter, turns: "TurnHistory", *, same_model: bool) -> None:
+    def _end_turn(self, conversation: "Conversation", codec: EventCodec, *, same_model: bool) -> None:
         """End the turn in which the app was killed, as if the user had stopped it."""
-        state, conversation = self.state, watched.agent.conversation
+        state = self.state
         if state.asks[-1][1]:
             if state.words and not (same_model and state.tokens):
-                conversation.correct_turn(self._words(writer.codec))
+                conversation.correct_turn(self._words(codec))
             end_interrupted(conversation, state.tokens if same_model else (), state.running)
-            turns.end(conversation)
-            writer.look()
-        self.journal.append({"event": "turn_ended", "end": TurnEnd.CANCELLED.value, "detail": ""}, durable=True)
 
     def _words(self, codec: EventCodec) -> AssistantMessage:
         """The part of an answer that was shown but is not in the conversation."""

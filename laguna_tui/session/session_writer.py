@@ -1,7 +1,7 @@
 """Writes a session's changes and its streamed text to its journal."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -36,7 +36,7 @@ class Watched:
 
 
 class SessionWriter:
-    """Writes one session. The session's thread, except `load` and `look_at_told`.
+    """Writes one session: what belongs together in one group. The session's thread, except `load` and `look_at_told`.
 
     Attributes:
         journal: of the session.
@@ -77,34 +77,34 @@ class SessionWriter:
         self._keep(self._watched.agent.conversation.state)
         self._told, self._steps = tuple(self._watched.agent.told), self._watched.todo.items
 
-    def look(self) -> None:
-        """Write what has changed."""
-        todo = self._watched.todo
-        self.note(self._watched.agent.conversation.state)
-        self.look_at_told()
-        if todo.items is not self._steps:
-            self._steps = items = todo.items
-            self.journal.append({"event": "todo", "items": [[item.state.value, item.text] for item in items]})
-        if news := self._watched.changes.seen.news():
-            files = {path: None if digest is None else digest.hex() for path, digest in news.items()}
-            self.journal.append({"event": "seen", "files": files})
+    def look(self, before: Iterable[Event] = (), after: Iterable[Event] = ()) -> None:
+        """Write what has changed, in one group with these events."""
+        with self._lock:
+            self.journal.append(*before, *self._changes(), *after)
 
     def look_at_told(self) -> None:
         """Write what the next message brings along, if that has changed. Any thread."""
         with self._lock:
-            told = tuple(self._watched.agent.told)
-            if list(map(id, told)) != list(map(id, self._told)):
-                self._told = told
-                self.journal.append({"event": "told", "pieces": list(map(self.codec.encode, told))})
+            self.journal.append(*self._changed_told())
 
     def note(self, state: ConversationState) -> Place:
-        """Write how the conversation has changed; where it is as it is now."""
+        """Write how the conversation has changed; returns where the journal has it as it is now."""
         with self._lock:
-            if not self._is_kept(state):
-                self._write(state)
-        if self.journal.stopped:
-            return ConversationMark(tuple(state.said), tuple(state.forgotten))
-        return self.journal.end
+            self.journal.append(*self._changed_conversation(state))
+        return self._place(state)
+
+    def began(self, number: int, message: str, state: ConversationState) -> Place:
+        """Write that a turn has begun, and its message into the conversation; returns as `note`."""
+        with self._lock:
+            turn = {"event": "turn", "number": number, "message": self.codec.text(message)}
+            self.journal.append(turn, *self._changed_conversation(state))
+        return self._place(state)
+
+    def moved(self, position: int, state: ConversationState) -> None:
+        """Write how many turns are done, and the conversation that this leaves."""
+        with self._lock:
+            history = {"event": "history", "position": position}
+            self.journal.append(history, *self._changed_conversation(state), durable=True)
 
     def load(self, place: Place) -> ConversationMark:
         """The conversation as of this place in the journal; messages that are still said are the same objects.
@@ -128,31 +128,71 @@ class SessionWriter:
 
     def take(self, event: AgentEvent) -> None:
         """Write an event, and what has changed; texts are joined, and wait a moment."""
-        self.look()
         if isinstance(event, TextDelta | ReasoningDelta):
+            self.look()
             if self._kind is not type(event):
                 self.flush()
                 self._kind = type(event)
             self._texts.append(event.text)
-        elif not isinstance(event, _PASSING):
-            self.flush()
-            self.journal.append({"event": "shown", "events": [self.codec.encode(event)]})
+        elif isinstance(event, _PASSING):
+            self.look()
+        else:
+            with self._lock:
+                shown = {"event": "shown", "events": [self.codec.encode(event)]}
+                self.journal.append(*self._streamed(), *self._changes(), shown)
         if time.monotonic() - self._flushed_at >= FLUSH_S:
             self.flush()
 
     def flush(self) -> None:
         """Write the text streamed since the last flush."""
+        with self._lock:
+            self.journal.append(*self._streamed())
+
+    def _streamed(self) -> Iterator[Event]:
+        """What was generated since it was written last: its tokens, and its text."""
         self._flushed_at = time.monotonic()
         generated = self._watched.agent.generated
         if generated is not self._generated:
             self._generated, self._tokens = generated, 0
         if generated is not None and len(generated) != self._tokens:
             at = min(self._tokens, len(generated))
-            self.journal.append({"event": "tokens", "at": at, "ids": packed(generated[at:])})
+            yield {"event": "tokens", "at": at, "ids": packed(generated[at:])}
             self._tokens = len(generated)
         if self._texts:
             joined, self._texts = self._kind("".join(self._texts)), []
-            self.journal.append({"event": "shown", "events": [self.codec.encode(joined)]})
+            yield {"event": "shown", "events": [self.codec.encode(joined)]}
+
+    def _changes(self) -> Iterator[Event]:
+        """What has changed since it was written last."""
+        yield from self._changed_conversation(self._watched.agent.conversation.state)
+        yield from self._changed_told()
+        todo = self._watched.todo
+        if todo.items is not self._steps:
+            self._steps = items = todo.items
+            yield {"event": "todo", "items": [[item.state.value, item.text] for item in items]}
+        if news := self._watched.changes.seen.news():
+            files = {path: None if digest is None else digest.hex() for path, digest in news.items()}
+            yield {"event": "seen", "files": files}
+
+    def _changed_told(self) -> Iterator[Event]:
+        told = tuple(self._watched.agent.told)
+        if list(map(id, told)) != list(map(id, self._told)):
+            self._told = told
+            yield {"event": "told", "pieces": list(map(self.codec.encode, told))}
+
+    def _changed_conversation(self, state: ConversationState) -> Iterator[Event]:
+        """The change of a conversation, behind the streamed text, which is part of it."""
+        if not self._is_kept(state):
+            yield from self._streamed()
+            if event := self._change(state):
+                yield {"event": "said", **event}
+                # It takes the place of what was generated; of a generation that runs all is written again.
+                self._generated = None
+
+    def _place(self, state: ConversationState) -> Place:
+        if self.journal.stopped:
+            return ConversationMark(tuple(state.said), tuple(state.forgotten))
+        return self.journal.end
 
     def _is_kept(self, state: ConversationState) -> bool:
         """Whether a conversation is as it was written last. Its lists only grow, or others take their place."""
@@ -168,7 +208,8 @@ class SessionWriter:
         self._lengths = len(state.said), len(state.forgotten)
         self._kept = state._replace(said=tuple(state.said), forgotten=tuple(state.forgotten))
 
-    def _write(self, state: ConversationState) -> None:
+    def _change(self, state: ConversationState) -> Event:
+        """How a conversation has changed since it was written last; taken as written."""
         kept, event = self._kept, dict[str, Any]()
         for name, before, after in (("said", kept.said, state.said), ("forgotten", kept.forgotten, state.forgotten)):
             change = Difference.between(before, after)
@@ -183,8 +224,7 @@ class SessionWriter:
         self._keep(state)
         present = {id(each) for each in (*state.said, *state.forgotten)}
         self._numbers = {key: found for key, found in self._numbers.items() if key in present}
-        if event:
-            self.journal.append({"event": "said", **event})
+        return event
 
     def _numbered(self, each: Said) -> Any:
         """A message as it is written: its number, if it was written before."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from laguna_tui.agent.steering import Steering
 from laguna_tui.base.events import (
     ReasoningDelta,
     Steered,
@@ -195,3 +196,14 @@ def test_a_model_that_forgets_old_turns_is_not_steered(opened, folder):
         session.parts.agent.conversation.profile = replace(session.parts.agent.conversation.profile, turns=2)
         _, accepted = asked(session, TextDelta, "use cents")
     assert accepted == [False]
+
+
+def test_a_message_that_cannot_be_recorded_is_not_accepted():
+    def refuse() -> None:
+        raise OSError("no room")
+
+    steering = Steering()
+    steering.begin()
+    with pytest.raises(OSError, match="no room"):
+        steering.put("and quickly", refuse)
+    assert steering.next(last=False) == ""

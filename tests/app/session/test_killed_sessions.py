@@ -141,6 +141,33 @@ def test_an_undo_that_was_killed_in_the_middle_is_finished_and_the_conversation_
         assert (place.project / "a.txt").read_text() == "one\nx\n"
 
 
+def test_a_session_whose_journal_lacks_the_newest_turns_undoes_each_turn_exactly(place):
+    script = [say(call("write", path=f"{name}.txt", content="new\n")) for name in "bcde"]
+    model = place.model([turn for made in script for turn in (made, "Done.")])
+    journal = "sessions/*/journal.jsonl"
+    with place.session(model) as session:
+        ask(session, "write b")
+        (path,) = place.state.glob(journal)
+        # As of a full disk, and of a copy of a session that is open: the undo log is ahead.
+        behind, at_one = path.read_bytes(), tokens(session)
+        ask(session, "write c")
+        ask(session, "write d")
+    path.write_bytes(behind)
+    with place.session(model, place.kept[0]) as session:
+        assert tokens(session) == at_one
+        ask(session, "write e")
+        assert [point.number for point in session.history.points()] == [1, 2, 3, 4]
+        assert session.history.points()[-1].paths == ("e.txt",)
+        session.history.apply(session.history.plan_undo())
+        assert tokens(session) == at_one
+        assert sorted(path.name for path in place.project.iterdir()) == ["a.txt", "b.txt", "c.txt", "d.txt"]
+        session.history.apply(session.history.plan_redo())
+        assert (place.project / "e.txt").exists()
+        session.history.apply(session.history.plan_rewind(1))
+        assert [path.name for path in place.project.iterdir()] == ["a.txt"]
+        assert not session.parts.agent.conversation.started
+
+
 def test_a_killed_command_leaves_nothing_that_is_read_as_rules(place):
     pid = os.fork()
     if pid == 0:
