@@ -1,6 +1,6 @@
 """What a session's journal says, read from its beginning: numbers and places, so that a long session takes no room.
 
-The events: `session` (folder, app), `opened` (model, title, identity, and how), `titled` (title), `mode` (mode),
+The events: `session` (folder, app), `opened` (model, title, identity, and how), `titled` (title), `mode` (mode, proof),
 `asked` (message: what the user sent), `turn` (number, message: it stands in the conversation), `said` (how the
 conversation changed, see `Items`), `tokens` (at, ids: of the generation that runs), `shown` (events for the screen),
 `steered` (message, accepted), `left` (what was steered with was given back), `told` (pieces: what goes along with the
@@ -133,6 +133,7 @@ class KeptState:
         turns: as in `TurnHistory`, with places of the journal; `position` of them are done, `last` is the last number.
         model: which of the models that were asked is the present one, from 0.
         mode: the permissions' mode; empty where it was never said.
+        mode_proof: that it was chosen on this machine, see `chosen_modes`.
         todo: the list of steps, as it was written.
         seen: digests of the files that the model was shown.
         told: place of the newest pieces that go along with the next message; None for none.
@@ -153,6 +154,7 @@ class KeptState:
     last: int = 0
     model: int = 0
     mode: str = ""
+    mode_proof: str = ""
     todo: Sequence[Any] = ()
     seen: dict[str, bytes] = field(default_factory=dict)
     told: int | None = None
@@ -207,7 +209,7 @@ class KeptState:
         self.opened, self.closed = event, None
 
     def _take_mode(self, event: Event, place: int) -> None:
-        self.mode = event["mode"]
+        self.mode, self.mode_proof = event["mode"], str(event.get("proof", ""))
 
     def _take_asked(self, event: Event, place: int) -> None:
         self.asks.append((place, 0))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.todo_list import TodoList
     from laguna_tui.journal.session_store import SessionStore, StoredSession
+    from laguna_tui.session.chosen_modes import ChosenModes
     from laguna_tui.session.resuming import KeptSession
     from laguna_tui.session.session_writer import Watched
 
@@ -42,7 +43,6 @@ NOT_KEPT = "This session is not saved to disk, so there are no others."
 NOTHING_YET = "This session has no messages yet, so there is nothing to copy."
 IS_OPEN = "This session is open already."
 OTHER_MODEL = "Continuing with {now}: {then} is not available. {why}"
-NO_MODE = "Its mode {mode} is not possible now: {why}"
 GONE = "{folder}, which this session is about, is gone. Make it again, or read what was said: {command}"
 _EXPORT = "laguna-tui sessions export {id}"
 
@@ -207,6 +207,7 @@ class LocalSessions:
             # It was asked about before there was a place for it.
             self._access.history().begin_again()
             self.recorder.begin()
+            self._note_mode(self._access.permissions.mode)
 
     def begin_another(self) -> None:
         """End the open session; the next message starts another one."""
@@ -304,11 +305,8 @@ class LocalSessions:
         notices, self._notices = [*self._notices], ()
         if kept.journal.notice:
             notices.append(kept.journal.notice)
-        if kept.state.mode and "mode" not in given:
-            try:
-                access.permissions.mode = Mode(kept.state.mode)
-            except (UserError, ValueError) as error:
-                notices.append(NO_MODE.format(mode=kept.state.mode, why=error))
+        if "mode" not in given:
+            notices += self._modes.restore(kept.state, access.permissions)
         assert self.recorder.writer is not None, "it continues"
         self.cache.use(kept.journal.id)
         restored = self.cache.restore()
@@ -350,8 +348,7 @@ class LocalSessions:
 
     def _first(self) -> Sequence[Event]:
         """The first events of a new session."""
-        mode = {"event": "mode", "mode": self._access.permissions.mode.value}
-        return {"folder": str(self._folder), "app": __version__}, self._opened(), mode
+        return {"folder": str(self._folder), "app": __version__}, self._opened()
 
     def _opened(self) -> Event:
         slot = self._access.slot
@@ -380,4 +377,14 @@ class LocalSessions:
         return [path.name, path.stat().st_size, str(entry.template or ""), entry.tools.value, thinking]
 
     def _note_mode(self, mode: Mode) -> None:
-        self.recorder.put({"event": "mode", "mode": mode.value})
+        writer = self.recorder.writer
+        if writer is not None:
+            header = next(writer.journal.read()).event
+            writer.journal.append(self._modes.event(header, mode))
+
+    @property
+    def _modes(self) -> "ChosenModes":
+        from laguna_tui.session.chosen_modes import ChosenModes
+
+        assert self._state is not None, "sessions are saved"
+        return ChosenModes(self._state)

@@ -16,6 +16,11 @@ class Mode(Enum):
     PLAN = "plan"
     AUTO = "auto"
 
+    @property
+    def changes_unasked(self) -> bool:
+        """Whether files are changed without asking."""
+        return RequestKind.CHANGE in _GRANTED[self]
+
 
 class RequestKind(Enum):
     """What a tool wants to do."""

@@ -1,0 +1,92 @@
+"""Proves that a session's mode was chosen on this machine, so that a session from elsewhere brings no mode along.
+
+A mode that changes files or runs commands unasked is written to a session with a code, by a key in the state folder,
+over when the session began, its folder and the mode. A session that was brought or put here has no such code; a copy
+that was made here has that of its original.
+"""
+
+import hashlib
+import hmac
+import json
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from laguna_engine.files import read_small_file, write_atomically
+from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.errors import UserError
+from laguna_tui.journal.journal_lines import Event
+from laguna_tui.session.kept_state import KeptState
+from laguna_tui.session.local_permissions import LocalPermissions
+
+KEY = "mode-key"
+"""The file's name in the state folder, outside the folders of the sessions."""
+_KEY_BYTES = 32
+
+
+NOT_CHOSEN = (
+    "The mode {mode} was not chosen for this session on this machine, so it asks before changes. To use the mode here: "
+    "/mode {mode}, or --mode {mode} at the start."
+)
+NO_MODE = "Its mode {mode} is not possible now: {why}"
+
+
+class ChosenModes:
+    """The modes that were chosen for sessions."""
+
+    def __init__(self, state: Path) -> None:
+        """Prepare; nothing need be there. state: the user's state folder."""
+        self._path = state / KEY
+
+    def event(self, header: Event, mode: Mode) -> Event:
+        """Return the event that the user chose a mode for the session with this header."""
+        event = {"event": "mode", "mode": mode.value}
+        if mode.changes_unasked:
+            # Without a key it is not restored, and the user reads why.
+            with suppress(OSError):
+                event["proof"] = self._code(self._key() or self._new_key(), header, mode)
+        return event
+
+    def restore(self, state: KeptState, permissions: LocalPermissions) -> list[str]:
+        """Restore the mode of a session if it was chosen here; returns sentences about what is not restored."""
+        mode, notices = permissions.mode, list[str]()
+        if state.mode:
+            try:
+                mode = Mode(state.mode)
+            except ValueError as error:
+                notices.append(NO_MODE.format(mode=state.mode, why=error))
+        if not self._is_chosen(state.header, mode, state.mode_proof):
+            notices.append(NOT_CHOSEN.format(mode=mode.value))
+            mode = Mode.ASK
+        try:
+            permissions.mode = mode
+        except UserError as error:
+            notices.append(NO_MODE.format(mode=mode.value, why=error))
+        return notices
+
+    def _is_chosen(self, header: Event, mode: Mode, proof: str) -> bool:
+        """Whether a session may resume in a mode: one that asks, or one that was chosen for it here."""
+        if not mode.changes_unasked:
+            return True
+        try:
+            key = self._key()
+        except OSError:
+            return False
+        return bool(key) and hmac.compare_digest(self._code(key, header, mode).encode(), proof.encode())
+
+    def _code(self, key: bytes, header: Event, mode: Mode) -> str:
+        chosen = [header.get("time"), header.get("folder"), mode.value]
+        return hmac.new(key, json.dumps(chosen).encode(), hashlib.sha256).hexdigest()
+
+    def _key(self) -> bytes:
+        """The key; empty if there is none. OSError if it cannot be read."""
+        try:
+            key = read_small_file(self._path, _KEY_BYTES, follow=False)
+        except FileNotFoundError:
+            return b""
+        return key if len(key) == _KEY_BYTES else b""
+
+    def _new_key(self) -> bytes:
+        write_atomically(self._path, secrets.token_bytes(_KEY_BYTES), durable=True)
+        # Another process may have written its own meanwhile.
+        return self._key()
