@@ -95,7 +95,7 @@ def _check(process: int, mounts: Sequence[Mount]) -> None:
     except (OSError, ValueError) as error:
         raise SandboxError(f"its mounts cannot be checked: {error}") from error
     if wrong:
-        raise SandboxError(f"{sanitize_line(wrong[0])} kept changing meanwhile")
+        raise SandboxError(f"{sanitize_line(wrong[0])} is a link, or was exchanged meanwhile")
 
 
 class _Start:

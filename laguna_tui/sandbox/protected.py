@@ -318,6 +318,9 @@ def _hold_git(files: ProtectedFiles, folder: Path, tops: Iterable[Path]) -> None
         return
     for name in (*_RUN_BY_GIT, *_ONLY_THERE):
         path = folder / name
+        if path.parent.is_symlink():
+            # Nothing is mounted below a link: it may lead out of the workspace.
+            path = path.parent
         if path.is_symlink():
             _hold_link(files, path, tops)
         elif path.exists():

@@ -71,6 +71,16 @@ class Place:
         self.aside.rename(self.folder)
         shutil.rmtree(other)
 
+    def repair(self) -> None:
+        """Put the folder back in the place of anything else."""
+        shutil.rmtree(self.workspace / "decoy", ignore_errors=True)
+        while self.aside.exists():
+            with contextlib.suppress(OSError):
+                self.folder.unlink()
+            shutil.rmtree(self.folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                self.aside.rename(self.folder)
+
     def escaped(self, output: bytes) -> bool:
         """Return whether a command with this output got out."""
         planted = self.home / "planted"
@@ -108,12 +118,16 @@ def attacked(place: Place, seed: int) -> Iterator[None]:
 
 def _exchange(place: Place, chance: random.Random, stop: threading.Event) -> None:
     while not stop.wait(chance.uniform(0, PAUSE_S)):
-        place.link()
-        stop.wait(chance.uniform(0, PAUSE_S))
-        if chance.random() < 0.5:
-            place.back()
-        else:
-            place.decoy(chance.uniform(0, PAUSE_S))
+        try:
+            place.link()
+            stop.wait(chance.uniform(0, PAUSE_S))
+            if chance.random() < 0.5:
+                place.back()
+            else:
+                place.decoy(chance.uniform(0, PAUSE_S))
+        except OSError:
+            # bubblewrap made the folder, as a place for its mount, while it was missing.
+            place.repair()
         place.exchanges += 1
 
 

@@ -74,7 +74,7 @@ def test_a_source_that_was_resolved_elsewhere_is_found(exchanged):
         argv, descriptors = misled(prepared, exchanged), {"inherited": prepared.pass_fds, "held": prepared.held}
         with pytest.raises(SandboxError) as found:
             start_checked(argv, prepared.cwd, prepared.env, prepared.mounts, **descriptors)
-    assert str(found.value) == f"{exchanged.folder} kept changing meanwhile"
+    assert str(found.value) == f"{exchanged.folder} is a link, or was exchanged meanwhile"
     assert not exchanged.escaped(b"")
 
 
@@ -97,7 +97,7 @@ def test_a_command_is_refused_after_three_tries_and_the_sentence_says_what_to_do
     runner = CommandRunner(exchanged.workspace, results=exchanged.home / "results", probe=lambda: bubblewrap)
     try:
         monkeypatch.setattr(launch, "start_checked", misleading)
-        why = f"the sandbox cannot be made ({exchanged.folder} kept changing meanwhile)"
+        why = f"the sandbox cannot be made ({exchanged.folder} is a link, or was exchanged meanwhile)"
         with pytest.raises(CommandNotRun) as refused:
             runner.run("touch ran", folder=exchanged.workspace, timeout_s=30)
         assert str(refused.value) == f"{why}; try again"
@@ -254,6 +254,18 @@ def test_an_app_that_is_killed_while_a_command_waits_leaves_nothing_and_runs_not
     wait_for(lambda: not is_alive(process), "its end")
     wait_for(lambda: not processes_of(str(exchanged.workspace)), "the end of all of it")
     assert not (exchanged.workspace / "ran").exists()
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_folder_of_git_that_is_a_link_leads_nowhere(repository, bubblewrap, place, inside):
+    target = repository / "info" if inside else place / "home"
+    target.mkdir(exist_ok=True)
+    (repository / ".git/info").rename(place / "info")
+    (repository / ".git/info").symlink_to(os.path.relpath(target, repository / ".git"))
+    code = f"echo evil > .git/info/attributes; echo evil > {target}/attributes; echo ran"
+    with prepare(bubblewrap, SandboxPolicy(repository), ("/bin/sh", "-c", code)) as prepared:
+        assert output_of(prepared.start()).endswith(b"ran\n")
+    assert not (target / "attributes").exists()
 
 
 def test_nothing_starts_a_command_past_the_check():
