@@ -116,15 +116,22 @@ _CONFIG_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """The branch (or commit), and the number of changed paths (changed, added, deleted or untracked)."""
+    """The branch (or commit), and the number of changed paths in the folder (changed, added, deleted or untracked)."""
 
     branch: str
     changed: int
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether the folder or a parent contains `.git` (a folder, or a file in a worktree)."""
-    return top_of(folder) is not None
+    """Whether git knows the folder's files: it or a parent contains `.git` (a folder, or a file in a worktree)."""
+    top = top_of(folder)
+    return top is not None and not has_other_work_tree(top)
+
+
+def has_other_work_tree(top: Path) -> bool:
+    """Whether the repository of a folder that contains `.git` has its files in another folder (core.worktree)."""
+    own = git_folders(top)[:1]
+    return bool(own) and work_tree(*own) not in (None, Path(os.path.realpath(top)))
 
 
 def top_of(folder: Path) -> Path | None:
@@ -218,7 +225,7 @@ def state(folder: Path) -> GitState | None:
     """Return the branch and the number of changed paths."""
     answer = query(
         folder,
-        ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=all"),
+        ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--ignore-submodules=all", "--", "."),
         without_filters(folder),
     )
     if answer is None:

@@ -269,11 +269,11 @@ def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable
     _hold_configured(files, above, tops)
     if not own.is_dir() or own.is_symlink():
         _hold_worktree(files, own, tops)
-    elif _has_its_work_tree(own):
+    elif git.has_other_work_tree(above):
+        files.git_read_only = _OTHER_WORK_TREE
+    else:
         files.git.add(own)
         _hold_git(files, own, tops)
-    else:
-        files.git_read_only = _OTHER_WORK_TREE
 
 
 def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
@@ -287,7 +287,7 @@ def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
     elif not is_git_name(_folded(path.name)):
         files.held.add(path)
     elif stat.S_ISDIR(status.st_mode):
-        if not _has_its_work_tree(path):
+        if git.has_other_work_tree(path.parent):
             files.held.add(path)
             if path.parent in tops:
                 files.git_read_only = _OTHER_WORK_TREE
@@ -298,11 +298,6 @@ def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
         files.held.add(path)
         _hold_worktree(files, path, tops)
         _hold_configured(files, path.parent, tops)
-
-
-def _has_its_work_tree(folder: Path) -> bool:
-    """Whether a `.git` folder's repository is the folder it lies in."""
-    return git.work_tree(folder) in (None, Path(os.path.realpath(folder.parent)))
 
 
 def _hold_link(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:

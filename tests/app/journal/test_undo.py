@@ -5,6 +5,7 @@ import shutil
 import socket
 import stat
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -852,3 +853,24 @@ def test_a_log_that_is_not_a_file_of_ours_is_passed_over_at_once(tmp_path, make)
     (tmp_path / "stores/one").mkdir(parents=True)
     make(tmp_path / "stores/one" / LOG)
     assert unfinished_stores((tmp_path / "stores",), tmp_path) == []
+
+
+def test_undo_in_a_part_of_a_repository_leaves_the_rest_as_it_is(root, tmp_path):
+    run_git(root, "init")
+    rest = {path: path.read_bytes() for path in root.iterdir() if path.is_file()}
+    with closing(UndoHistory(root / "src", tmp_path / "state/undo/part")) as history:
+        history.begin_turn("a")
+        history.before_change()
+        (root / "src/main.py").write_text("changed\n")
+        (root / "src/new.py").write_text("new\n")
+        (root / "src/new.log").write_text("logged\n")
+        (root / "README.md").write_text("by the user\n")
+        history.end_turn()
+        plan = history.plan_undo()
+        assert [file.path for file in plan.files] == ["main.py", "new.py"]
+        history.apply(plan)
+    assert (root / "src/main.py").read_text() == "one\ntwo\nthree\n"
+    assert not (root / "src/new.py").exists()
+    assert (root / "src/new.log").exists()
+    rest[root / "README.md"] = b"by the user\n"
+    assert {path: path.read_bytes() for path in rest} == rest

@@ -398,3 +398,26 @@ def test_a_name_that_only_the_index_spells_otherwise_is_not_a_second_file(projec
 
 def test_a_tree_that_the_user_stops_is_not_complete(tree):
     assert not list_tree(tree, lambda: True).complete
+
+
+def test_a_part_of_a_repository_is_listed_and_counted_alone(project):
+    run_git(project, "init")
+    run_git(project, "add", ".")
+    run_git(project, "commit", "-m", "x")
+    for path in ("src/main.py", "keep.log", "src/new.log", "src/new.py"):
+        (project / path).write_text("changed\n")
+    part = project / "src"
+    assert paths(part) == ["main.py", "new.py", "util.py"]
+    tree = list_tree(part)
+    assert (tree.paths, tree.ignored) == (("main.py", "new.py", "util.py"), frozenset({"new.log"}))
+    assert git.state(part) == git.GitState("main", 2)
+    assert git.state(project) == git.GitState("main", 3)
+
+
+def test_a_repository_whose_files_are_in_another_folder_does_not_list_them(project, tmp_path):
+    run_git(project, "init")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/main.py").touch()
+    run_git(project, "config", "core.worktree", str(tmp_path / "other"))
+    assert paths(project) == EXPECTED
+    assert "build/" in list_tree(project).ignored
