@@ -93,27 +93,101 @@ def home_folders() -> tuple[Path, ...]:
     return tuple(dict.fromkeys(home for home in found if home != home.parent))
 
 
-_SECRETS = """
-    .ssh .gnupg .aws .azure .kube .docker .netrc _netrc .authinfo .authinfo.gpg .git-credentials .config/git/credentials
-    .config/gh .config/hub .config/glab-cli .config/gcloud .config/op .config/containers .config/rclone .config/doctl
-    .config/hcloud .config/fly .fly .config/netlify .netlify .config/stripe .config/ngrok .ngrok2 .config/github-copilot
-    .config/huggingface .cache/huggingface/token .cache/huggingface/stored_tokens .huggingface .kaggle .vault-token
-    .pypirc .npmrc .yarnrc.yml .cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml
-    .m2/settings-security.xml .gradle/gradle.properties .terraform.d .terraformrc .oci .bluemix .heroku .databrickscfg
-    .snowsql .pgpass .my.cnf .mylogin.cnf .s3cfg .boto .rclone.conf .tsh .age .config/sops .password-store
-    .local/share/keyrings .local/share/kwalletd .config/keepassxc .config/Bitwarden* .Xauthority .ICEauthority
-    .config/solana .electrum .bitcoin .ethereum
-    .mozilla .librewolf .thunderbird .config/google-chrome* .config/chromium* .config/BraveSoftware
-    .config/microsoft-edge* .config/vivaldi* .config/opera* .var/app snap/firefox snap/chromium
-    .config/Signal .config/Slack .config/discord .config/Code/User/globalStorage .config/Cursor/User/globalStorage
-    .claude .claude.json .codex .gemini .qwen .local/share/opencode .config/opencode
-    .bash_history .zsh_history .python_history .psql_history .mysql_history .node_repl_history .local/share/fish
-    .local/share/atuin .lesshst .viminfo
-    Library/Keychains Library/Cookies Library/Messages Library/Mail Library/Safari
-    Library/Application?Support/Google Library/Application?Support/Firefox Library/Application?Support/BraveSoftware
-    Library/Application?Support/Microsoft?Edge Library/Application?Support/Code/User/globalStorage
-"""
-"""Credentials, browser profiles and histories in a home folder: paths and globs."""
+_SECRETS: dict[str, str] = {
+    "keys, passwords and wallets": """
+        .ssh .gnupg .pki .putty .step .age .password-store .netrc _netrc .authinfo .authinfo.gpg .Xauthority
+        .ICEauthority .config/sops .config/op .op .config/1Password .config/Bitwarden* .config/keepassxc .config/gopass
+        .local/share/gopass .config/rbw .local/share/rbw .cache/rbw .config/lpass .local/share/lpass .lpass
+        .local/share/keyrings .local/share/kwalletd .vault-token .config/doppler .doppler .infisical .tsh .wallet
+        .config/solana .electrum .bitcoin .litecoin .monero .ethereum .foundry/keystores .near-credentials .sui .aptos
+        .config/Exodus
+    """,
+    "clouds": """
+        .aws .saml2aws .okta .azure .config/gcloud .boto .oci .bluemix .aliyun .tccli .config/doctl .config/hcloud
+        .config/scw .config/linode-cli .config/vultr-cli.yaml .vultr-cli.yaml .config/exoscale .ovh.conf
+        .config/openstack .civo.json .s3cfg .passwd-s3fs .mc .config/b2 .b2_account_info .config/rclone .rclone.conf
+        .config/fly .fly .config/netlify .netlify .local/share/com.vercel.cli .config/com.vercel.cli .vercel .now
+        .config/.wrangler .wrangler .cloudflared .config/cloudflared .supabase .railway .render .heroku
+        .local/share/heroku .config/configstore .config/firebase .expo .pulumi/credentials.json .terraform.d
+        .terraformrc .tofurc .config/tofu .config/spacectl .spacelift .ansible/galaxy_token .vagrant.d/data .chef
+        .config/stripe .config/ngrok .ngrok2 .twilio-cli
+    """,
+    "clusters and containers": """
+        .kube .minikube .config/argocd .argocd .rancher .talos .crc .config/helm .docker .dockercfg .config/containers
+        .config/lxc .config/incus .lima/_config
+    """,
+    "forges, trackers and their services": """
+        .git-credentials .gitcookies .config/git/credentials .config/gh .config/hub .config/glab-cli .config/tea
+        .config/lab .config/berg .config/jira .config/.jira .jira.d .config/acli .arcrc .subversion/auth .circleci
+        .config/circleci .travis .config/buildkite .sentryclirc .config/semgrep .semgrep/settings.yml .dogrc .newrelic
+    """,
+    "package registries": """
+        .npmrc .yarnrc .yarnrc.yml .config/pnpm/rc .bunfig.toml .pypirc .config/pypoetry/auth.toml .config/pdm
+        .local/share/uv/credentials .config/hatch .continuum .cargo/credentials .cargo/credentials.toml .gem/credentials
+        .local/share/gem/credentials .bundle/config .hex/hex.config .config/hex/hex.config .composer/auth.json
+        .config/composer/auth.json .nuget/NuGet .config/NuGet .m2/settings.xml .m2/settings-security.xml
+        .gradle/gradle.properties .ivy2/.credentials .sbt/.credentials .sbt/credentials .pub-cache/credentials.json
+        .config/dart/pub-credentials.json .stack/upload .conan2/credentials.json .julia/servers
+        .luarocks/upload_config.lua .pause .android/adbkey .android/adbkey.pub .fastlane .Renviron
+    """,
+    "databases": """
+        .pgpass .my.cnf .mylogin.cnf .pgcli .config/pgcli .myclirc .mongodb .dbshell .redisclirc .cassandra
+        .clickhouse-client .influxdbv2 .usqlpass .snowsql .snowflake .config/snowflake .databrickscfg .databricks .dbt
+        .bigqueryrc .local/share/DBeaverData
+    """,
+    "models and agents": """
+        .config/huggingface .cache/huggingface/token .cache/huggingface/stored_tokens .huggingface .kaggle
+        .config/kaggle .config/wandb .comet.config .mlflow/credentials .modal.toml .runpod .vast_api_key .config/vastai
+        .lightning .streamlit/secrets.toml .local/share/jupyter/runtime .ollama/id_ed25519 .config/openai
+        .config/anthropic .claude .claude.json .config/Claude .codex .gemini .qwen .local/share/opencode
+        .config/opencode .aider .aider.conf.yml .continue .cursor .config/cursor .config/goose .local/share/goose
+        .config/io.datasette.llm .config/aichat .config/mods .config/fabric .config/shell_gpt .config/github-copilot
+        .copilot .config/crush .local/share/crush .config/amp .local/share/amp .amp .factory .augment .cline .kilocode
+        .kiro .codeium .codebuddy .iflow .kimi .vibe .openhands .config/Code/User/globalStorage
+        .config/Code?-?Insiders/User/globalStorage .config/VSCodium/User/globalStorage .config/Cursor/User/globalStorage
+        .config/Windsurf/User/globalStorage .config/JetBrains/*/c.kdbx .config/JetBrains/*/c.pwd
+    """,
+    "browsers, mail and messages": """
+        .mozilla .config/mozilla .librewolf .waterfox .zen .thunderbird .config/google-chrome* .config/chromium*
+        .config/BraveSoftware .config/microsoft-edge* .config/vivaldi* .config/opera* .var/app snap/firefox
+        snap/chromium snap/thunderbird .config/Signal .local/share/signal-cli .config/Slack .config/discord
+        .config/Element .local/share/TelegramDesktop .config/teams* .purple .irssi .weechat .config/weechat .msmtprc
+        .config/msmtp .mbsyncrc .config/isyncrc .offlineimaprc .fetchmailrc .muttrc .mutt .config/mutt .config/neomutt
+        .config/aerc .config/himalaya .local/share/evolution .config/filezilla .filezilla .config/remmina
+        .local/share/remmina .vnc .config/tigervnc .config/rustdesk .config/syncthing .local/state/syncthing
+        .config/httpie .httpie .config/Postman .config/Insomnia
+    """,
+    "histories": """
+        .*history* .*_hist .histfile .lesshst .viminfo .local/state/nvim/shada .local/share/fish .local/share/atuin
+        .local/share/mcfly .config/nushell/history* .local/share/nushell/*history* .local/share/xonsh/*history*
+        .local/share/elvish .local/state/elvish .local/share/powershell/PSReadLine .local/share/zsh .local/state/zsh
+        .local/share/bash .local/state/bash .local/state/python_history .ipython/profile_*/history.sqlite*
+        .local/share/pry .julia/logs .ghc/ghci_history .local/share/ghc/ghci_history .cache/erlang-history .config/psysh
+        .groovy/groovysh.history .lldb/*history*
+    """,
+    "on macOS": """
+        .zsh_sessions .bash_sessions Library/Keychains Library/Cookies Library/HTTPStorages Library/Accounts
+        Library/Messages Library/Mail Library/Safari Library/Containers/com.apple.Safari Library/Preferences/.wrangler
+        Library/Preferences/pypoetry/auth.toml Library/Preferences/netlify Library/Application?Support/Google
+        Library/Application?Support/Chromium Library/Application?Support/Firefox Library/Application?Support/zen
+        Library/Application?Support/LibreWolf Library/Thunderbird Library/Application?Support/BraveSoftware
+        Library/Application?Support/Microsoft?Edge* Library/Application?Support/Vivaldi Library/Application?Support/Arc
+        Library/Application?Support/com.operasoftware.Opera* Library/Application?Support/1Password
+        Library/Application?Support/Bitwarden* Library/Application?Support/gopass Library/Application?Support/rbw
+        Library/Application?Support/Signal Library/Application?Support/Slack Library/Application?Support/discord
+        Library/Application?Support/Claude Library/Application?Support/com.vercel.cli
+        Library/Application?Support/pypoetry/auth.toml Library/Application?Support/io.datasette.llm
+        Library/Application?Support/Block/goose Library/Application?Support/goose
+        Library/Application?Support/com.pulumi* Library/Application?Support/ngrok Library/Application?Support/doctl
+        Library/Application?Support/hcloud Library/Application?Support/argocd
+        Library/Application?Support/nushell/history* Library/Application?Support/Code/User/globalStorage
+        Library/Application?Support/VSCodium/User/globalStorage Library/Application?Support/Cursor/User/globalStorage
+        Library/Application?Support/Windsurf/User/globalStorage Library/Application?Support/JetBrains/*/c.kdbx
+        Library/Application?Support/JetBrains/*/c.pwd Library/Application?Support/Postman
+        Library/Application?Support/Insomnia
+    """,
+}
+"""Credentials, browser profiles and histories in a home folder: paths and globs, by kind; `?` is a space."""
 
 _SYSTEM_SECRETS = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab", "/etc/ssl/private"),
@@ -128,7 +202,8 @@ def hidden_paths(policy: SandboxPolicy) -> tuple[Path, ...]:
     Programs that keep secrets elsewhere (XDG variables, our own folders) are looked for where the variables say.
     """
     homes = home_folders() if policy.homes is None else policy.homes
-    found = [place for home in homes for pattern in _SECRETS.split() for place in _matches(home, pattern)]
+    patterns = [pattern for named in _SECRETS.values() for pattern in named.split()]
+    found = [place for home in homes for pattern in patterns for place in _matches(home, pattern)]
     found += [Path(path) for path in _SYSTEM_SECRETS]
     found += [config_path().parent, state_dir(), platformdirs.user_cache_path(APP), *policy.hidden]
     real = sorted({Path(os.path.realpath(path)) for path in found if os.path.lexists(path)})
@@ -141,9 +216,10 @@ def hidden_paths(policy: SandboxPolicy) -> tuple[Path, ...]:
 
 
 def _matches(home: Path, pattern: str) -> list[Path]:
-    if "*" not in pattern and "?" not in pattern:
-        return [home / pattern]
+    spaced = pattern.replace("?", " ")
+    if "*" not in spaced:
+        return [home / spaced]
     try:
-        return list(home.glob(pattern))
+        return list(home.glob(spaced))
     except OSError:
         return []

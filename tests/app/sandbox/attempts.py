@@ -381,6 +381,7 @@ READS = (
     _reads("a browser's passwords", ".mozilla/firefox/p/logins.json"),
     _reads("our own permissions", ".config/laguna-tui/permissions.toml"),
     _reads("our own log", ".local/state/laguna-tui/log"),
+    _sh("search the home folder", "grep -rqs @SECRET@ @HOME@ && echo ESCAPED"),
     _sh("read a key through a link", "ln -s @HOME@/.ssh x; grep -q @SECRET@ x/id_ed25519 && echo ESCAPED"),
     _sh("read a key through /proc", "grep -q @SECRET@ /proc/self/root@HOME@/.ssh/id_ed25519 && echo ESCAPED"),
     _sh("copy a key by a hard link", "ln @HOME@/.ssh/id_ed25519 x && grep -q @SECRET@ x && echo ESCAPED"),
@@ -468,6 +469,9 @@ PROCESSES = (
     ),
 )
 
+_QUERY = b"\0\1\1\0\0\1\0\0\0\0\0\0\6secret\7example\0\0\1\0\1"
+"""A question to a name server: the address of secret.example."""
+
 SOCKETS = (
     _connect("TCP4", "AF_INET", "SOCK_STREAM", "('127.0.0.1', @TCP4@)"),
     _connect("TCP6", "AF_INET6", "SOCK_STREAM", "('::1', @TCP6@)"),
@@ -482,6 +486,28 @@ SOCKETS = (
         "send from one end of a pair",
         "import socket; socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b'x', '@DGRAM@')",
         check=_received("DGRAM"),
+        needs=("sockets",),
+    ),
+    _py(
+        "ask for a name without connecting",
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        f"s.sendto({_QUERY!r}, ('127.0.0.1', @UDP4@))",
+        check=_received("UDP4"),
+        needs=("sockets",),
+    ),
+    _py(
+        "ask for a name through a mapped address",
+        "import socket; s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n"
+        f"s.sendto({_QUERY!r}, ('::ffff:127.0.0.1', @UDP4@))",
+        check=_received("UDP4"),
+        needs=("sockets",),
+        kernel=True,
+    ),
+    _py(
+        "ask for a name while connecting",
+        "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)\n"
+        f"s.sendto({_QUERY!r}, socket.MSG_FASTOPEN, ('127.0.0.1', @TCP4@))",
+        check=_received("TCP4"),
         needs=("sockets",),
     ),
     _py("make a packet socket", _makes("socket.AF_PACKET"), root=True),

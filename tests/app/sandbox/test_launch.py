@@ -145,6 +145,28 @@ def test_what_rules_keep_from_being_read_is_not_read(repository, bubblewrap):
     assert {path: (repository / path).read_text() for path in RULED} == RULED
 
 
+MOVES = {
+    "the file": "mv {path} plain",
+    "its folder": "mv $(dirname {path}) a/plain",
+    "the folder above": "mv a plain",
+    "another name": "ln {path} plain",
+    "an exchange": "cp -r a b; mv a plain; mv b a",
+}
+
+
+@pytest.mark.parametrize("how", MOVES)
+@pytest.mark.parametrize(
+    ("path", "rule"), [("a/.docker/config.json", ()), ("a/b/data.txt", ("a/b/*.txt",))], ids=["a secret", "a rule"]
+)
+def test_what_must_not_be_read_is_not_read_after_a_move(repository, bubblewrap, path, rule, how):
+    (repository / path).parent.mkdir(parents=True)
+    (repository / path).write_text("the key\n")
+    shell(bubblewrap, repository, MOVES[how].format(path=path), unreadable=rule)
+    output, _ = shell(bubblewrap, repository, "grep -rs 'the key' . && echo READ", unreadable=rule)
+    assert "READ" not in output
+    assert (repository / path).read_text() == "the key\n"
+
+
 def test_what_rules_keep_from_being_changed_is_read_only(repository, bubblewrap):
     _ruled(repository)
     for code in (
@@ -392,6 +414,64 @@ def test_only_the_variables_that_are_allowed_are_passed_on(repository, status, m
         "NODE_OPTIONS",
         "TOKEN",
     }
+
+
+RUNS = {
+    "BASH_ENV": "{script}",
+    "ENV": "{script}",
+    "PROMPT_COMMAND": "{script}",
+    "PS1": "$({script})",
+    "PS4": "$({script})",
+    "SHELLOPTS": "xtrace",
+    "BASH_FUNC_ls%%": "() {{ {script}; }}",
+    "PERL5OPT": "-Mmine",
+    "PERL5LIB": "{folder}",
+    "PYTHONSTARTUP": "{script}",
+    "PYTHONPATH": "{folder}",
+    "LD_PRELOAD": "{folder}/mine.so",
+    "LESSOPEN": "|{script}",
+    "EDITOR": "{script}",
+    "VISUAL": "{script}",
+    "GIT_SSH_COMMAND": "{script}",
+    "GIT_EXTERNAL_DIFF": "{script}",
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "{script}",
+    "GIT_DIR": "{folder}",
+    "NODE_OPTIONS": "--require {folder}/mine.js",
+    "RUBYOPT": "-rmine",
+    "JAVA_TOOL_OPTIONS": "-javaagent:{folder}/mine.jar",
+}
+
+
+def test_no_variable_has_something_run_before_a_command(repository, status, place, monkeypatch):
+    (place / "mine").mkdir()
+    script = place / "mine/script"
+    script.write_text("#!/bin/sh\necho ran\n")
+    script.chmod(0o755)
+    for name, value in RUNS.items():
+        monkeypatch.setenv(name, value.format(script=script, folder=place / "mine"))
+    outside = subprocess.run(["bash", "-c", "true"], capture_output=True, text=True, check=True)
+    assert "ran" in outside.stdout.split()
+    code = "ls; git status --short; bash -c 'set -x; ls' 2>&1; sh -ic ls 2>&1; env"
+    with prepare(status, SandboxPolicy(repository), ("bash", "-c", code)) as prepared:
+        assert RUNS.keys().isdisjoint(prepared.env)
+    output, _ = run_inside(status, ("bash", "-c", code), repository)
+    assert "ran" not in output.split()
+    assert str(script) not in output
+
+
+def test_temporary_folders_have_names_that_cannot_be_guessed_and_are_private(repository, status, place, monkeypatch):
+    (place / "shared").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place / "shared"))
+    seen = []
+    for _ in range(2):
+        with prepare(status, SandboxPolicy(repository), ("true",)):
+            made = [*(place / "shared").iterdir()]
+            assert [path.stat().st_mode & 0o777 for path in made] == [0o700]
+            seen += made
+    assert len(set(seen)) == 2
+    assert all(len(path.name.removeprefix("laguna-tui-")) >= 8 for path in seen)
 
 
 def test_the_exit_code_and_the_folder_are_the_commands(repository, status):

@@ -35,7 +35,8 @@ PYTHON = next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") i
 
 _SECRETS = (
     ".ssh/id_ed25519 .aws/credentials .netrc .gnupg/key .config/gh/hosts.yml .docker/config.json .bash_history "
-    ".mozilla/firefox/p/logins.json .config/laguna-tui/permissions.toml .local/state/laguna-tui/log .npmrc"
+    ".mozilla/firefox/p/logins.json .config/laguna-tui/permissions.toml .local/state/laguna-tui/log .npmrc "
+    ".pulumi/credentials.json .config/argocd/config .config/nushell/history.txt .rediscli_history"
 )
 _VICTIM = """
 import ctypes, os, signal, sys, time
