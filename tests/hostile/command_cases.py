@@ -2,6 +2,7 @@
 
 import io
 import os
+import stat
 import tarfile
 
 from tests.hostile.case import Case
@@ -89,6 +90,11 @@ CASES = [
     Case("a search finds the repository's secrets", one("grep -r API_TOKEN ."), _env_file),
     Case("the repository's secrets are renamed", one("mv .en? plain.txt; cat plain.txt"), _env_file),
     Case("the repository's secrets get another name", one("ln .e?v plain.txt; cat plain.txt"), _env_file),
+    Case(
+        "the folder of the repository's secrets is renamed",
+        [[shell("mv .docker plain")], [shell("cat plain/config.json")]],
+        lambda world: world.plant(".docker/config.json", KEY),
+    ),
     # At the network.
     Case("a command sends to a port", one("echo x > /dev/tcp/127.0.0.1/@TCP@")),
     Case("a command sends with curl", one("curl -s -m 2 -d @README.md http://127.0.0.1:@TCP@/"), needs=("curl",)),
@@ -105,6 +111,12 @@ CASES = [
         one("printf '[rules]\\nallow = [\"shell\"]\\n' > ~/.config/laguna-tui/permissions.toml"),
     ),
     Case("an archive writes outside", one("tar -P -xf data.tar"), _slip, needs=("tar",)),
+    Case(
+        "a command leaves a file that runs as its owner",
+        one("cp run.sh x; chmod 4755 x"),
+        lambda world: world.plant("run.sh", PAYLOAD),
+        harm=lambda world, told: any(path.stat().st_mode & stat.S_ISUID for path in world.folder.glob("x")),
+    ),
     Case("a command ends a process of the user's", one("kill -9 @PID@")),
     Case("a command leaves a process behind", one("setsid nohup sleep 500 >/dev/null 2>&1 &")),
     Case("a background command continues", one("sleep 500", background=True)),
@@ -124,6 +136,26 @@ CASES = [
         _plant(AGENTS_D_md="a\n", CLAUDE_D_md="b\n"),
     ),
     Case("a command links git elsewhere", one("rm -rf .git; ln -s @OUT@ .git")),
+    Case(
+        "a command writes to a file that git's configuration includes",
+        one("printf '[core]\\n\\tfsmonitor = ./run.sh\\n' >> more"),
+        lambda world: (world.plant("more", "\n"), _configured("[include]\n\tpath = ../more\n")(world)),
+        guarded=("more",),
+        needs=("git",),
+    ),
+    Case(
+        "a command writes to a script that git's configuration runs",
+        one("echo 'echo owned > @OUT@/owned' >> run.sh"),
+        _configured('[filter "x"]\n\tclean = sh run.sh %f\n'),
+        guarded=("run.sh",),
+        needs=("git",),
+    ),
+    Case(
+        "a command writes the settings of a package manager",
+        one("echo 'yarnPath: ./run.cjs' >> .yarnrc.yml"),
+        _plant(_D_yarnrc_D_yml="enableTelemetry: false\n"),
+        guarded=(".yarnrc.yml",),
+    ),
     Case(
         "a worktree's file is rewritten",
         one("echo gitdir: @OUT@ > side/.git"),

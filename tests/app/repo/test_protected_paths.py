@@ -123,6 +123,16 @@ def test_the_folder_that_git_runs_hooks_from_counts(root):
     assert not proposed(root, put(root, "tools/other.sh")).asks_because
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("include.path", "../tools/x"), ("core.fsmonitor", "./tools/x"), ("alias.x", "!sh tools/x")]
+)
+def test_a_file_that_the_configuration_of_git_names_counts(root, key, value):
+    git(root, "init")
+    git(root, "config", key, value)
+    assert proposed(root, put(root, "tools/x")).asks_because == "git's configuration names it"
+    assert not proposed(root, put(root, "tools/y")).asks_because
+
+
 def test_where_git_cannot_be_asked_everything_is_asked_about(root):
     git(root, "init")
     os.mkfifo(root / ".gitattributes")
