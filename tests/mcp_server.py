@@ -3,7 +3,7 @@
 `plain` offers three tools; `runs` offers one that runs a command; `odd` offers `echo` among tools that
 break the protocol; `other` offers different ones; `hangs` never answers; `dies` ends in the middle of a call;
 `floods` sends without being asked, `complains` writes errors without end; `silent` does not even answer the first
-message; `crashes` ends at once.
+message; `crashes` ends at once; `cuts` answers with half a character.
 """
 
 import asyncio
@@ -28,6 +28,9 @@ TOOLS = [
     types.Tool(name="variables", description="Names of variables.", input_schema={"type": "object"}),
 ]
 
+CUT = b'{"jsonrpc": "2.0", "id": %s, "result": {"content": [{"type": "text", "text": "half %s"}]}}\n'
+HALVES = {"escaped": b"\\ud83d", "bytes": b"\xf0\x9f"}
+
 
 RUN = types.Tool(name="run", description="Run a command.", input_schema=TEXT)
 
@@ -38,7 +41,7 @@ async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
     return types.ListToolsResult(tools=TOOLS[:1] if HOW == "other" else TOOLS)
 
 
-async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:  # noqa: C901, a way to fail each
     text = (params.arguments or {}).get("text", "")
     if HOW == "hangs":
         await asyncio.sleep(600)
@@ -53,6 +56,10 @@ async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.
         line = b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "'
         while True:
             os.write(OUT, line + b"x" * 100_000 + b'"}}\n')
+    if HOW == "cuts":
+        # The library cannot send half a character; other servers' libraries do.
+        os.write(OUT, CUT % (str(context.request_id).encode(), HALVES[text]))
+        await asyncio.sleep(600)
     if params.name == "write file!":
         Path("note.txt").write_text(text)
         said = "written"

@@ -6,7 +6,7 @@ Both have the form that other programs read: {"mcpServers": {"NAME": {"command":
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ USER_FILE, FOLDER_FILE = "mcp.json", ".mcp.json"
 MAX_SERVERS = 16
 _LIMIT_BYTES = 1 << 18
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_PYTHON = re.compile(r"python[\d.]*")
 _NOT_TRUSTED = "{file} names {count} MCP server(s), which are not started: to trust it as it is now, run: {command}"
 _TRUST = "laguna-tui mcp trust"
 
@@ -85,7 +86,7 @@ def load_servers(folder: Path, trust: Trust, own: Path | None = None) -> McpServ
     """
     file = own or config_path().parent / USER_FILE
     mine = _parsed(_read(file), file)
-    servers, notes = {each.name: each for each in mine.servers}, list(mine.notes)
+    servers, notes = {each.name: _installed(each) for each in mine.servers}, list(mine.notes)
     root = project_root(folder)
     theirs = root / FOLDER_FILE
     try:
@@ -104,6 +105,14 @@ def load_servers(folder: Path, trust: Trust, own: Path | None = None) -> McpServ
     if len(ordered) > MAX_SERVERS:
         notes.append(f"Only {MAX_SERVERS} MCP servers are used; the others are left out. Disable some in {file}.")
     return McpServers(tuple(ordered[:MAX_SERVERS]), tuple(notes))
+
+
+def _installed(server: McpServer) -> McpServer:
+    """The user's server, whose `python -m` finds installed modules alone and none of the workspace, where it starts."""
+    program, *arguments = server.command
+    if "-m" not in arguments or _PYTHON.fullmatch(Path(program).name) is None:
+        return server
+    return replace(server, variables={"PYTHONSAFEPATH": "1", **server.variables})
 
 
 def trust_servers(folder: Path, trust: Trust) -> tuple[Path, McpServers]:

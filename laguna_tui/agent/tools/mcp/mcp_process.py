@@ -255,7 +255,7 @@ class McpProcess:
                     return
                 # What is not a message, such as a print, is ignored.
                 with contextlib.suppress(ValueError, RecursionError):
-                    message = self._without_tools(json.loads(line, parse_int=_integer))
+                    message = self._without_tools(_decoded(line))
                     await received.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
         except ValueError:
             self._flooded = True
@@ -297,6 +297,14 @@ def _integer(digits: str) -> int | float:
         return int(digits)
     except ValueError:
         return float(digits)
+
+
+def _decoded(line: bytes) -> Any:
+    """Return the JSON in a line; half a character, which a server leaves where it cuts a text, is replaced."""
+    value = json.loads(line.decode("utf-8", "replace"), parse_int=_integer)
+    if b"\\ud" in line.lower():
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
 
 
 async def _write(writer: asyncio.StreamWriter, sent: Any, ended: asyncio.Event) -> None:

@@ -160,6 +160,13 @@ def test_a_server_that_does_not_start_is_left_out_with_a_sentence(place, monkeyp
         assert tools.overview()[0].problem
 
 
+@pytest.mark.parametrize(("half", "shown"), [("escaped", "half ?"), ("bytes", "half \N{REPLACEMENT CHARACTER}")])
+def test_an_answer_with_half_a_character_is_an_answer(place, half, shown):
+    place.own.write_bytes(names("cuts"))
+    with closing(place.tools()) as tools:
+        assert place.call(tools, 0, {"text": half}) == shown
+
+
 LANDLOCK = SandboxStatus(SandboxKind.LANDLOCK, "")
 landlock = pytest.mark.skipif(landlock_abi() < LEAST_ABI, reason="this kernel has no Landlock")
 
@@ -242,6 +249,18 @@ def test_a_stopped_turn_stops_the_call(place):
     place.own.write_bytes(names("hangs"))
     with closing(place.tools()) as tools, pytest.raises(ToolError, match="stopped with the turn"):
         place.call(tools, 0, {"text": "hi"}, cancelled=lambda: True)
+
+
+def test_a_module_of_the_workspace_is_not_taken_for_an_installed_server(place):
+    """`python -m` looks in the current folder first, and the server has the user's credentials."""
+    (place.project / "json.py").write_text("raise SystemExit('hostile')")
+    (place.project / "notes_server.py").write_text("raise SystemExit('hostile')")
+    server = {"command": sys.executable, "args": ["-m", "notes_server"], "env": {"TOKEN": "of the server"}}
+    place.own.write_text(json.dumps({"mcpServers": {"notes": server}}))
+    with closing(place.tools()) as tools:
+        assert tools.offer() == ()
+        (note,) = tools.notes
+    assert "No module named notes_server" in note
 
 
 def test_a_folders_own_file_is_started_only_as_it_was_trusted(place):
