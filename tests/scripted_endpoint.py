@@ -36,6 +36,8 @@ class Served:
     """What a request gets after the script."""
     metrics: Callable[[], str] = lambda: ""
     """The text of /metrics; without one there is none."""
+    listing: bytes = b""
+    """What it sends in place of its list of models."""
     gone: Callable[[], None] = lambda: None
     """Ends it before the block does."""
 
@@ -60,7 +62,9 @@ class Chat(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if not self._allowed():
             return
-        if self.path.endswith("/models"):
+        if self.path.endswith("/models") and self.served.listing:
+            self.send_json(200, self.served.listing)
+        elif self.path.endswith("/models"):
             more = {} if self.served.context is None else {"max_model_len": self.served.context}
             self.json(200, {"object": "list", "data": [{"id": name, **more} for name in self.served.models]})
         elif self.path == "/metrics" and (text := self.served.metrics()):
@@ -86,7 +90,10 @@ class Chat(BaseHTTPRequestHandler):
         return True
 
     def json(self, code: int, value: Any, **headers: str) -> None:
-        data = json.dumps(value).encode()
+        self.send_json(code, json.dumps(value).encode(), **headers)
+
+    def send_json(self, code: int, data: bytes, **headers: str) -> None:
+        """JSON as it is sent."""
         self.send_response(code)
         for name, text in {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}.items():
             self.send_header(name.replace("_", "-"), text)

@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 
+from laguna_engine.chat.call_arguments import too_deep
 from laguna_engine.chat.messages import AssistantMessage, CallFinished, Malformed, Reasoning, Text, ToolCall, ToolSpec
 from laguna_engine.chat.transcript import Role
 from laguna_engine.events import FinishReason
 from laguna_tui.backends.base import ChatRequest, Usage
-from laguna_tui.backends.spelled_calls import SpelledCalls
+from laguna_tui.backends.spelled_calls import TOO_DEEP, SpelledCalls
 
 MAX_CALLS = 64
 """Calls in one answer; the agent runs eight of them at once."""
@@ -166,14 +167,15 @@ class _OpenCall:
         raw = f"{self.name} {written}".strip()
         if not self.name.strip():
             return Malformed(raw, "The tool call names no tool; make the whole call again.")
-        if self.given is not None:
-            return CallFinished(ToolCall(self.name.strip(), self.given))
         try:
-            arguments = json.loads(written) if written.strip() else {}
+            arguments = self.given if self.given is not None else json.loads(written) if written.strip() else {}
         except (ValueError, RecursionError) as error:
             return Malformed(raw, f"The arguments of `{self.name}` are not valid JSON ({error}); make the call again.")
         if not isinstance(arguments, dict):
             return Malformed(raw, f"The arguments of `{self.name}` must be a JSON object; make the call again.")
+        # They are in every later request, which could not be written.
+        if too_deep(arguments):
+            return Malformed(raw, TOO_DEEP.format(name=self.name))
         return CallFinished(ToolCall(self.name.strip(), arguments))
 
 

@@ -294,7 +294,7 @@ async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
                     return
                 yield data
     if held.startswith(b"data:") and held[5:].strip() not in (b"", b"[DONE]"):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             json.loads(held[5:])
             yield held[5:].strip()
 
@@ -315,7 +315,11 @@ async def list_served(options: RemoteOptions) -> Sequence[ServedModel]:
         async with asyncio.timeout(_ASK_S), client.stream("GET", url) as response:
             if response.status_code != httpx2.codes.OK:
                 raise await _refusal(response, options)
-            return json.loads(await _limited(response))
+            body = await _limited(response)
+        try:
+            return json.loads(body)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
 
     host = options.host
     try:

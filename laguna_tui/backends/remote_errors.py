@@ -147,7 +147,7 @@ def _said(body: bytes) -> tuple[str, str, int | None]:
     """What an error's body says, its code, and the context that it names."""
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         text = body.decode("utf-8", "replace")
         return ("" if "<" in text[:100] else _short(text)), "", None
     error = value.get("error", value) if isinstance(value, dict) else value

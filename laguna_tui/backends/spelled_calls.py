@@ -8,11 +8,16 @@ quoted in a sentence stays text.
 import json
 from collections.abc import Iterator, Sequence
 
+from laguna_engine.chat.call_arguments import MAX_DEPTH, too_deep
 from laguna_engine.chat.messages import CallFinished, CallStarted, Malformed, Text, ToolCall, ToolSpec
 from laguna_engine.chat.parser import StreamParser
 
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 MAX_CALL_CHARS = 1 << 22
+TOO_DEEP = (
+    f"The arguments of `{{name}}` are nested too deeply; make the call again with at most {MAX_DEPTH} levels of lists "
+    "and objects."
+)
 
 
 class SpelledCalls:
@@ -90,6 +95,8 @@ class SpelledCalls:
         try:
             match json.loads(body):
                 case {"name": str(name), "arguments": dict(arguments)} if name in self._tools:
+                    if too_deep(arguments):
+                        return Malformed(written, TOO_DEEP.format(name=name))
                     return CallFinished(ToolCall(name, arguments))
             problem = "it needs a name and an object with arguments"
         except (ValueError, RecursionError) as error:

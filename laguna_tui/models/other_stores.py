@@ -57,7 +57,7 @@ def _ollama(store: Path) -> Iterator[FoundFile]:
     """The models of Ollama: a manifest for each, which names a blob."""
     manifests = store / "manifests"
     for path in islice(_below(manifests, 5), _LOOKED_AT):
-        with suppress(OSError, ValueError, TypeError, AttributeError, KeyError):
+        with suppress(OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
             layers = json.loads(read_small_file(path, _MANIFEST_BYTES))["layers"]
             digest = next(str(each["digest"]) for each in layers if each.get("mediaType") == _MODEL_LAYER)
             kind, _, number = digest.partition(":")

@@ -19,7 +19,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "null": (type(None),),
 }
-_MAX_DEPTH = 64
+MAX_DEPTH = 64
 """Nesting of lists and objects: far above what tools use, far below the recursion limit of a renderer."""
 _QUOTE_CHARS = 60  # characters of a wrong value quoted back to the model: enough to recognise it
 
@@ -84,8 +84,8 @@ def _value(raw: str, types: tuple[str, ...]) -> object:
         if not types:
             return raw
         raise BadArguments(f"must be JSON of type {' or '.join(types)}, not {quoted(raw)}") from None
-    if _too_deep(value):
-        raise BadArguments(f"is nested too deeply; nest at most {_MAX_DEPTH} lists and objects")
+    if too_deep(value):
+        raise BadArguments(f"is nested too deeply; nest at most {MAX_DEPTH} lists and objects")
     if types and not any(_is_a(value, each) for each in types):
         raise BadArguments(f"must be of type {' or '.join(types)}, not {quoted(raw)}")
     return int(value) if "integer" in types and isinstance(value, float) and value.is_integer() else value
@@ -100,9 +100,10 @@ def _is_a(value: object, kind: str) -> bool:
     return isinstance(value, _KINDS.get(kind, (object,)))
 
 
-def _too_deep(value: object) -> bool:
+def too_deep(value: object) -> bool:
+    """Whether lists and objects are nested more than `MAX_DEPTH` levels deep."""
     level = [value]
-    for _ in range(_MAX_DEPTH):
+    for _ in range(MAX_DEPTH):
         lists = [each for each in level if isinstance(each, list)]
         objects = [each for each in level if isinstance(each, dict)]
         level = [inside for each in lists for inside in each] + [inside for each in objects for inside in each.values()]

@@ -187,7 +187,7 @@ class RolloutEndpoint:
         try:
             found = _DECODER.decode(data)
             choice = found.choices[0]
-        except (msgspec.DecodeError, UnicodeDecodeError, IndexError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, IndexError, RecursionError) as error:
             raise RemoteError(RemoteProblem.GARBAGE, f"{options.host} sent something that is no answer") from error
         usage = found.usage or _Usage()
         tokens = [TokenTurn(0, found.prompt_token_ids or [], choice.token_ids)] if choice.token_ids is not None else []

@@ -174,7 +174,7 @@ def _command_result(text: str) -> dict[str, object] | None:
         return None
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and isinstance(found.get(_OUTPUT), str) else None
 
