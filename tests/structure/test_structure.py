@@ -17,7 +17,7 @@ def structure() -> Structure:
     return Structure()
 
 
-@pytest.mark.parametrize("figure", ["cycles", "loose", "uncontracted", "long", "namesakes"])
+@pytest.mark.parametrize("figure", ["cycles", "loose", "uncontracted", "namesakes"])
 def test_there_is_no(structure: Structure, figure: str):
     assert getattr(structure, figure) == []
 
