@@ -1,5 +1,6 @@
 """What changes between the question and the answer, and what git would run when the app itself asks it."""
 
+import itertools
 import os
 import subprocess
 
@@ -102,7 +103,8 @@ def hostile(request, monkeypatch):
         for path in ("run.sh", "hooks/post-index-change"):
             world.plant(path, script).chmod(0o755)
         world.plant("a.txt", "a\n")
-        plain("add", "a.txt")
+        same = world.plant("same", "a\n")
+        plain("add", "a.txt", "same")
         plain("commit", "-qm", "first")
         if "signature" in request.param:
             head = subprocess.run(
@@ -133,7 +135,14 @@ def hostile(request, monkeypatch):
             (world.outside / "owned").unlink(missing_ok=True)
             return found
 
-        yield world, case, ran, lambda: plain(*(asked.split()))
+        times = itertools.count(1)
+
+        def ask() -> None:
+            # A file with another time and the same contents makes a status write the index.
+            os.utime(same, (next(times),) * 2)
+            plain(*(asked.split()))
+
+        yield world, case, ran, ask
 
 
 def test_no_program_of_the_repository_runs_when_the_app_asks_git(hostile):
