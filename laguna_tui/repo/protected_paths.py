@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from laguna_tui.repo import git
+from laguna_tui.repo import git, git_programs
 
 _GIT_NAMES = (".git", "git~1")
 # Contents by which a folder is recognised as git's: a repository, or one of its worktrees.
@@ -228,7 +228,7 @@ def _configured(path: Path) -> str:
     """The reason for a file that the configuration of a repository around it names, or that is in such a folder."""
     for place in path.parents:
         if os.path.lexists(place / ".git"):
-            configured = git.configured_paths(place)
+            configured = git_programs.configured_paths(place)
             if configured is None:
                 return _UNKNOWN
             for named in configured:

@@ -19,7 +19,7 @@ from pathlib import Path
 from laguna_engine.files import read_small_file
 from laguna_tui.base.path_globs import PathGlob
 from laguna_tui.base.paths import too_wide_because
-from laguna_tui.repo import git
+from laguna_tui.repo import git, git_programs
 from laguna_tui.repo.protected_paths import folded, is_git_name, protected_names
 from laguna_tui.repo.sensitive_paths import sensitive_because
 
@@ -136,7 +136,7 @@ def protected_paths(top: Path, secrets: list[Path] | None = None) -> dict[Path, 
     """
     found = dict(_walk(top, secrets))
     for path in [path for path in found if is_git_name(_folded(path.name))]:
-        for state in git.resumed_programs(path.parent):
+        for state in git_programs.resumed_programs(path.parent):
             with contextlib.suppress(OSError):
                 found[state] = state.lstat()
     return {path: (status.st_dev, status.st_ino) for path, status in found.items()}
@@ -362,7 +362,7 @@ def _leads_back(own: Path, pointer: Path) -> bool:
 def _hold_configured(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
     """Hold what git's configuration names, as far as a command could write to it, and show folders elsewhere."""
     writable = (*tops, *files.git)
-    for path in git.configured_paths(top) or ():
+    for path in git_programs.configured_paths(top) or ():
         real = Path(os.path.realpath(path))
         # A name can be too long for a file.
         with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.journal.undo import UndoHistory
-from laguna_tui.repo import git, git_objects
+from laguna_tui.repo import git, git_objects, git_programs
 from laguna_tui.repo.git_commit import pending_changes, recent_subjects
 from tests.hostile.case import Case, obedient, tried
 from tests.hostile.file_cases import read, write
@@ -153,7 +153,7 @@ def test_no_program_of_the_repository_runs_when_the_app_asks_git(hostile):
     world.plant("a.txt", "c\n")
     git.state(world.folder)
     git.list_files(world.folder)
-    git.configured_paths(world.folder)
+    git_programs.configured_paths(world.folder)
     for ask in (
         git_objects.head_entries,
         git_objects.index_entries,

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from laguna_tui.repo.git import configured_paths, resumed_programs
+from laguna_tui.repo.git_programs import configured_paths, resumed_programs
 from tests.app.repo.conftest import git, write
 
 
