@@ -30,6 +30,14 @@ class PathGlob:
                 reached.add(at + 1)
         return self._closure(reached)
 
+    def compared(self, state: frozenset[int]) -> frozenset[str]:
+        """Return the parts of the glob, for `fnmatch`, that the next part of a path is compared with."""
+        return frozenset(self._parts[at] for at in state if at < len(self._parts) and self._parts[at] != "**")
+
+    def after_other(self, state: frozenset[int]) -> frozenset[int]:
+        """Return the state after one more part that matches none of `compared`."""
+        return self._closure(at for at in state if at < len(self._parts) and self._parts[at] == "**")
+
     def is_match(self, state: frozenset[int]) -> bool:
         """Whether the glob matches the parts so far."""
         return len(self._parts) in state

@@ -14,10 +14,12 @@ from laguna_tui.repo.protected_paths import folded
 _FOLDERS = """
     .ssh .aws .gnupg .azure .password-store .secrets .config/gcloud .config/gh .config/hub
 """
+PRIVATE_KEYS = "holds private keys"
+"""The reason for files that are often certificates or belong to a test."""
 # Names of files anywhere; "a/b" is a file in a folder.
 _FILES: dict[str, str] = {
     "holds the settings and secrets of an environment": ".env .env.* *.env .envrc .flaskenv",
-    "holds private keys": """
+    PRIVATE_KEYS: """
         id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk *.pem *.key *.p12 *.pfx *.pkcs12 *.jks *.keystore
         *.ppk *.kdbx *.kdb *.agekey secring.*
     """,
@@ -61,6 +63,11 @@ def sensitive_because(path: str) -> str:
         if _one_of(names)(name) or _one_of(names)(with_folder):
             return why
     return ""
+
+
+def sensitive_names() -> tuple[str, ...]:
+    """Return names and globs of which every sensitive file, or the sensitive folder that it is in, matches one."""
+    return tuple(name.rpartition("/")[2] for names in (_FOLDERS, *_FILES.values()) for name in names.split())
 
 
 def unreadable_because(path: str) -> str:

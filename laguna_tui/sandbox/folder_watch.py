@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from laguna_engine.native.inotify import FolderEvents
-from laguna_tui.sandbox.protected import has_protected_parts
+from laguna_tui.sandbox.walked_names import has_protected_parts
 
 WALK_S = 1.0
 """Seconds between two walks."""

@@ -16,8 +16,6 @@ from laguna_engine.native.child import find_program
 from laguna_tui.repo import git, git_objects
 from laguna_tui.repo.git_objects import TreeEntry
 
-MAX_SECRETS = 1_000
-"""Files with secrets that are hidden, nearest first: each is a mount, and so many take a second."""
 _MAX_COMMITTED_BYTES = 16 << 20
 """A committed file that is larger is unreadable instead of being copied for each command."""
 
@@ -71,7 +69,7 @@ def hidden_secrets(
         for secret in (_empty(paths) if repository is None else _in_repository(repository, paths, git_wrapper))
     ]
     hidden.sort(key=lambda secret: len(secret.path.parts))
-    return tuple(hidden[:MAX_SECRETS])
+    return tuple(hidden)
 
 
 def _empty(paths: Iterable[Path]) -> Iterator[HiddenPath]:

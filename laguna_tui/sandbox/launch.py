@@ -15,8 +15,11 @@ from typing import Self
 from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, bubblewrap_command, filter_descriptor, git_wrapper
 from laguna_tui.sandbox.checked_start import SandboxError, start_checked
+from laguna_tui.sandbox.folder_listing import PathRules
+from laguna_tui.sandbox.folder_walk import FolderWalk
 from laguna_tui.sandbox.hidden_secrets import Appearance, HiddenPath, hidden_secrets
 from laguna_tui.sandbox.landlock import landlock_command
+from laguna_tui.sandbox.limits import MAX_BEYOND, check_limits
 from laguna_tui.sandbox.mount_plan import Mount, PrivateFiles, mount_plan
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, ruled_paths
@@ -159,6 +162,8 @@ def prepare(
     *,
     folder: Path | None = None,
     env: Mapping[str, str] | None = None,
+    walk: FolderWalk | None = None,
+    beyond_limits: bool = False,
 ) -> Prepared:
     """Make a command ready to start inside the sandbox.
 
@@ -168,19 +173,31 @@ def prepare(
         argv: Program and arguments; a shell command is `("/bin/sh", "-c", command)`.
         folder: Where it runs; the workspace by default.
         env: Environment to take the allowed variables from; by default this process's.
+        walk: The walk of the workspace, with what it found before; by default a new one.
+        beyond_limits: Whether it may run although it cannot be kept from everything it should be.
 
     Raises:
+        LimitReachedError: It cannot be kept from everything it should be.
         OSError: The sandbox cannot be made.
     """
     where = Path(os.path.realpath(folder or policy.root))
     prepared = Prepared(tuple(argv), scrubbed(env), str(where))
     if status.kind is not SandboxKind.NONE:
-        prepared._make = lambda: _make(prepared, status, policy, tuple(argv))
+        known = walk or FolderWalk(policy.root)
+        prepared._make = lambda: _make(prepared, status, policy, tuple(argv), known, beyond_limits=beyond_limits)
         prepared._make()
     return prepared
 
 
-def _make(prepared: Prepared, status: SandboxStatus, policy: SandboxPolicy, argv: tuple[str, ...]) -> None:
+def _make(
+    prepared: Prepared,
+    status: SandboxStatus,
+    policy: SandboxPolicy,
+    argv: tuple[str, ...],
+    walk: FolderWalk,
+    *,
+    beyond_limits: bool,
+) -> None:
     """Make the sandbox of a command, of what is in the workspace now."""
     try:
         stubs = Stubs(policy.root)
@@ -189,15 +206,19 @@ def _make(prepared: Prepared, status: SandboxStatus, policy: SandboxPolicy, argv
         prepared.held = (stubs.hold(),)
         # Landlock cannot refuse a file in a folder that it allows.
         holds = status.kind is not SandboxKind.LANDLOCK
-        unwritable, unreadable = (
-            ruled_paths(policy.root, globs) if holds else () for globs in (policy.unwritable, policy.unreadable)
-        )
+        found = walk.read(PathRules(policy.unreadable, policy.unwritable) if holds else PathRules())
+        if holds and not beyond_limits:
+            check_limits(policy.root, found, (*found.protected, *found.unreadable, *found.unwritable))
+        most = MAX_BEYOND if beyond_limits else None
+        unwritable, unreadable = ruled_paths(found.unwritable[:most]), ruled_paths(found.unreadable[:most])
         committed = policy.committed or frozenset()
         unreadable = tuple(path for path in unreadable if not _contains(path, policy.root, committed))
         files = protected_files(
             (policy.root,),
             (path for path in unwritable if path.is_relative_to(policy.root)),
             unreadable,
+            found,
+            most,
             commits=policy.committed is not None,
         )
         prepared.git_read_only = files.git_read_only
@@ -208,13 +229,16 @@ def _make(prepared: Prepared, status: SandboxStatus, policy: SandboxPolicy, argv
         prepared.secrets = len(secrets)
         concealed = (*secrets, *(HiddenPath(path, Appearance.UNREADABLE) for path in unreadable))
         files.anchor((*hidden, *(each.path for each in concealed)), (policy.root,))
+        if holds and not beyond_limits:
+            mounted = {*files.held, *files.anchored, *files.absent, *(each.path for each in concealed)}
+            check_limits(policy.root, found, mounted)
         own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
         prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
         stubs.note_private(own)
         # Where nothing is mounted over them, they may have changed.
         before = _contents(files) if status.kind is SandboxKind.LANDLOCK else {}
         quarantine = Quarantine.of(policy.root)
-        watched = prepared._watched = quarantine.add(files)
+        watched = prepared._watched = quarantine.add(files, walk)
         prepared._undo.append(lambda: quarantine.remove(watched))
         prepared._find = lambda: _findings(watched, policy.root, before)
         private = PrivateFiles.make(own, policy.tmp)

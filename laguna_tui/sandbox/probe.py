@@ -57,8 +57,6 @@ _BELOW = (
     "a new file that git, assistants or editors would execute is moved away: at once at the top of the folder, within a"
     " second further down; a program that reads it before obeys it",
     "what another program replaces while the command runs is no longer held in it",
-    "behind the first 50,000 files and folders, 1,000 files with secrets and 200 that others execute in subfolders,"
-    " further ones are neither hidden nor held",
 )
 _FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin")
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"

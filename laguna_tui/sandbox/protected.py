@@ -1,35 +1,24 @@
 """Which files of the workspace a command cannot change or read: what git, assistants and editors execute, and secrets.
 
-Existing ones are found by a walk from the top, nearest first. Absent ones are held in git's folders alone; elsewhere
+Existing ones are found by `folder_walk`. Absent ones are held in git's folders alone; elsewhere
 `quarantine` moves what a command creates.
 """
 
 import contextlib
-import errno
 import os
-import re
 import stat
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import translate
-from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from laguna_engine.files import read_small_file
-from laguna_tui.base.path_globs import PathGlob
 from laguna_tui.base.paths import too_wide_because
 from laguna_tui.repo import git, git_programs
-from laguna_tui.repo.protected_paths import folded, is_git_name, protected_names
-from laguna_tui.repo.sensitive_paths import sensitive_because
+from laguna_tui.repo.protected_paths import is_git_name
+from laguna_tui.sandbox.folder_walk import FolderWalk, Found
+from laguna_tui.sandbox.walked_names import RUN_BY_GIT
 
-MAX_ENTRIES = 50_000
-"""Entries of folders that the walk looks at: 0.1 s."""
-MAX_BELOW = 200
-"""Protected files below the top that are held: each is a mount, and their cost grows with their square."""
-MAX_RULED = 200
-"""Files and folders that the user's rules keep from commands, for the same reason."""
-_TOO_MANY = "a rule for a path keeps more than {most} files from commands; name their folder, as in read(data/**)"
 _PART_OF_A_REPOSITORY = (
     "git cannot change the repository, because this session's folder is only a part of it; the user can commit the"
     " folder with /commit, and for everything else start in the repository's root, {top}"
@@ -42,12 +31,7 @@ _OTHER_WORK_TREE = (
     "git cannot change the repository, because core.worktree names another folder than the one that contains .git; the"
     " user can run git in their own shell"
 )
-_SKIPPED = frozenset("node_modules .venv venv __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache".split())
-"""Folders of other people's code, which nobody opens in an editor, and of caches."""
 _POINTER_BYTES = 16 * 1024
-_SHAPE = {"HEAD", "objects", "refs"}
-
-_RUN_BY_GIT = ("config", "config.worktree", "hooks", "commondir", "info/attributes", "modules", "worktrees")
 _ONLY_THERE = ("gitdir",)
 
 
@@ -65,6 +49,7 @@ class ProtectedFiles:
         git_read_only: Why git refuses to change the workspace's repository, as a sentence; empty if it can.
         links: Links that are to stay as they are, and their targets: nothing can be mounted over a link.
         found: Every protected path that exists, and its device and inode.
+        partial: Whether there may be more that were not found.
         secrets: Existing files and folders in the workspace that hold secrets, as their names say, nearest first.
     """
 
@@ -77,6 +62,7 @@ class ProtectedFiles:
     git_read_only: str = ""
     links: dict[Path, str] = field(default_factory=dict)
     found: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    partial: bool = False
     secrets: list[Path] = field(default_factory=list)
 
     def anchor(self, paths: Iterable[Path], tops: Sequence[Path]) -> None:
@@ -96,6 +82,8 @@ def protected_files(
     roots: Iterable[Path],
     unwritable: Iterable[Path] = (),
     unreadable: Iterable[Path] = (),
+    found: Found | None = None,
+    most: int | None = None,
     *,
     commits: bool = False,
 ) -> ProtectedFiles:
@@ -105,18 +93,23 @@ def protected_files(
         roots: Folders without links in their path.
         unwritable: More that exists and is not to be changed.
         unreadable: What is hidden, and has to stay where it is.
+        found: What is below the only root; by default the roots are walked.
+        most: How many of its protected files and of its secrets count, nearest first; by default all.
         commits: Whether it may write to the repository around a root.
     """
     files = ProtectedFiles(held=set(unwritable))
     tops = tuple(dict.fromkeys(roots))
     for top in tops:
         _hold_the_repository_around(files, top, tops, commits=commits)
-        below = 0
-        for path, identity in protected_paths(top, files.secrets).items():
+        there = FolderWalk(top).read() if found is None else found
+        files.found |= there.protected
+        files.partial |= there.filled_by is not None
+        files.secrets += there.secrets[:most]
+        for path in islice(there.protected, most):
+            _hold(files, path, tops)
+        for path, identity in unfinished_rebases(there.protected).items():
             files.found[path] = identity
-            below += path.parent != top
-            if below <= MAX_BELOW:
-                _hold(files, path, tops)
+            _hold(files, path, tops)
     read_only = {*files.held, *files.absent}
     files.anchored = {path for path in files.anchored if read_only.isdisjoint((path, *path.parents))}
     files.anchor((*read_only, *unreadable), (*tops, *files.git))
@@ -127,130 +120,25 @@ def protected_files(
     return files
 
 
-def protected_paths(top: Path, secrets: list[Path] | None = None) -> dict[Path, tuple[int, int]]:
-    """Return the protected files and folders below a folder, and the device and inode of each, nearest first.
+def unfinished_rebases(protected: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """Return the state of rebases that would run a program when they are continued, and the device and inode of each.
 
     Args:
-        top: The folder.
-        secrets: Gets the files and folders with secrets besides.
+        protected: Protected files and folders, `.git` among them.
     """
-    found = dict(_walk(top, secrets))
-    for path in [path for path in found if is_git_name(_folded(path.name))]:
+    found = {}
+    for path in (path for path in protected if is_git_name(path.name)):
         for state in git_programs.resumed_programs(path.parent):
             with contextlib.suppress(OSError):
-                found[state] = state.lstat()
-    return {path: (status.st_dev, status.st_ino) for path, status in found.items()}
+                status = state.lstat()
+                found[state] = status.st_dev, status.st_ino
+    return found
 
 
-def ruled_paths(top: Path, globs: Sequence[str]) -> tuple[Path, ...]:
-    """Return the files and folders below a folder that match a glob, without links; of a folder not what is in it.
-
-    Args:
-        top: The folder, without links in its path.
-        globs: As those of `SandboxPolicy`.
-
-    Raises:
-        OSError: There are too many of them.
-    """
-    if not globs:
-        return ()
-    wanted = [PathGlob("/".join(map(_folded, (glob if "/" in glob else f"**/{glob}").split("/")))) for glob in globs]
-    pending = deque([(top, [glob.start for glob in wanted])])
-    left, found = MAX_ENTRIES, list[Path]()
-    while pending and left > 0:
-        folder, before = pending.popleft()
-        entries = [entry for entry in _entries(folder) if not is_git_name(entry.name)]
-        left -= len(entries)
-        for entry in entries:
-            name = _folded(entry.name)
-            states = [glob.after(state, name) for glob, state in zip(wanted, before, strict=True)]
-            if any(glob.is_match(state) for glob, state in zip(wanted, states, strict=True)):
-                found.append(Path(os.path.realpath(entry.path)))
-            elif any(states) and name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
-                pending.append((Path(entry.path), states))
-        if len(found) > MAX_RULED:
-            raise OSError(errno.E2BIG, _TOO_MANY.format(most=MAX_RULED))
-    return tuple(dict.fromkeys(path for path in found if path.exists()))
-
-
-def _walk(top: Path, secrets: list[Path] | None = None) -> Iterator[tuple[Path, os.stat_result]]:
-    pending, left, cut = deque([(top, "")]), MAX_ENTRIES, len(str(top)) + 1
-    while pending and left > 0:
-        folder, own = pending.popleft()
-        entries = _entries(folder)
-        left -= len(entries)
-        if _SHAPE.issubset(entry.name for entry in entries):
-            # git takes such a folder for a repository wherever it is.
-            yield from _existing(entry for entry in entries if entry.name in ("HEAD", *_RUN_BY_GIT))
-        for entry in entries:
-            name = _folded(entry.name)
-            secret = secrets is not None and _holds_secrets(entry, entry.path[cut:])
-            if secret and secrets is not None:
-                secrets.append(Path(entry.path))
-            if _is_protected(own, name):
-                yield from _existing([entry])
-            elif not secret and name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
-                pending.append((Path(entry.path), f"{own}/{name}"))
-
-
-def _holds_secrets(entry: os.DirEntry[str], inside: str) -> bool:
-    """Whether a file's name, or a folder's, says that there are secrets in it."""
-    return bool(sensitive_because(f"{inside}/." if entry.is_dir(follow_symlinks=False) else inside))
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        return []
-
-
-def _existing(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[Path, os.stat_result]]:
-    for entry in entries:
-        with contextlib.suppress(OSError):
-            yield Path(entry.path), entry.stat(follow_symlinks=False)
-
-
-def _folded(name: str) -> str:
-    """A name as the table has it; most are ASCII, and a walk sees many."""
-    return (name.lower().rstrip(" .") or name) if name.isascii() else folded(name)
-
-
-@cache
-def _table() -> tuple[frozenset[str], dict[str, tuple[str, ...]], re.Pattern[str]]:
-    """The table's plain names, the folders in which it has further names, and its globs."""
-    names = [folded(name) for name in protected_names()]
-    plain = frozenset(name for name in names if "/" not in name and "*" not in name)
-    folders: dict[str, tuple[str, ...]] = {}
-    for folder, slash, last in (name.rpartition("/") for name in names):
-        if slash:
-            folders[last] = (*folders.get(last, ()), f"/{folder}")
-    return plain, folders, re.compile("|".join(translate(name) for name in names if "*" in name))
-
-
-def is_protected(folder: str, name: str) -> bool:
-    """Return whether the table has a file or folder.
-
-    Args:
-        folder: Path of the folder that it is in.
-        name: Its own.
-    """
-    return _is_protected("/".join(map(_folded, folder.split("/"))), _folded(name))
-
-
-def has_protected_parts(name: str) -> bool:
-    """Return whether the table has files in a folder of this name."""
-    first = f"/{_folded(name)}"
-    return any(f"{folder}/".startswith(f"{first}/") for folders in _table()[1].values() for folder in folders)
-
-
-def _is_protected(folder: str, name: str) -> bool:
-    """Return whether the table has a name, in a folder with a path that ends as given; both are folded."""
-    plain, folders, globs = _table()
-    if name in plain or is_git_name(name) or globs.match(name):
-        return True
-    return name in folders and f"/{folder}".endswith(folders[name])
+def ruled_paths(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Return what of the paths that match a rule exists, without links."""
+    real = dict.fromkeys(Path(os.path.realpath(path)) for path in paths)
+    return tuple(path for path in real if path.exists())
 
 
 def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable[Path], *, commits: bool) -> None:
@@ -284,7 +172,7 @@ def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
         return
     if stat.S_ISLNK(status.st_mode):
         _hold_link(files, path, tops)
-    elif not is_git_name(_folded(path.name)):
+    elif not is_git_name(path.name):
         files.held.add(path)
     elif stat.S_ISDIR(status.st_mode):
         if git.has_other_work_tree(path.parent):
@@ -311,7 +199,7 @@ def _hold_git(files: ProtectedFiles, folder: Path, tops: Iterable[Path]) -> None
     """Hold what git executes or follows in one of its folders."""
     if not folder.is_dir():
         return
-    for name in (*_RUN_BY_GIT, *_ONLY_THERE):
+    for name in (*RUN_BY_GIT, *_ONLY_THERE):
         path = folder / name
         if path.parent.is_symlink():
             # Nothing is mounted below a link: it may lead out of the workspace.

@@ -26,8 +26,10 @@ from laguna_tui.repo.own_changes import announce, announced_to
 from laguna_tui.repo.plain_repository import is_plain_repository
 from laguna_tui.repo.protected_paths import is_git_name
 from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.sandbox.folder_walk import FolderWalk
 from laguna_tui.sandbox.folder_watch import FOLDER_FLAGS, FolderWatch
-from laguna_tui.sandbox.protected import ProtectedFiles, is_protected, protected_paths
+from laguna_tui.sandbox.protected import ProtectedFiles, unfinished_rebases
+from laguna_tui.sandbox.walked_names import is_protected
 
 MAX_ATTEMPTS = 3
 """Protected names that a command may create before it is ended."""
@@ -96,12 +98,14 @@ class Quarantine:
             root: The workspace, without links in its path.
         """
         self.root = root
+        self._folder_walk = FolderWalk(root)
         self._lock = threading.RLock()
         self._commands: list[Watched] = []
         self._pending: list[Moved] = []
         self._reported: set[Moved] = set()
         self._known: set[str] = set()
         self._expected: set[str] = set()
+        self._partial = False
         self._forbidden: set[str] = set()
         self._links: dict[str, tuple[str, tuple[int, int]]] = {}
         self._open = ExitStack()
@@ -115,15 +119,17 @@ class Quarantine:
                 cls._shared[root] = cls(root)
             return cls._shared[root]
 
-    def add(self, files: ProtectedFiles) -> Watched:
+    def add(self, files: ProtectedFiles, walk: FolderWalk | None = None) -> Watched:
         """Watch the workspace for a command that is about to start.
 
         Args:
             files: What is protected there now. What is new since the first of several commands started counts as
                 created by one of them.
+            walk: The walk of the workspace that found them.
         """
         command = Watched()
         with self._lock:
+            self._folder_walk = walk or self._folder_walk
             if not self._commands:
                 self._begin(files)
             self._commands.append(command)
@@ -149,9 +155,14 @@ class Quarantine:
         with self._lock:
             if not self._commands:
                 return
-            found = {str(path.relative_to(self.root)) for path in protected_paths(self.root)}
-            if not in_git:
-                found = {inside for inside in found if not any(map(is_git_name, inside.split("/")[:-1]))}
+            try:
+                protected = dict(self._folder_walk.read().protected)
+            except OSError:  # the workspace itself is gone, or was replaced by a link
+                return
+            if in_git:
+                protected |= unfinished_rebases(protected)
+            # Where not everything was found before, what is found now may be the user's.
+            found = set[str]() if self._partial else {str(path.relative_to(self.root)) for path in protected}
             with RootFolder(self.root) as tree:
                 for inside in sorted((found - self._known) | self._forbidden | set(self._links)):
                     with contextlib.suppress(OSError, ValueError):
@@ -199,7 +210,7 @@ class Quarantine:
             return {str(path.relative_to(self.root)) for path in paths if path.is_relative_to(self.root)}
 
         self._known, self._forbidden, self._expected = inside(files.found), inside(files.forbidden), set()
-        self._links = {}
+        self._links, self._partial = {}, files.partial
         with RootFolder(self.root) as tree:
             for link in sorted(inside(files.links)):
                 with contextlib.suppress(OSError):

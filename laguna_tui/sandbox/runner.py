@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import platformdirs
@@ -20,10 +21,19 @@ from laguna_tui.base.paths import APP
 from laguna_tui.sandbox.background import BackgroundCommand, BackgroundJob
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
+from laguna_tui.sandbox.folder_walk import FolderWalk
 from laguna_tui.sandbox.launch import Prepared, prepare
+from laguna_tui.sandbox.limits import LimitReachedError
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.quarantine import Quarantine
-from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult, Execution, LiveText, RunningCommand
+from laguna_tui.sandbox.running_command import (
+    CommandNotRun,
+    CommandResult,
+    Execution,
+    LiveText,
+    NeedsApproval,
+    RunningCommand,
+)
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
 OUTPUT_CHARS = 11_000
@@ -66,6 +76,8 @@ class CommandRunner:
             probe: finds out which sandbox works here.
         """
         self._workspace = workspace
+        self._walk = FolderWalk(Path(os.path.realpath(workspace)))
+        self._limit = ""
         self._results = results or platformdirs.user_cache_path(APP) / "results"
         self._probe = probe
         self._shows = shows
@@ -112,6 +124,11 @@ class CommandRunner:
             hidden=self._hidden,
         )
 
+    @property
+    def limit(self) -> str:
+        """Why the last command could not be kept from everything it should have been, as a clause; mostly empty."""
+        return self._limit
+
     def run(
         self,
         command: str,
@@ -122,6 +139,7 @@ class CommandRunner:
         own: bool = False,
         secrets: bool = False,
         committed: Iterable[str] | None = None,
+        beyond_limits: bool = False,
         on_output: Callable[[str], None] = lambda text: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CommandResult:
@@ -135,10 +153,12 @@ class CommandRunner:
             own: whether it is the user's: without the sandbox, in their shell and with their environment.
             secrets: whether it may read files of the workspace that hold secrets.
             committed: the files that it is to commit, relative to the workspace; see `SandboxPolicy.committed`.
+            beyond_limits: whether it may run although it cannot be kept from everything it should be.
             on_output: gets what it writes, raw, some times a second; of a flood, the last of it.
             cancelled: asked many times a second.
 
         Raises:
+            NeedsApproval: the user has to agree to `beyond_limits`.
             CommandNotRun: it was not started; why, as the end of a sentence.
         """
         execution = self._start(
@@ -150,6 +170,7 @@ class CommandRunner:
             own=own,
             secrets=secrets,
             committed=None if committed is None else frozenset(committed),
+            beyond_limits=beyond_limits,
         )
         live = LiveText(on_output)
         try:
@@ -171,10 +192,12 @@ class CommandRunner:
         timeout_s: float | None = None,
         network: bool = False,
         secrets: bool = False,
+        beyond_limits: bool = False,
     ) -> int:
         """Run a command in the background, in the sandbox; returns its number. Arguments are those of `run`.
 
         Raises:
+            NeedsApproval: the user has to agree to `beyond_limits`.
             CommandNotRun: it was not started; why, as the end of a sentence.
         """
         with self._lock:
@@ -183,7 +206,16 @@ class CommandRunner:
             number = self._next
             stop = threading.Event()
             cancelled = stop.is_set
-            execution = self._start(command, folder, timeout_s, cancelled, network=network, own=False, secrets=secrets)
+            execution = self._start(
+                command,
+                folder,
+                timeout_s,
+                cancelled,
+                network=network,
+                own=False,
+                secrets=secrets,
+                beyond_limits=beyond_limits,
+            )
             self._next += 1
             self._jobs[number] = BackgroundJob(command, execution, stop)
             self._forget_old_jobs()
@@ -248,12 +280,20 @@ class CommandRunner:
         own: bool,
         secrets: bool,
         committed: frozenset[str] | None = None,
+        beyond_limits: bool = False,
     ) -> Execution:
         try:
             if own:
                 prepared = _as_the_user(command, folder)
             else:
-                prepared = self._sandboxed(command, folder, network=network, secrets=secrets, committed=committed)
+                prepared = self._sandboxed(
+                    command,
+                    folder,
+                    network=network,
+                    secrets=secrets,
+                    committed=committed,
+                    beyond_limits=beyond_limits,
+                )
         except OSError as error:
             raise CommandNotRun(f"the sandbox cannot be made ({error.strerror or error})") from error
         try:
@@ -265,7 +305,14 @@ class CommandRunner:
         return Execution(running, CommandOutput(OUTPUT_CHARS, self._results), timeout_s, cancelled)
 
     def _sandboxed(
-        self, command: str, folder: Path, *, network: bool, secrets: bool, committed: frozenset[str] | None
+        self,
+        command: str,
+        folder: Path,
+        *,
+        network: bool,
+        secrets: bool,
+        committed: frozenset[str] | None,
+        beyond_limits: bool,
     ) -> Prepared:
         status = self.status
         with self._lock:
@@ -273,7 +320,15 @@ class CommandRunner:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
         policy = replace(self.policy(network=network, secrets=secrets), tmp=self._tmp, committed=committed)
         # It reads no file of the user's when it is started like this.
-        prepared = prepare(status, policy, (self.shell, "-c", command), folder=folder)
+        prepared_for = partial(prepare, status, policy, (self.shell, "-c", command), folder=folder, walk=self._walk)
+        try:
+            prepared = prepared_for()
+            self._limit = ""
+        except LimitReachedError as error:
+            self._limit = str(error)
+            if not beyond_limits:
+                raise NeedsApproval(self._limit) from error
+            prepared = prepared_for(beyond_limits=True)
         prepared.env.update(_VARIABLES)
         return prepared
 

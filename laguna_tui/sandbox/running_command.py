@@ -40,6 +40,10 @@ class CommandNotRun(Exception):
     """A command was not started; the message says why, as the end of a sentence."""
 
 
+class NeedsApproval(CommandNotRun):
+    """It cannot be kept from everything it should be, so the user has to agree; the message says why, as a clause."""
+
+
 class RunningCommand:
     """A command that was started. One thread alone uses it, and closes it in any case."""
 

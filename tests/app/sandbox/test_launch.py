@@ -6,11 +6,14 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import islice
 
 import pytest
 
 from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
+from laguna_tui.sandbox.folder_walk import FolderWalk
 from laguna_tui.sandbox.launch import Findings, prepare
+from laguna_tui.sandbox.limits import MAX_BEYOND, LimitReachedError
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.sandbox.stubs import remove_leftovers
@@ -185,11 +188,88 @@ def test_what_rules_keep_from_being_changed_is_read_only(repository, bubblewrap)
     assert output == "old"
 
 
-def test_a_rule_that_keeps_too_many_files_lets_no_command_run(repository, bubblewrap):
+def test_every_file_that_a_rule_keeps_from_being_read_is_empty_however_many(repository, bubblewrap):
     for number in range(201):
-        (repository / f"{number}.note").touch()
-    with pytest.raises(OSError, match="name their folder"):
-        shell(bubblewrap, repository, "true", unreadable=("*.note",))
+        (repository / f"{number}.note").write_text("geheim")
+    output, _ = shell(bubblewrap, repository, "cat *.note; ls *.note | wc -l", unreadable=("*.note",))
+    assert output.strip() == "201"
+
+
+def test_a_protected_file_in_each_of_many_folders_is_read_only(repository, bubblewrap):
+    for number in range(210):
+        (repository / f"p{number}").mkdir()
+        (repository / f"p{number}/AGENTS.md").write_text("mine")
+    code = "for each in p*; do echo evil > $each/AGENTS.md; rm -f $each/AGENTS.md; mv $each gone$each; done 2>/dev/null"
+    shell(bubblewrap, repository, code)
+    assert {(repository / f"p{number}/AGENTS.md").read_text() for number in range(210)} == {"mine"}
+
+
+def test_a_file_that_is_protected_and_hidden_is_hidden(repository, bubblewrap):
+    for path in (".envrc", "AGENTS.md", "data/AGENTS.md", "data/.vscode/x", "both"):
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text("geheim")
+    rules = {"unreadable": ("AGENTS.md", "data/**", "both"), "unwritable": ("both",)}
+    output, _ = shell(bubblewrap, repository, "cat .envrc AGENTS.md both && ls data; echo evil > AGENTS.md", **rules)
+    assert "geheim" not in output
+    assert "No such" not in output
+    assert (repository / "AGENTS.md").read_text() == "geheim"
+
+
+def _many_keys(repository):
+    (repository / "config").mkdir()
+    (repository / "keys").mkdir()
+    (repository / "config/.env").write_text("geheim")
+    for number in range(1_010):
+        (repository / f"keys/k{number}.pem").write_text("geheim")
+
+
+def test_behind_more_secrets_than_can_be_hidden_no_command_runs_unasked(repository, bubblewrap):
+    _many_keys(repository)
+    with pytest.raises(LimitReachedError) as refused:
+        prepare(bubblewrap, SandboxPolicy(repository), ("true",))
+    assert str(refused.value) == (
+        "of this folder more than 1,000 files and folders are protected, hold secrets or match your rules, and a"
+        " command cannot be kept from more; most of them are in keys: hide it as a whole with laguna-tui permissions"
+        " deny 'read(keys/**)'"
+    )
+    output, _ = shell(bubblewrap, repository, "cat config/.env; ls -A keys", unreadable=("keys/**",))
+    assert output == ""
+
+
+def test_with_approval_it_runs_without_the_nearest_of_them(repository, bubblewrap):
+    _many_keys(repository)
+    (repository / ".env").write_text("geheim")
+    with prepare(bubblewrap, SandboxPolicy(repository), ("true",), beyond_limits=True) as prepared:
+        assert prepared.secrets == MAX_BEYOND
+        assert str(repository / ".env") in prepared.argv
+
+
+@pytest.mark.parametrize("most", [350, 1_000_000])
+def test_what_was_there_beyond_a_limit_is_not_taken_for_what_a_command_created(repository, bubblewrap, most):
+    (repository / "full").mkdir()
+    for number in range(MAX_BEYOND + 50):
+        (repository / f"full/{number}").mkdir()
+        (repository / f"full/{number}/AGENTS.md").touch()
+    before = tree(repository)
+    walk = FolderWalk(repository, max_entries=most)
+    with prepare(bubblewrap, SandboxPolicy(repository), ("true",), walk=walk, beyond_limits=True) as prepared:
+        for path in islice(walk.read().protected, 1, 3):
+            path.unlink()
+        assert prepared.cleanup().moved == ()
+    assert len(tree(repository)) == len(before) - 2
+
+
+def test_in_a_folder_with_more_files_than_are_read_no_command_runs_unasked(repository, bubblewrap):
+    (repository / "full").mkdir()
+    for number in range(20):
+        (repository / f"full/{number}").touch()
+    walk = FolderWalk(repository, max_entries=20)
+    with pytest.raises(LimitReachedError) as refused:
+        prepare(bubblewrap, SandboxPolicy(repository), ("true",), walk=walk)
+    assert str(refused.value) == (
+        "this folder contains 1,000,000 files and folders or more, most of them in full, and a command is kept from"
+        " secrets and protected files among the first 1,000,000 only; move full out of this folder"
+    )
 
 
 def test_nothing_is_left_in_the_workspace(repository, status):

@@ -3,7 +3,7 @@
 import pytest
 
 from laguna_tui.repo.protected_paths import protected_names
-from laguna_tui.sandbox.protected import protected_paths
+from laguna_tui.sandbox.folder_walk import FolderWalk
 
 NAMED = """
     .hg/hgrc .jj/repo/config.toml .yarnrc.yml .yarnrc .pnpmfile.cjs .cargo/config.toml .cargo/config
@@ -18,7 +18,7 @@ def test_every_name_of_the_table_is_found(tmp_path, folder, name):
     path = tmp_path / folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("x")
-    found = protected_paths(tmp_path)
+    found = FolderWalk(tmp_path).read().protected
     assert len(found) == 1
     assert path.is_relative_to(*found)
 
@@ -29,4 +29,4 @@ def test_every_name_of_the_table_is_found(tmp_path, folder, name):
 def test_a_part_of_a_name_is_not_enough(tmp_path, path):
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text("x")
-    assert protected_paths(tmp_path) == {}
+    assert FolderWalk(tmp_path).read().protected == {}

@@ -107,15 +107,14 @@ class Shell:
         return self._command(run, wanted)
 
     def _command(self, run: ToolRun, wanted: ShellArguments) -> Answer:
-        from laguna_tui.sandbox.running_command import CommandNotRun
+        from laguna_tui.sandbox.running_command import CommandNotRun, NeedsApproval
 
         commands = self._commands()
         timeout_s = min(wanted.timeout or TIMEOUT_S, LONGEST_S)
-        answer = run.ask(_request(run, wanted, timeout_s, commands.status))
+        limit = commands.limit
+        request = _request(run, wanted, timeout_s, commands.status, limit)
+        answer = run.ask(request)
         command = wanted.cmd if answer.edited is None else answer.edited
-        network = answer.decision is Decision.YES_WITH_NETWORK
-        # Always asked about, so the user has seen that it names them.
-        secrets = any(secrets_named(command))
         folder = run.workspace.root
         printed = ""
         try:
@@ -123,31 +122,54 @@ class Shell:
                 if (init := plain_init(command)) and not os.path.lexists(folder / ".git"):
                     # In the sandbox nothing can create `.git` here.
                     printed, command = _initialise(folder, init[0]), init[1] or "true"
-                if wanted.background:
-                    limit_s = None if wanted.timeout is None else timeout_s
-                    job = commands.start_background(
-                        command, folder=folder, timeout_s=limit_s, network=network, secrets=secrets
-                    )
-                    result = commands.read(job, EARLY_S, run.cancelled)
-                    assert result is not None, "it was started just now"
-                else:
-                    job = None
-                    result = commands.run(
-                        command,
-                        folder=folder,
-                        timeout_s=timeout_s,
-                        network=network,
-                        secrets=secrets,
-                        on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
-                        cancelled=run.cancelled,
-                    )
+                try:
+                    job, result = self._run(run, wanted, command, answer, beyond_limits=bool(limit))
+                except NeedsApproval as error:
+                    proposal = CommandProposal(command, folder, timeout_s, wanted.background)
+                    again = run.ask(replace(request, proposal=proposal, always_asks=str(error)))
+                    answer = replace(again, edited=again.edited if again.edited is not None else answer.edited)
+                    command = command if again.edited is None else again.edited
+                    job, result = self._run(run, wanted, command, answer, beyond_limits=True)
                 moved = list(ask_to_put_back(run, NAME, commands.quarantine))
         except CommandNotRun as error:
             raise ToolError(f"the command was not run: {error}") from error
         result = replace(result, stdout=printed + result.stdout)
+        network = answer.decision is Decision.YES_WITH_NETWORK
         blocked = _blocked(result, command, commands.status, network)
         notes = [*moved, *_edited(answer), *_notes(result, timeout_s, job), *blocked]
         return _answer(run, result, notes, job)
+
+    def _run(
+        self, run: ToolRun, wanted: ShellArguments, command: str, answer: PermissionAnswer, *, beyond_limits: bool
+    ) -> tuple[int | None, "CommandResult"]:
+        """Run a command, or start it in the background; returns the number of the job, and the result so far."""
+        commands, folder = self._commands(), run.workspace.root
+        network = answer.decision is Decision.YES_WITH_NETWORK
+        # Always asked about, so the user has seen that it names them.
+        secrets = any(secrets_named(command))
+        if wanted.background:
+            job = commands.start_background(
+                command,
+                folder=folder,
+                timeout_s=None if wanted.timeout is None else min(wanted.timeout, LONGEST_S),
+                network=network,
+                secrets=secrets,
+                beyond_limits=beyond_limits,
+            )
+            result = commands.read(job, EARLY_S, run.cancelled)
+            assert result is not None, "it was started just now"
+            return job, result
+        result = commands.run(
+            command,
+            folder=folder,
+            timeout_s=min(wanted.timeout or TIMEOUT_S, LONGEST_S),
+            network=network,
+            secrets=secrets,
+            beyond_limits=beyond_limits,
+            on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
+            cancelled=run.cancelled,
+        )
+        return None, result
 
     def _job(self, run: ToolRun, number: int, wanted: ShellArguments) -> Answer:
         commands = self._commands()
@@ -173,14 +195,16 @@ def _initialise(folder: Path, branch: str) -> str:
     return printed
 
 
-def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, status: "SandboxStatus") -> PermissionRequest:
+def _request(
+    run: ToolRun, wanted: ShellArguments, timeout_s: int, status: "SandboxStatus", limit: str
+) -> PermissionRequest:
     from laguna_tui.sandbox.probe import SandboxKind, always_asks
 
     return PermissionRequest(
         NAME,
         CommandProposal(wanted.cmd, run.workspace.root, timeout_s, wanted.background),
         sandbox=status.sentence,
-        always_asks=always_asks(wanted.cmd, status),
+        always_asks=always_asks(wanted.cmd, status) or limit,
         network=status.kind is not SandboxKind.NONE,
     )
 

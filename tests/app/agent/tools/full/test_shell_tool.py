@@ -22,7 +22,7 @@ from laguna_tui.journal.undo import CheckpointError
 from laguna_tui.repo.git import plain_init
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.sandbox import command_output
-from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
+from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.sandbox.running_command import CommandResult
 from tests.app.approvers import YES
@@ -97,6 +97,54 @@ def test_the_user_is_asked_about_exactly_what_would_run(bench):
     assert request.sandbox == "There is no sandbox."
     assert request.always_asks
     assert not request.network
+
+
+@pytest.fixture
+def full_bench(tmp_path):
+    """In a sandbox, in a folder with more keys than can be hidden."""
+    if probe_sandbox().kind is not SandboxKind.BUBBLEWRAP:
+        pytest.skip(probe_sandbox().sentence)
+    root = tmp_path / "root"
+    (root / "keys").mkdir(parents=True)
+    for number in range(1_010):
+        (root / f"keys/k{number}.pem").touch()
+    made = Bench(root, tmp_path / "results")
+    made.runner = CommandRunner(root, results=tmp_path / "results")
+    yield made
+    made.runner.close()
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_command_that_cannot_be_kept_from_everything_is_asked_about(full_bench, background):
+    assert full_bench.said(cmd="echo first", background=background)["stdout"] == "first\n"
+    assert full_bench.said(cmd="echo second", background=background)["stdout"] == "second\n"
+    unknown, first, second = (request.always_asks for request in full_bench.asked)
+    assert unknown == ""
+    assert first == second
+    assert "most of them are in keys" in first
+
+
+def test_a_command_that_cannot_be_kept_from_everything_does_not_run_unless_the_user_agrees(full_bench):
+    def ask(request):
+        full_bench.asked.append(request)
+        if request.always_asks:
+            raise PermissionDenied("the user declined this command")
+        return YES
+
+    full_bench.ask = ask
+    with pytest.raises(PermissionDenied):
+        full_bench.run(cmd="touch made")
+    assert not (full_bench.root / "made").exists()
+
+
+def test_once_everything_can_be_kept_from_it_a_command_is_asked_about_once_more(full_bench):
+    full_bench.run(cmd="true")
+    for path in full_bench.root.glob("keys/*"):
+        path.unlink()
+    full_bench.asked.clear()
+    full_bench.run(cmd="true")
+    full_bench.run(cmd="true")
+    assert [bool(request.always_asks) for request in full_bench.asked] == [True, False]
 
 
 def test_a_declined_command_does_not_run(bench):
