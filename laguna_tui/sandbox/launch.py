@@ -79,6 +79,7 @@ class Prepared:
     _find: Callable[[], Findings] = Findings
     _watched: Watched | None = None
     _ended: threading.Event = field(default_factory=threading.Event)
+    _is_watching: bool = False
 
     def start(
         self, variables: Mapping[str, str] | None = None, inherited: Sequence[int] = (), *, leave: bool = False
@@ -109,9 +110,14 @@ class Prepared:
     def watch(self, pid: int) -> None:
         """Kill everything in the sandbox when it has too many processes, or creates what it must not again and again.
 
+        `start` does this where it knows the process already. Idempotent.
+
         Args:
             pid: The process that was started.
         """
+        if self._is_watching:
+            return
+        self._is_watching = True
         if self.pass_fds:  # for root, no limit of the kernel holds
             threading.Thread(target=_watch, args=(pid, self._ended), name="sandbox-watch", daemon=True).start()
         if self._watched is not None:
@@ -133,7 +139,10 @@ class Prepared:
         descriptors = (*self.pass_fds, *inherited)
         if not self.mounts:
             return CommandTree(self.argv, self.cwd, given, leave=leave, inherited=descriptors, held=self.held)
-        return start_checked(self.argv, self.cwd, given, self.mounts, inherited=descriptors, held=self.held)
+        tree = start_checked(self.argv, self.cwd, given, self.mounts, inherited=descriptors, held=self.held)
+        if tree.pid is not None:
+            self.watch(tree.pid)
+        return tree
 
     def __enter__(self) -> Self:
         return self
