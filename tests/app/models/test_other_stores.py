@@ -37,7 +37,9 @@ def test_a_model_of_ollama_has_its_name_and_its_blob(tmp_path):
     assert (found.title, found.owner, found.path, found.size) == ("qwen3:8b", "Ollama", blob, 64)
 
 
-@pytest.mark.parametrize("data", [b"{", b"[]", b'{"layers": 3}', manifest("sha256:../../etc"), manifest("sha256:ffff")])
+@pytest.mark.parametrize(
+    "data", [b"{", b"[]", b"[" * 100_000, b'{"layers": 3}', manifest("sha256:../../etc"), manifest("sha256:ffff")]
+)
 def test_a_manifest_that_names_no_model_file_is_passed_over(tmp_path, data):
     put(tmp_path / ".ollama" / "models" / "manifests" / "host" / "library" / "x" / "latest", data)
     assert found_files(tmp_path) == ()

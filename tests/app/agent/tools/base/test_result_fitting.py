@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_tui.agent.tools.base.results import fitted
+from laguna_tui.agent.tools.base.results import fitted, places_of
+from laguna_tui.context.blocks import Place
 
 texts = st.lists(st.text("ab \t", max_size=40), min_size=1, max_size=60).map("\n".join)
 
@@ -23,3 +24,7 @@ def test_whole_lines_are_kept_from_the_start():
     text = "\n".join(f"line {n}" for n in range(200))
     first, *_, last = fitted(text, len, 600).splitlines()
     assert (first, last) == ("line 0", "… the rest does not fit in the context that is left")
+
+
+def test_an_answer_that_is_nested_too_deeply_for_a_command_s_is_one_like_any_other():
+    assert places_of('{"a":' * 100_000) == (Place.KEPT, Place.DROPPED)
