@@ -13,9 +13,10 @@ import pytest
 
 from laguna_tui.sandbox import checked_start, launch
 from laguna_tui.sandbox.checked_start import SandboxError, start_checked
-from laguna_tui.sandbox.launch import prepare
+from laguna_tui.sandbox.launch import Prepared, prepare
+from laguna_tui.sandbox.probe import probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
-from laguna_tui.sandbox.running_command import CommandNotRun
+from laguna_tui.sandbox.running_command import CommandNotRun, RunningCommand
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from tests.app.sandbox.exchanges import Place, attacked, output_of, run, start_unchecked
 from tests.app.sandbox.world import SECRET
@@ -266,6 +267,16 @@ def test_a_folder_of_git_that_is_a_link_leads_nowhere(repository, bubblewrap, pl
     with prepare(bubblewrap, SandboxPolicy(repository), ("/bin/sh", "-c", code)) as prepared:
         assert output_of(prepared.start()).endswith(b"ran\n")
     assert not (target / "attributes").exists()
+
+
+def test_a_command_is_watched_while_it_runs(exchanged, monkeypatch):
+    watched = []
+    monkeypatch.setattr(Prepared, "watch", lambda prepared, pid: watched.append(pid))
+    running = RunningCommand(prepare(probe_sandbox(), SandboxPolicy(exchanged.workspace), ("sleep", "60")))
+    wait_for(lambda: running.read(0.1) or watched, "the watch")
+    assert is_alive(watched[0])
+    assert running.exit_code is None
+    running.close()
 
 
 def test_nothing_starts_a_command_past_the_check():
