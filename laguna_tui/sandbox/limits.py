@@ -28,7 +28,7 @@ _FULL = (
 )
 
 
-class LimitReachedError(Exception):
+class LimitReachedError(OSError):
     """A command cannot be kept from everything it should be; the message says why and what to do, as a clause."""
 
 

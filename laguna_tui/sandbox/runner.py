@@ -299,6 +299,9 @@ class CommandRunner:
         try:
             running = RunningCommand(prepared, leave=own)
         except CommandNotRun as error:
+            if isinstance(error.__cause__, LimitReachedError):
+                self._limit = str(error.__cause__)
+                raise NeedsApproval(self._limit) from error
             if isinstance(error.__cause__, SandboxError):
                 raise CommandNotRun(f"{error}; {self._what_to_stop()}") from error
             raise

@@ -25,6 +25,7 @@ from laguna_tui.base.async_thread import AsyncThread
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.launch import prepare
+from laguna_tui.sandbox.limits import LimitReachedError
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
@@ -241,7 +242,7 @@ class McpProcess:
                 tree.close()
                 cleanup()
             raise
-        except SandboxError as error:
+        except (SandboxError, LimitReachedError) as error:
             self._errors = str(error)
             raise
 

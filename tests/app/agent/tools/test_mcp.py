@@ -206,6 +206,20 @@ def test_a_server_reads_and_writes_nothing_that_the_users_rules_deny(ruled, plac
     assert (place.project / "opened/a.txt").read_text() == "x\n"
 
 
+def test_a_server_that_cannot_be_kept_from_all_secrets_is_not_started(place):
+    if probe_sandbox().kind is not SandboxKind.BUBBLEWRAP:
+        pytest.skip(probe_sandbox().sentence)
+    place.own.write_bytes(names())
+    (place.project / "keys").mkdir()
+    for number in range(1_010):
+        (place.project / f"keys/{number}.pem").touch()
+    with closing(place.tools_of(CommandRunner(place.project))) as tools:
+        assert tools.offer() == ()
+        assert "most of them are in keys: hide it as a whole" in tools.notes[0]
+    with closing(place.tools_of(CommandRunner(place.project, kept=lambda: (("keys/**",), ())))) as tools:
+        assert place.call(tools, 2, {"text": "kept"}) == "written"
+
+
 def test_a_rule_that_is_added_while_a_server_runs_holds_from_its_next_call(ruled, place):
     assert ruled("cat opened/a.txt") == "opened text"
     first = ruled("echo $PPID")
