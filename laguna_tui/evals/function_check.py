@@ -73,7 +73,7 @@ class FunctionCheck:
 
     @property
     def over(self) -> bool:
-        """Whether the tests have ended, so that the process is no longer needed."""
+        """Return whether the tests have ended, so that the process is no longer needed."""
         return self._over.is_set()
 
     def finish(self) -> TestOutcome:

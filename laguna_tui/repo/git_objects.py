@@ -39,7 +39,7 @@ class TreeEntry:
 
     @property
     def is_regular(self) -> bool:
-        """Whether it is a file, not a link or a submodule."""
+        """Return whether it is a file, not a link or a submodule."""
         return self.mode.startswith(_REGULAR)
 
 
@@ -128,7 +128,7 @@ def blobs(folder: Path, object_ids: Iterable[str], wrapper: Sequence[str] = ()) 
 
 
 def is_as_committed(path: Path, entry: TreeEntry) -> bool:
-    """Whether a regular file contains the bytes of an entry of a commit."""
+    """Return whether a regular file contains the bytes of an entry of a commit."""
     try:
         return entry.is_regular and file_hash(path, entry.object_id, entry.size) == entry.object_id
     except (OSError, ValueError):
@@ -163,7 +163,7 @@ def file_hash(path: Path, like: str, size: int | None = None) -> str:
 
 
 def is_normalized(path: Path, object_id: str, normalized: str) -> bool:
-    """Whether a file has one hash as it is, and another one with line feeds as line ends."""
+    """Return whether a file has one hash as it is, and another one with line feeds as line ends."""
     try:
         data = read_small_file(path, _NORMALIZED_BYTES, follow=False)
     except (OSError, ValueError):

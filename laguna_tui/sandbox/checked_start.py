@@ -185,7 +185,7 @@ def _number_in(report: bytes) -> int:
 
 
 def _has_no_capabilities(process: int) -> bool:
-    """Whether a process has dropped its capabilities, so that it cannot mount anything any more."""
+    """Return whether a process has dropped its capabilities, so that it cannot mount anything any more."""
     try:
         status = Path(f"/proc/{process}/status").read_bytes()
     except OSError:

@@ -160,7 +160,7 @@ class FolderWalk:
             folder.ctime = status.st_ctime_ns
 
     def _is_reliable(self, device: int, descriptor: int) -> bool:
-        """Whether the ctime of a folder follows every change in it, and nothing else sets it."""
+        """Return whether the ctime of a folder follows every change in it, and nothing else sets it."""
         if device not in self._reliable:
             self._reliable[device] = has_reliable_ctime(descriptor)
         return self._reliable[device]
@@ -201,7 +201,7 @@ def fullest_folder(counts: Mapping[str, int]) -> str:
 
 
 def _is_own(tree: RootFolder, inside: str) -> bool:
-    """Whether a command may list a folder that cannot be listed now: its owner only has to allow it."""
+    """Return whether a command may list a folder that cannot be listed now: its owner only has to allow it."""
     try:
         return tree.lstat(inside).st_uid == os.geteuid()
     except OSError:

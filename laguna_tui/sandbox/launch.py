@@ -306,7 +306,7 @@ _STARTERS = {
 
 
 def _contains(path: Path, root: Path, files: Iterable[str]) -> bool:
-    """Whether one of some files, relative to a root, is a path or below it."""
+    """Return whether one of some files, relative to a root, is a path or below it."""
     return any((root / file).is_relative_to(path) for file in files)
 
 

@@ -86,7 +86,7 @@ class _Host:
 def _is_expected(
     mount: Mount, line: _Mounted, found: Mapping[str, _Mounted], host: _Host, out_of_reach: Callable[[str], bool]
 ) -> bool:
-    """Whether a line is what a mount of the plan brings about at its place or below it."""
+    """Return whether a line is what a mount of the plan brings about at its place or below it."""
     place = str(mount.place)
     below = line.place[len(place.rstrip("/")) :] if line.place != place else ""
     if mount.read_only and not line.read_only and not (below and out_of_reach(line.place)):
@@ -99,7 +99,7 @@ def _is_expected(
 
 
 def _is_new(source: NewFileSystem, line: _Mounted, own: _Mounted, below: str, host: _Host) -> bool:
-    """Whether a line is a new file system, or a part that bubblewrap mounts in it."""
+    """Return whether a line is a new file system, or a part that bubblewrap mounts in it."""
     if not below:
         return line.kind == _TYPES[source] and line.root == "/" and line.device not in host.devices
     if source is NewFileSystem.PROCESSES:

@@ -229,7 +229,7 @@ def _hold_worktree(files: ProtectedFiles, pointer: Path, tops: Iterable[Path]) -
 
 
 def _belongs_to(pointer: Path, folders: Sequence[Path]) -> bool:
-    """Whether a worktree's or a submodule's folders of git name the folder of a `.git` file as theirs."""
+    """Return whether a worktree's or a submodule's folders of git name the folder of a `.git` file as theirs."""
     match folders:
         case [own]:
             return git.work_tree(own) == Path(os.path.realpath(pointer.parent))

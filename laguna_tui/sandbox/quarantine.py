@@ -173,7 +173,7 @@ class Quarantine:
 
     @property
     def has_pending(self) -> bool:
-        """Whether something was moved that `take_pending` has not returned."""
+        """Return whether something was moved that `take_pending` has not returned."""
         return bool(self._pending)
 
     def take_unreported(self) -> tuple[Moved, ...]:

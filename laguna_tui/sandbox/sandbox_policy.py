@@ -49,7 +49,7 @@ class SandboxPolicy:
         return Path(os.path.realpath(self.workspace))
 
     def is_shown(self, path: str) -> bool:
-        """Whether a file with secrets may be read, by its path relative to the workspace."""
+        """Return whether a file with secrets may be read, by its path relative to the workspace."""
         return path in (self.committed or ()) or self.shows(path)
 
     @cached_property

@@ -34,7 +34,7 @@ def has_protected_parts(name: str) -> bool:
 
 
 def is_secret(above: str, name: str, is_folder: bool, dependency: bool) -> bool:
-    """Whether a file's name, or a folder's, says that there are secrets in it."""
+    """Return whether a file's name, or a folder's, says that there are secrets in it."""
     why = sensitive_because(f"{above}/{name}/." if is_folder else f"{above}/{name}")
     return bool(why) and not (dependency and why == PRIVATE_KEYS)
 
@@ -77,7 +77,7 @@ def is_table_name(starts: frozenset[str], name: str) -> bool:
 
 
 def is_unusual(name: str) -> bool:
-    """Whether a folded name may be one that is looked for; false for most names, and fast."""
+    """Return whether a folded name may be one that is looked for; false for most names, and fast."""
     plain, extensions, others = _unusual_names()
     return name in plain or name.rpartition(".")[2] in extensions or others(name) is not None
 

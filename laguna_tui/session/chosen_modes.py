@@ -65,7 +65,7 @@ class ChosenModes:
         return notices
 
     def _is_chosen(self, header: Event, mode: Mode, proof: str) -> bool:
-        """Whether a session may resume in a mode: one that asks, or one that was chosen for it here."""
+        """Return whether a session may resume in a mode: one that asks, or one that was chosen for it here."""
         if not mode.changes_unasked:
             return True
         try:

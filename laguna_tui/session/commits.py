@@ -49,7 +49,7 @@ class CommitDraft:
 
     @property
     def stages_all(self) -> bool:
-        """Whether everything is committed, because nothing is staged."""
+        """Return whether everything is committed, because nothing is staged."""
         return not self.pending.staged_files
 
 

@@ -101,7 +101,7 @@ def _is_a(value: object, kind: str) -> bool:
 
 
 def too_deep(value: object) -> bool:
-    """Whether lists and objects are nested more than `MAX_DEPTH` levels deep."""
+    """Return whether lists and objects are nested more than `MAX_DEPTH` levels deep."""
     level = [value]
     for _ in range(MAX_DEPTH):
         lists = [each for each in level if isinstance(each, list)]

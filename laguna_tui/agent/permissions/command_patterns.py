@@ -387,13 +387,13 @@ def _is_open(text: str) -> bool:
 
 
 def _sets_programs(command: str) -> bool:
-    """Whether a command sets a variable that says which programs later ones run."""
+    """Return whether a command sets a variable that says which programs later ones run."""
     joined = _LINE_JOIN.sub("", command)
     return any(map(_STEERING.search, (joined, _QUOTES.sub("", joined))))
 
 
 def _runs_by_awk(text: str) -> bool:
-    """Whether a program of awk's, which is code, runs others, or is in a file."""
+    """Return whether a program of awk's, which is code, runs others, or is in a file."""
     found = list(islice(_AWK.finditer(text), _MOST_AWKS + 1))
     return len(found) > _MOST_AWKS or any(_awk_runs(text[awk.end() :]) for awk in found)
 
@@ -487,7 +487,7 @@ def _lasting_directly(words: Sequence[str]) -> int:
 
 
 def runs_or_writes(words: Sequence[str]) -> bool:
-    """Whether an option makes a program that otherwise only shows or checks run another one or write a file."""
+    """Return whether an option makes a program that otherwise only shows or checks run another one or write a file."""
     program = program_name(words[0])
     return program in _RUNNING_LETTERS and _has_running_option(program, words[1:])
 

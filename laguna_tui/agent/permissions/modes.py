@@ -18,7 +18,7 @@ class Mode(Enum):
 
     @property
     def changes_unasked(self) -> bool:
-        """Whether files are changed without asking."""
+        """Return whether files are changed without asking."""
         return RequestKind.CHANGE in _GRANTED[self]
 
 

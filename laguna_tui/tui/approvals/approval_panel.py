@@ -214,7 +214,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self.post_message(self.Chosen(key))
 
     def _is_visible(self) -> bool:
-        """Whether the whole question can be read, down to its end."""
+        """Return whether the whole question can be read, down to its end."""
         if self._question is None or self.content_size.width < _READABLE_CELLS:
             return False
         placed = self.screen.find_widget(self)

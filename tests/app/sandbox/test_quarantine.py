@@ -345,6 +345,7 @@ def test_a_name_is_gone_within_a_millisecond_or_so(watched, plain):
     sys.stderr.write(f"moved after {statistics.median(seen) * 1000:.2f} ms, {max(seen) * 1000:.2f} at most\n")
     # Noted a moment after it was moved.
     wait_for(lambda: len(watched[1].moved) == 50, "the last note")
+    assert {each.path for each in watched[1].moved} == {".vscode"}
 
 
 def test_after_a_kill_of_the_app_nothing_is_left_that_the_command_did_not_create(plain, status):

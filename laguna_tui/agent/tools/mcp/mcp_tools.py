@@ -346,7 +346,7 @@ def _schema(given: object) -> dict[str, Any]:
 
 
 def _is_property(schema: object) -> bool:
-    """Whether the schema of a parameter is an object whose type, if it has one, is one of JSON's."""
+    """Return whether the schema of a parameter is an object whose type, if it has one, is one of JSON's."""
     if not isinstance(schema, dict):
         return False
     kinds = schema.get("type", [])
