@@ -16,10 +16,11 @@ _ALWAYS = "commands may not create files that other programs execute"
 
 
 def notices(quarantine: "Quarantine") -> Iterator[Notice]:
-    """Yield what the user has to know at the end of a turn: what background commands created meanwhile."""
+    """Yield what the user has to know at the end of a turn: what appeared meanwhile and was moved."""
     for each in quarantine.take_unreported():
         yield Notice(
-            f"A background command created {each.path}. It is now {each.stored}; the next command asks about it."
+            f"{each.path} appeared while a background command or an MCP server ran. It was moved to {each.stored}, because"
+            " other programs execute it; the next command asks whether to put it back."
         )
 
 
@@ -38,10 +39,10 @@ def ask_to_put_back(run: ToolRun, tool: str, quarantine: "Quarantine") -> Iterat
         run.ask(PermissionRequest(tool, proposal, always_asks=_ALWAYS))
     except PermissionDenied:
         for each in latest.values():
-            run.emit(Notice(f"The command created {each.path}. It is now {each.stored}."))
+            run.emit(Notice(f"{each.path} was moved to {each.stored}, because other programs execute it."))
         yield f"{shown} cannot be created by a command, because other programs execute it; it was moved away"
         return
     if failed := quarantine.put_back(latest.values()):
-        kept = ", ".join(str(latest[path].stored) for path in failed)
-        run.emit(Notice(f"Not put back: {', '.join(failed)}. It is in {kept}."))
+        places = ", ".join(str(latest[path].stored) for path in failed)
+        run.emit(Notice(f"Not put back: {', '.join(failed)}. It is in {places}."))
         yield f"{', '.join(failed)} could not be put back"

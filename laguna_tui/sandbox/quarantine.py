@@ -31,8 +31,8 @@ from laguna_tui.sandbox.folder_watch import FOLDER_FLAGS, FolderWatch
 from laguna_tui.sandbox.protected import ProtectedFiles, unfinished_rebases
 from laguna_tui.sandbox.walked_names import is_protected
 
-MAX_ATTEMPTS = 3
-"""Protected names that a command may create before it is ended."""
+MAX_ATTEMPTS, ATTEMPTS_S = 3, 60.0
+"""Protected names that may appear while a command runs, in this time, before it is ended."""
 RETENTION_DAYS = 30
 """What was moved is deleted after this time."""
 _DAY_S = 86_400
@@ -64,12 +64,14 @@ class Watched:
         failed: Protected paths that could neither be moved nor put back.
         ended: Whether it was ended because it kept creating them.
         finished: Whether it has ended by itself.
+        moved_at: When something was moved.
     """
 
     moved: list[Moved] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     ended: bool = False
     finished: bool = False
+    moved_at: list[float] = field(default_factory=list)
     _kill: Callable[[], None] = lambda: None
 
     def on_end(self, kill: Callable[[], None]) -> None:
@@ -273,9 +275,11 @@ class Quarantine:
                 command.end()
             return
         self._pending.append(moved)
+        now = time.monotonic()
         for command in self._commands:
             command.moved.append(moved)
-            if len(command.moved) >= MAX_ATTEMPTS:
+            command.moved_at.append(now)
+            if sum(now - each < ATTEMPTS_S for each in command.moved_at[-MAX_ATTEMPTS:]) >= MAX_ATTEMPTS:
                 command.end()
 
     def _restore_link(self, tree: RootFolder, inside: str) -> None:

@@ -375,7 +375,7 @@ def test_what_the_user_does_not_put_back_stays_away_and_is_named(sandboxed):
         "AGENTS.md cannot be created by a command, because other programs execute it; it was moved away"
     )
     (notice,) = [each.text for each in sandboxed.emitted if isinstance(each, Notice)]
-    stored = Path(notice.removeprefix("The command created AGENTS.md. It is now ").removesuffix("."))
+    stored = Path(notice.removeprefix("AGENTS.md was moved to ").removesuffix(", because other programs execute it."))
     assert stored.read_text() == "x\n"
     assert sandboxed.files == []
 
