@@ -19,8 +19,8 @@ def notices(quarantine: "Quarantine") -> Iterator[Notice]:
     """Yield what the user has to know at the end of a turn: what appeared meanwhile and was moved."""
     for each in quarantine.take_unreported():
         yield Notice(
-            f"{each.path} appeared while a background command or an MCP server ran. It was moved to {each.stored}, because"
-            " other programs execute it; the next command asks whether to put it back."
+            f"{each.path} appeared while a background command or an MCP server ran. It was moved to {each.stored},"
+            " because other programs execute it; the next command asks whether to put it back."
         )
 
 
