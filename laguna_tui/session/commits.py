@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.repo.sensitive_paths import sensitive_because
 
 if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
@@ -45,7 +44,14 @@ class CommitDraft:
     @property
     def files(self) -> list[str]:
         """Paths to be committed, those with secrets first."""
-        return sorted(self.pending.files, key=lambda path: not sensitive_because(path))
+        return sorted(self.pending.files, key=lambda path: not self.secret_because(path))
+
+    @staticmethod
+    def secret_because(path: str) -> str:
+        """Return why a path is taken for one with secrets, as a clause; empty for every other path."""
+        from laguna_tui.repo.sensitive_paths import sensitive_because
+
+        return sensitive_because(path)
 
     @property
     def stages_all(self) -> bool:

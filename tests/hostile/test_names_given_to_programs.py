@@ -17,7 +17,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.headless.external_editor import edit_text
-from laguna_tui.repo import git
+from laguna_tui.repo import git, git_objects
 from laguna_tui.repo.git_commit import commit_command, pending_changes
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.sandbox.runner import CommandRunner
@@ -69,7 +69,8 @@ def _untouched(world: World) -> bool:
 
 def test_the_app_asks_git_about_them(world: World) -> None:
     assert set(git.list_files(world.folder) or ()) == {*NAMES, "a.txt", "README.md"}
-    assert git.unchanged_files(world.folder, NAMES) == frozenset()
+    assert git_objects.head_entries(world.folder, NAMES) == {}
+    assert git_objects.ignored_files(world.folder, NAMES) == frozenset()
     changes = pending_changes(world.folder)
     assert changes is not None
     assert set(NAMES) <= set(changes.untracked)
@@ -79,13 +80,14 @@ def test_the_app_asks_git_about_them(world: World) -> None:
 
 def test_they_are_committed_under_their_names(world: World) -> None:
     """The command runs in a shell, as it does in the sandbox."""
-    subprocess.run(
-        ["bash", "-c", commit_command("a message; touch owned $(touch owned)", NAMES)], cwd=world.folder, check=True
-    )
+    changes = pending_changes(world.folder)
+    assert changes is not None
+    command = commit_command("a message; touch owned $(touch owned)", changes)
+    subprocess.run(["bash", "-c", command], cwd=world.folder, check=True)
     listed = subprocess.run(
         ["git", "ls-tree", "-rz", "--name-only", "HEAD"], cwd=world.folder, capture_output=True, check=True
     )
-    assert set(listed.stdout.decode().rstrip("\0").split("\0")) == set(NAMES)
+    assert set(listed.stdout.decode().rstrip("\0").split("\0")) == {*NAMES, "a.txt", "README.md"}
     assert not (world.folder / "owned").exists()
 
 

@@ -7,9 +7,7 @@ import pytest
 from tests.structure import trips
 from tests.structure.figures import ROOT, Structure
 
-# Three files of the app are only entered where typing is slow: one words the cost of a message that is being typed, two
-# read the folder meanwhile.
-ENGINE_FILES, APP_FILES = 20, 40
+ENGINE_FILES = 20
 
 
 @pytest.fixture(scope="module")
@@ -36,14 +34,3 @@ def test_the_guide_to_a_package_names_all_that_is_at_its_top(structure: Structur
 
 def test_a_steady_decoding_round_enters_few_files_of_the_engine(tmp_path: Path):
     assert len(trips.token(tmp_path)) <= ENGINE_FILES
-
-
-async def test_a_message_enters_few_files_of_the_app_before_its_first_token_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    for name in ("HOME", *(f"XDG_{kind}_HOME" for kind in ("CACHE", "CONFIG", "DATA", "STATE"))):
-        monkeypatch.setenv(name, str(tmp_path))
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    files = await trips.message(folder)
-    assert len(files) <= APP_FILES, " ".join(files)

@@ -11,7 +11,6 @@ from textual.widgets import Static
 
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
-from laguna_tui.repo.sensitive_paths import sensitive_because
 from laguna_tui.session.commits import CommitDraft
 from laguna_tui.tui.approvals.text_editor import EditorArea
 from laguna_tui.tui.modal import Modal, notify
@@ -65,5 +64,5 @@ class CommitScreen(Modal[str | None]):
 
 
 def _line(path: str) -> str:
-    why = sensitive_because(path)
+    why = CommitDraft.secret_because(path)
     return sanitize_line(f"{path} ({why})" if why else path)
