@@ -204,8 +204,8 @@ def hidden_paths(policy: SandboxPolicy) -> tuple[Path, ...]:
     homes = home_folders() if policy.homes is None else policy.homes
     patterns = [pattern for named in _SECRETS.values() for pattern in named.split()]
     found = [place for home in homes for pattern in patterns for place in _matches(home, pattern)]
-    found += [Path(path) for path in _SYSTEM_SECRETS]
-    found += [config_path().parent, state_dir(), platformdirs.user_cache_path(APP), *policy.hidden]
+    found += [*_SYSTEM_SECRETS, *map(str, (config_path().parent, state_dir(), platformdirs.user_cache_path(APP)))]
+    found += map(str, policy.hidden)
     real = sorted({Path(os.path.realpath(path)) for path in found if os.path.lexists(path)})
     kept: list[Path] = []
     for path in real:
@@ -215,11 +215,12 @@ def hidden_paths(policy: SandboxPolicy) -> tuple[Path, ...]:
     return tuple(kept)
 
 
-def _matches(home: Path, pattern: str) -> list[Path]:
+def _matches(home: Path, pattern: str) -> list[str]:
     spaced = pattern.replace("?", " ")
     if "*" not in spaced:
-        return [home / spaced]
+        # As text: each command looks for some hundred of them.
+        return [f"{home}/{spaced}"]
     try:
-        return list(home.glob(spaced))
+        return list(map(str, home.glob(spaced)))
     except OSError:
         return []
