@@ -164,7 +164,9 @@ def sources(work: Path, tools: Path) -> Path:
             "--no-build-isolation", "--require-hashes", "--dest", work, "-r", pinned,
         )  # fmt: skip
         with tarfile.open(work / f"{folder.name}.tar.gz") as archive:
-            archive.extractall(work, filter="data")
+            # Python before 3.11.4 has no filters; the archive's hash is checked.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(work)
     return folder
 
 

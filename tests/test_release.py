@@ -134,8 +134,8 @@ def test_a_tarball_has_its_files_and_no_date(tmp_path: Path):
     path, texts = tmp_path / "x.tar.gz", {"x/PKGBUILD": "pkgname=x\n", "x/.SRCINFO": "ä\n"}
     path.write_bytes(release.tarball(texts))
     with tarfile.open(path) as archive:
-        archive.extractall(tmp_path, filter="data")
-    assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in texts} == texts
+        found = {member.name: archive.extractfile(member).read().decode() for member in archive}
+    assert found == texts
     # Bytes 4 to 7 of gzip's header are the time.
     assert path.read_bytes()[4:8] == bytes(4)
     assert release.tarball(texts) == path.read_bytes()

@@ -300,14 +300,17 @@ def _reason(error: OSError) -> str:
 
 def _checked(folder: int, name: str, inside: str, before: bytes) -> tuple[os.stat_result, dict[str, bytes]]:
     """Status and extended attributes of a file that is writable and has the expected bytes."""
-    descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
+    try:
+        descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
+    except PermissionError as error:
+        raise _read_only(inside) from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NotWrittenError(f"{escaped(inside)} is not a regular file; edit another file")
         # The mode is checked as well: the superuser may write to read-only files.
         if not status.st_mode & _WRITABLE:
-            raise NotWrittenError(f"{escaped(inside)} is read-only; it has to be made writable first")
+            raise _read_only(inside)
         if digest(file.read()) != before:
             raise _changed(inside)
         return status, attributes_of(descriptor)
@@ -379,3 +382,7 @@ def _changed(inside: str) -> ChangedError:
 
 def _taken(inside: str) -> ChangedError:
     return ChangedError(f"there is something at {escaped(inside)} by now; look at it, or use another path")
+
+
+def _read_only(inside: str) -> NotWrittenError:
+    return NotWrittenError(f"{escaped(inside)} is read-only; it has to be made writable first")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from laguna_engine.native.child import Output, outside_python, run
 from laguna_tui.base.errors import UserError
@@ -268,6 +269,13 @@ def _expect(answer: Output, what: str, todo: str) -> None:
 def _check_hashes(wheels: Sequence[Wheel], report: Path) -> None:
     """Raise SetupFailed unless every hash that pip reports is that of its file."""
     entries = json.loads(report.read_text(encoding="utf-8"))["install"]
-    reported = {entry["download_info"]["archive_info"]["hashes"]["sha256"] for entry in entries}
+    reported = {_sha256(entry["download_info"]["archive_info"]) for entry in entries}
     if reported != {wheel.sha256 for wheel in wheels}:
         raise SetupFailed("pip unpacked other bytes than it downloaded; run this again")
+
+
+def _sha256(archive: Mapping[str, Any]) -> str:
+    """Return the hash of a file in pip's report, of which pip before 23.1 writes the standard's older form."""
+    if "hashes" in archive:
+        return str(archive["hashes"]["sha256"])
+    return str(archive["hash"]).removeprefix("sha256=")

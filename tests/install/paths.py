@@ -54,7 +54,8 @@ class Clean:
                 (folder / "bin" / name).symlink_to(found)
         (folder / "project/cart.py").write_text("def total(items):\n    return sum(items)\n", encoding="utf-8")
         with tarfile.open(next(dist.glob("*-offline-*.tar.gz"))) as archive:
-            archive.extractall(folder, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python before 3.11.4 has none
+            archive.extractall(folder)
         self.bundle = next(folder.glob("*-offline"))
         shutil.copytree(self.bundle / "wheels", self.wheels)
 

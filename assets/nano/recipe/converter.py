@@ -43,7 +43,9 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     work = parser.parse_args().work
     with tarfile.open(download(work)) as archive:
-        archive.extractall(work, members=wanted(archive), filter="data")
+        # Python before 3.11.4 has no filters.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(work, members=wanted(archive))
 
 
 if __name__ == "__main__":

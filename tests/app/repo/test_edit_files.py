@@ -244,7 +244,7 @@ def test_a_read_only_file_is_refused(workspace, refused):
     file = workspace.root / "src/cart.py"
     file.write_text("total\n")
     file.chmod(0o444)
-    assert "is read-only" in refused("src/cart.py")
+    assert refused("src/cart.py") == "src/cart.py is read-only; it has to be made writable first"
 
 
 def test_a_file_that_changed_since_it_was_proposed_is_left_alone(workspace):

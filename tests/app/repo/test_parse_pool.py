@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from enum import Enum
 
 import pytest
 
@@ -10,6 +11,7 @@ from laguna_engine.native.child import Worker
 from laguna_tui.base.errors import UserError
 from laguna_tui.repo import parse_pool
 from laguna_tui.repo.file_parsing import ParseTask
+from laguna_tui.repo.languages import DefinitionKind
 from laguna_tui.repo.parse_pool import NO_WORKERS, parse_all
 
 
@@ -99,6 +101,13 @@ def test_an_answer_that_would_run_code_is_no_answer():
     assert parse_pool._results(b"no pickle") is None
     assert parse_pool._results(pickle.dumps("no list")) is None
     assert parse_pool._results(pickle.dumps([None])) == [None]
+
+
+def test_a_kind_of_definition_is_read_from_an_answer_whatever_python_writes_it(monkeypatch):
+    # As Python 3.11.0 to 3.11.3 pickle the members of enumerations.
+    monkeypatch.setattr(Enum, "__reduce_ex__", lambda self, protocol: (getattr, (type(self), self.name)))
+    kinds = list(DefinitionKind)
+    assert parse_pool._results(pickle.dumps(kinds)) == kinds
 
 
 def test_no_worker_is_left_when_the_user_stops(folder, monkeypatch):

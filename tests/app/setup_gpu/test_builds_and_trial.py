@@ -1,6 +1,7 @@
 """The parts of `setup gpu` that need no index: which build fits, what a trial amounts to, wheels, environments."""
 
 import errno
+import json
 import os
 import signal
 import sys
@@ -24,7 +25,7 @@ from laguna_tui.setup_gpu.builds import (
     named_builds,
 )
 from laguna_tui.setup_gpu.installer import without_credentials
-from laguna_tui.setup_gpu.pip import PythonEnvironment
+from laguna_tui.setup_gpu.pip import PythonEnvironment, _check_hashes
 from laguna_tui.setup_gpu.rollback import Rollback
 from laguna_tui.setup_gpu.trial import trial_result, try_nano
 from laguna_tui.setup_gpu.wheels import SetupFailed, Wheel, installed, pack
@@ -377,3 +378,15 @@ def test_credentials_in_an_address_are_not_shown():
 
 def test_pip_takes_no_module_from_its_folder_or_from_the_environment_but_knows_the_users_site():
     assert outside_python("/x/python") == ("/x/python", "-E", "-P")
+
+
+@pytest.mark.parametrize(
+    "form", [{"hashes": {"sha256": "ab12"}}, {"hash": "sha256=ab12"}], ids=["pip 23.1", "pip 22.2"]
+)
+def test_hashes_are_read_from_the_report_of_every_pip(tmp_path, form):
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"install": [{"download_info": {"archive_info": form}}]}))
+    _check_hashes([Wheel(tmp_path / "x.whl", "ab12")], report)
+    with pytest.raises(SetupFailed) as raised:
+        _check_hashes([Wheel(tmp_path / "x.whl", "cd34")], report)
+    assert str(raised.value) == "pip unpacked other bytes than it downloaded; run this again"
