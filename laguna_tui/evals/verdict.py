@@ -17,8 +17,10 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.evals.function_check import FunctionCheck
 from laguna_tui.evals.task import CHECK, LANGUAGES, Task, TaskSet
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+from laguna_tui.sandbox.programs import why_unreadable
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.sandbox.running_command import CommandNotRun, CommandResult
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
 CHECK_S = 120.0
 """Most seconds of a check: each takes less than one on an idle machine, compilers included."""
@@ -30,6 +32,7 @@ _NO_SANDBOX = (
     "evaluations run what the model writes, and no sandbox works here ({tried}); to see what can be done: "
     "laguna-tui doctor"
 )
+_NO_PYTHON = "evaluations run what the model writes with the Python of this program, but {why}"
 _BLOCK = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^\n]*\n(.*?)(?:^\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 
 
@@ -49,10 +52,16 @@ class Verdict:
 
 
 def require_sandbox() -> None:
-    """Raise UserError where commands cannot be confined: what a model writes is not run outside of a sandbox."""
+    """Check that what a model writes can be run in a sandbox.
+
+    Raises:
+        UserError: None works here, or this program's Python cannot be read in it.
+    """
     status = probe_sandbox()
     if status.kind is SandboxKind.NONE:
         raise UserError(_NO_SANDBOX.format(tried="; ".join(status.tried)))
+    if why := why_unreadable(SandboxPolicy(TASKS), (sys.prefix, sys.base_prefix)):
+        raise UserError(_NO_PYTHON.format(why=why))
 
 
 @cache
@@ -126,7 +135,11 @@ def _check_function(task: Task, solution: Mapping[str, str], what: str, cancelle
 
 
 def run_in_folder(
-    files: Mapping[str, str], command: str, what: str, cancelled: Callable[[], bool] = lambda: False
+    files: Mapping[str, str],
+    command: str,
+    what: str,
+    cancelled: Callable[[], bool] = lambda: False,
+    programs: tuple[str, ...] = (),
 ) -> CommandResult:
     """Run a command in the sandbox, for at most `CHECK_S`, in a new folder with these files.
 
@@ -136,9 +149,10 @@ def run_in_folder(
         command: a line for a shell.
         what: what it is, for the sentence of the UserError that is raised if it is not started.
         cancelled: asked many times a second.
+        programs: the words of the command, if it is the user's: see `SandboxPolicy.programs`.
     """
     with folder_with(files) as folder:
-        return _run(folder, command, what, cancelled)
+        return _run(folder, command, what, cancelled, programs)
 
 
 @contextmanager
@@ -150,9 +164,11 @@ def folder_with(files: Mapping[str, str]) -> Iterator[Path]:
         yield folder
 
 
-def _run(folder: Path, command: str, what: str, cancelled: Callable[[], bool]) -> CommandResult:
+def _run(
+    folder: Path, command: str, what: str, cancelled: Callable[[], bool], programs: tuple[str, ...] = ()
+) -> CommandResult:
     with tempfile.TemporaryDirectory(prefix="laguna-eval-output-") as results:
-        runner = CommandRunner(folder, results=Path(results), hidden=(TASKS,))
+        runner = CommandRunner(folder, results=Path(results), hidden=(TASKS,), programs=programs)
         try:
             return runner.run(command, folder=folder, timeout_s=CHECK_S, cancelled=cancelled)
         except CommandNotRun as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from laguna_engine.native.landlock import SIGNALS_ABI, Confinement, confined_command
 from laguna_engine.native.seccomp import AF_INET, AF_INET6
+from laguna_tui.sandbox.programs import REPLACED, Program
 from laguna_tui.sandbox.protected import ProtectedFiles
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
@@ -27,7 +28,6 @@ GAPS = (
 SIGNALS_GAP = "your other processes can be stopped by signals"
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_NEVER = ("/tmp", "/var/tmp", "/run", "/dev")
 
 
 def gaps(abi: int) -> tuple[str, ...]:
@@ -41,7 +41,13 @@ def trial_confinement() -> tuple[str, ...]:
 
 
 def landlock_command(
-    policy: SandboxPolicy, argv: Sequence[str], *, files: ProtectedFiles, hidden: Sequence[Path], tmp: Path
+    policy: SandboxPolicy,
+    argv: Sequence[str],
+    *,
+    files: ProtectedFiles,
+    hidden: Sequence[Path],
+    programs: Sequence[Program],
+    tmp: Path,
 ) -> tuple[str, ...]:
     """Return the command that confines itself and becomes `argv`.
 
@@ -50,13 +56,15 @@ def landlock_command(
         argv: The command.
         files: The workspace's folders of git are writable.
         hidden: What it cannot read.
+        programs: What it has to read in folders that are refused as a whole.
         tmp: Its temporary folder.
     """
     roots = (policy.root, tmp)
     secret = [path for path in hidden if not any(root.is_relative_to(path) for root in roots)]
     inside = [path for root in roots for path in _allowed(root, secret)]
-    never = [*secret, *(Path(path) for path in _NEVER)]
-    around = [path for folder in sorted(files.around) for path in _allowed(folder, secret)]
+    never = [*secret, *(Path(path) for path in REPLACED)]
+    shown = (*sorted(files.around), *(each.source for each in programs))
+    around = [path for folder in shown for path in _allowed(folder, secret)]
     readable = [path for path in (*_allowed(Path("/"), never), *around) if path not in inside]
     confinement = Confinement(
         readable=tuple(map(str, readable)),

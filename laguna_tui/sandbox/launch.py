@@ -22,6 +22,7 @@ from laguna_tui.sandbox.landlock import landlock_command
 from laguna_tui.sandbox.limits import MAX_BEYOND, check_limits
 from laguna_tui.sandbox.mount_plan import Mount, PrivateFiles, mount_plan
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
+from laguna_tui.sandbox.programs import readable_programs
 from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, ruled_paths
 from laguna_tui.sandbox.quarantine import Moved, Quarantine, Watched
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy, hidden_paths, scrubbed
@@ -271,6 +272,7 @@ def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
         places=places,
         hidden=inside.hidden,
         concealed=inside.concealed,
+        programs=readable_programs(inside.policy, prepared.env, inside.hidden),
         private=inside.private,
     )
     prepared.argv = bubblewrap_command(
@@ -286,7 +288,14 @@ def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
 
 def _under_landlock(prepared: Prepared, inside: _Sandbox) -> None:
     tmp = inside.private.tmp.resolve()
-    prepared.argv = landlock_command(inside.policy, prepared.argv, files=inside.files, hidden=inside.hidden, tmp=tmp)
+    prepared.argv = landlock_command(
+        inside.policy,
+        prepared.argv,
+        files=inside.files,
+        hidden=inside.hidden,
+        programs=readable_programs(inside.policy, prepared.env, inside.hidden),
+        tmp=tmp,
+    )
     prepared.env |= {**_caches(tmp), "TMPDIR": str(tmp)}
 
 

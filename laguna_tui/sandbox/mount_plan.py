@@ -13,12 +13,11 @@ from enum import Enum
 from pathlib import Path
 
 from laguna_tui.sandbox.hidden_secrets import Appearance, HiddenPath
+from laguna_tui.sandbox.programs import EMPTY, TEMPORARY, Program
 from laguna_tui.sandbox.protected import ProtectedFiles
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.sandbox.stubs import stub_content
 
-_TEMPORARY = ("/tmp", "/var/tmp")
-_EMPTY = ("/run",)
 _OWN = ("/dev", "/proc")
 
 
@@ -133,6 +132,7 @@ def mount_plan(
     places: Sequence[Path],
     hidden: Sequence[Path],
     concealed: Sequence[HiddenPath],
+    programs: Sequence[Program],
     private: PrivateFiles,
 ) -> tuple[Mount, ...]:
     """Return the mounts of a command in the order in which they are made.
@@ -143,10 +143,11 @@ def mount_plan(
         places: Mount points made for what is absent.
         hidden: What it cannot read.
         concealed: What it cannot read in the workspace.
+        programs: What it has to read where something else is mounted.
         private: What is mounted in place of it.
     """
-    temporary = [_real(Path(path)) for path in _TEMPORARY if Path(path).is_dir()]
-    empty = [_real(Path(path)) for path in _EMPTY if Path(path).is_dir()]
+    temporary = [_real(Path(path)) for path in TEMPORARY if Path(path).is_dir()]
+    empty = [_real(Path(path)) for path in EMPTY if Path(path).is_dir()]
     mounts = [*_system(), *(Mount(path, private.tmp) for path in temporary)]
     mounts += [Mount(path, NewFileSystem.EMPTY) for path in empty]
     if policy.network:
@@ -154,13 +155,17 @@ def mount_plan(
     masked = (*temporary, *empty, *map(Path, _OWN))
     # The repository around may lie where something else is mounted.
     around = [path for path in files.around if any(each in path.parents for each in masked)]
+    own = {*around, *files.git, *files.anchored, policy.root}
+    mounts += [
+        Mount(each.place, each.source, read_only=True) for each in programs if own.isdisjoint(each.place.parents)
+    ]
     mounts += [Mount.itself(path, read_only=True) for path in around]
     mounts += [Mount.itself(path) for path in (*files.git, *files.anchored, policy.root)]
     mounts += [Mount.itself(path, read_only=True) for path in files.held if path != policy.root]
     for place in places:
         if (source := _nothing_for(place, private)) is not None:
             mounts.append(Mount(place, source, read_only=True))
-    shown = (policy.root, *around)
+    shown = (policy.root, *around, *(each.place for each in programs))
     over = [
         Mount(path, private.nothing if path.is_dir() else private.empty, read_only=True)
         for path in hidden

@@ -64,6 +64,7 @@ class CommandRunner:
         shows: Callable[[str], bool] = lambda path: False,
         kept: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ()),
         hidden: tuple[Path, ...] = (),
+        programs: tuple[str, ...] = (),
     ) -> None:
         """Run nothing yet.
 
@@ -72,6 +73,7 @@ class CommandRunner:
             shows: whether a command may read a file of the workspace that holds secrets, by its relative path.
             kept: globs of what commands must not read in the workspace, and of what they must not change.
             hidden: files and folders anywhere that commands must not read.
+            programs: the words of the only command line, if it is the user's: see `SandboxPolicy.programs`.
             results: where long outputs are kept; None means the cache folder.
             probe: finds out which sandbox works here.
         """
@@ -82,7 +84,7 @@ class CommandRunner:
         self._probe = probe
         self._shows = shows
         self._kept_from = kept
-        self._hidden = hidden
+        self._hidden, self._programs = hidden, programs
         self._lock = threading.RLock()
         self._kept: list[Path] = []
         self._jobs: dict[int, BackgroundJob] = {}
@@ -122,6 +124,7 @@ class CommandRunner:
             unreadable=unreadable,
             unwritable=unwritable,
             hidden=self._hidden,
+            programs=self._programs,
         )
 
     @property

@@ -31,6 +31,7 @@ class SandboxPolicy:
         committed: Files that the command is to commit, relative to the workspace: readable whatever is in them, and
             the repository around the workspace is writable. None for every other command.
         hidden: Further files and folders that it cannot read, anywhere.
+        programs: The user's own command line, if it is one: what it names can be read anywhere unless it is hidden.
     """
 
     workspace: Path
@@ -42,6 +43,7 @@ class SandboxPolicy:
     unwritable: tuple[str, ...] = ()
     committed: frozenset[str] | None = None
     hidden: tuple[Path, ...] = ()
+    programs: tuple[str, ...] = ()
 
     @cached_property
     def root(self) -> Path:
@@ -206,6 +208,8 @@ def hidden_paths(policy: SandboxPolicy) -> tuple[Path, ...]:
     found = [place for home in homes for pattern in patterns for place in _matches(home, pattern)]
     found += [*_SYSTEM_SECRETS, *map(str, (config_path().parent, state_dir(), platformdirs.user_cache_path(APP)))]
     found += map(str, policy.hidden)
+    if cargo := os.environ.get("CARGO_HOME"):
+        found += (f"{cargo}/credentials", f"{cargo}/credentials.toml")
     real = sorted({Path(os.path.realpath(path)) for path in found if os.path.lexists(path)})
     kept: list[Path] = []
     for path in real:

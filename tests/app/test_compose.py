@@ -187,7 +187,16 @@ def test_what_was_learned_about_drafts_is_there_in_the_next_session(tiny_model_p
     assert len(list((tmp_path / "state" / "economy").iterdir())) == 1
 
 
-def test_the_last_answer_is_proved_against_plain_decoding(session):
+@pytest.fixture
+def decided(tmp_path):
+    """A session with a model that is sure of every token: of random weights, another processor decides near-ties."""
+    session = scripted_session(tmp_path, [" ".join(map(str, range(300))), "Fine."], temperature=0.0, max_tokens=8)
+    yield session
+    session.close()
+
+
+def test_the_last_answer_is_proved_against_plain_decoding(decided):
+    session = decided
     session.open(lambda progress: None)
     with pytest.raises(UserError, match="no answer to verify"):
         session.chat.check_replay(pytest.fail)
@@ -198,7 +207,8 @@ def test_the_last_answer_is_proved_against_plain_decoding(session):
     assert heard == [ReplayProgress(done, 8) for done in range(9)]
 
 
-def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidates(session):
+def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidates(decided):
+    session = decided
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
     agent, vocab = session.parts.agent, session.slot.engine.vocab

@@ -17,7 +17,9 @@ from laguna_tui.evals.attempt import CODE_ONLY
 from laguna_tui.evals.evaluation import chosen_tasks
 from laguna_tui.evals.rollouts.rollout import Prompt
 from laguna_tui.evals.task import SOLUTION, TaskSet
-from laguna_tui.evals.verdict import check_solution, code_of, run_in_folder
+from laguna_tui.evals.verdict import TASKS, check_solution, code_of, run_in_folder
+from laguna_tui.sandbox.programs import why_unreadable
+from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
 ANSWER, PROMPT = "answer.txt", "prompt.json"
 """What a verifier finds in its folder."""
@@ -130,14 +132,23 @@ class Verifier:
         files = {**self.files, ANSWER: answer, PROMPT: line}
         files = {name: text.encode("utf-8", "replace").decode() for name, text in files.items()}
         command = self.command.replace("{python}", shlex.quote(sys.executable))
-        result = run_in_folder(files, f"( {command}\n) < {ANSWER}", "the verifier", cancelled)
+        words = _words(command)
+        result = run_in_folder(files, f"( {command}\n) < {ANSWER}", "the verifier", cancelled, words)
         output = result.stdout.strip()
         if result.exit_code in _NOT_RUN:
-            raise UserError(f"the verifier cannot be run: {output[-_KEPT_CHARS:]}; correct --verify")
+            todo = why_unreadable(SandboxPolicy(TASKS), words) or "correct --verify"
+            raise UserError(f"the verifier cannot be run: {output[-_KEPT_CHARS:]}; {todo}")
         reward = _last_line(output) if result.exit_code == 0 else 0.0
         if not math.isfinite(reward):
             return 0.0, f"{output[-_KEPT_CHARS:]}\n{_REFUSED}"
         return reward, output[-_KEPT_CHARS:]
+
+
+def _words(command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        return tuple(command.split())
 
 
 def _last_line(output: str) -> float:

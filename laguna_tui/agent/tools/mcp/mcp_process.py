@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import anyio
@@ -26,6 +26,7 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.launch import prepare
 from laguna_tui.sandbox.limits import LimitReachedError
+from laguna_tui.sandbox.programs import why_unreadable
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
@@ -110,7 +111,7 @@ class McpProcess:
             life.cancel()
 
     def _started(self, cancelled: Callable[[], bool]) -> mcp.ClientSession:
-        policy = self._commands().policy(network=self.server.network)
+        policy = replace(self._commands().policy(network=self.server.network), programs=tuple(self.server.command))
         if self.running and self._session is not None and policy == self._policy:
             return self._session
         # The user's rules changed since it was started.
@@ -165,7 +166,8 @@ class McpProcess:
         if self._flooded:
             what = "sent far more than was asked for, and was ended"
         tail = f" ({sanitize_line(self._errors).strip()[-_TAIL_CHARS:]})" if self._errors.strip() else ""
-        return f"the MCP server {self.server.name} {what}{tail}"
+        hidden = why_unreadable(self._policy, self.server.command) if self._policy is not None else ""
+        return f"the MCP server {self.server.name} {what}{tail}" + (f": {sanitize_line(hidden)}" if hidden else "")
 
     async def _live(self, ready: "Future[mcp.ClientSession]", policy: SandboxPolicy) -> None:
         """The server's life, from its start to its end."""
