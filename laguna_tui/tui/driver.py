@@ -16,41 +16,24 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from typing import Any
 
-from textual._xterm_parser import XTermParser
+from textual import constants
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Key
-from textual.keys import Keys
 from textual.message import Message
 
 from laguna_tui.base.terminal import never_stopped, terminal, wait_for_foreground
+from laguna_tui.tui.terminal_parser import TerminalParser
 from laguna_tui.tui.typed_text import join_keys
 
 # Seconds between checks whether the app ends, as in Textual's own loop.
 _POLL_S = 0.1
 _READ_BYTES = 4096
+_QUERY_KITTY = "\x1b[?u"
+# Presses, releases, dragging and the wheel, in the encodings that Textual asks for. Textual's mode 1003 also reports
+# every move without a button, which only hovering would need, and floods a slow link.
+_MOUSE_MODES = (1000, 1002, 1015, 1006)
 _LEFT_ON = "\x1b[?1016l\x1b[?2048l"
 """Textual queries pixel mouse reports and in-band resize and enables them when the answer arrives. It never disables
 the former, and the latter not if the answer arrives while the app exits."""
-
-
-class _Parser(XTermParser):
-    """Ignores sequences without a meaning."""
-
-    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
-        try:
-            keys = list(super()._sequence_to_key_events(sequence, alt))
-            # A lone surrogate is a character to Python, but cannot be written to a terminal.
-            "".join(key.character or "" for key in keys).encode()
-        except (ValueError, OverflowError):
-            # Without any key, the parser would continue the sequence with what is typed next.
-            return [Key(Keys.Ignore, sequence)]
-        return keys
-
-    def parse_mouse_code(self, code: str) -> Message | None:
-        try:
-            return super().parse_mouse_code(code)
-        except ZeroDivisionError:
-            return None
 
 
 class TerminalDriver(LinuxDriver):
@@ -70,6 +53,16 @@ class TerminalDriver(LinuxDriver):
         if self._active:
             super().write(data)
 
+    def _enable_mouse_support(self) -> None:
+        self._switch_mouse("h")
+
+    def _disable_mouse_support(self) -> None:
+        self._switch_mouse("l")
+
+    def _switch_mouse(self, switch: str) -> None:
+        if self._mouse:
+            self.write("".join(f"\x1b[?{mode}{switch}" for mode in _MOUSE_MODES))
+
     def start_application_mode(self) -> None:
         """Take the terminal. Does nothing if it belongs to another program permanently."""
         # A stop in between would leave the terminal in neither state.
@@ -80,6 +73,8 @@ class TerminalDriver(LinuxDriver):
             terminal.take()
             self._active = True
             super().start_application_mode()  # type: ignore[no-untyped-call]
+            if self.input_tty and not constants.DISABLE_KITTY_KEY:
+                self.write(_QUERY_KITTY)
             terminal.remember_own()
             self._watch()
         finally:
@@ -141,7 +136,7 @@ class TerminalDriver(LinuxDriver):
         self._app.refresh(layout=True)
 
     def run_input_thread(self) -> None:
-        parser = _Parser(self._debug)
+        parser = TerminalParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)

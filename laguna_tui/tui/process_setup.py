@@ -1,12 +1,9 @@
-"""Process-wide setup: garbage collection, signals that end the app, and a key that Textual lacks."""
+"""Process-wide setup: garbage collection and signals that end the app."""
 
 import asyncio
-import contextlib
 import gc
 import signal
 from collections.abc import Callable
-
-from textual.keys import Keys
 
 # Of the 75,000 objects of an app without a chat, some 300 per turn die in reference cycles: one full collection in
 # about 60 turns.
@@ -59,20 +56,3 @@ def on_ending_signals(leave: Callable[[int], None]) -> None:
         except (NotImplementedError, RuntimeError, ValueError):
             # Not the main thread, or not a Unix loop: the signals are not ours to handle.
             return
-
-
-#: Textual's name of Shift+Enter in xterm's modifyOtherKeys mode.
-SHIFT_ENTER = "shift+\r"
-
-
-def register_alt_enter() -> None:
-    """Make Alt+Enter a new line in terminals without the kitty keyboard protocol (tmux, GNOME Terminal, xterm).
-
-    They send ESC CR. Textual 8 drops the ESC and reports a plain Enter, which would send a half-written message; here
-    the sequence is mapped to Ctrl+J, which always means a new line. Without Textual's table, Ctrl+J still works.
-    """
-    with contextlib.suppress(ImportError):
-        from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
-
-        if isinstance(ANSI_SEQUENCES_KEYS, dict):
-            ANSI_SEQUENCES_KEYS["\x1b\r"] = (Keys.ControlJ,)

@@ -6,26 +6,34 @@ import signal
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pexpect
 import pytest
 
+from tests.tui.test_terminal_parser import REPORTS, cut
+
 ROOT = Path(__file__).parents[2]
-RESTORING = ("?1049l", "?25h", "?7h", "?1000l", "?1003l", "?1006l", "?2004l", "?1004l")
+RESTORING = ("?1049l", "?25h", "?7h", "?1000l", "?1002l", "?1006l", "?2004l", "?1004l")
 PATIENCE_S = 60
 
 
 class Terminal:
     """The app on a pseudo terminal, and everything it wrote there."""
 
-    def __init__(self, delay: float = 0.0, state: Path | None = None) -> None:
-        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    def __init__(
+        self,
+        delay: float = 0.0,
+        state: Path | None = None,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
         environment.pop("NO_COLOR", None)
         self.child = pexpect.spawn(
             sys.executable,
-            ["-m", "tests.tui.terminal_child", str(delay), *([str(state)] if state else [])],
+            ["-m", "tests.tui.terminal_child", str(delay), *([str(state)] if state else []), *arguments],
             cwd=str(ROOT),
             env=environment,
             dimensions=(24, 80),
@@ -184,6 +192,60 @@ def test_input_that_means_nothing_is_left_out_and_the_next_key_counts(terminal: 
 def test_what_is_no_utf_8_in_a_paste_is_shown_as_such(terminal: Terminal) -> None:
     terminal.child.send(b"\x1b[200~caf\xe9 au lait\x1b[201~")
     terminal.read_until("caf\ufffd au lait".encode())
+
+
+def test_a_paste_that_ends_itself_sends_nothing(terminal: Terminal) -> None:
+    terminal.child.send(b"\x1b[200~harmless\x1b[201~\r!touch X\r")
+    terminal.read_for(0.5)
+    terminal.child.send(b"\x1b[23~")
+    terminal.read_until(b"text of 18 in 2 insertions")
+
+
+SLOW = [("move", 1), ("move", 4), ("background", 1), ("background", 9), ("version", 2), ("the kitty protocol", 1)]
+"""Reports, and where a slow link cuts them."""
+
+
+@pytest.mark.parametrize(
+    ("begin", "shown"),
+    [
+        (b"go\r", b"more words"),
+        (b"ask\r", b"amount"),
+        (b"\x1b[20~", b"AGENTS.md"),
+        (b"\x1b[18~", b"Other"),
+        (b"\x1b[19~", b"Enter"),
+        (b"\x12", b"Search the input"),
+        (b"\x10", b"the model drafts"),
+        (b"\x1bOP", b"This help"),
+    ],
+    ids=["answering", "a question", "context", "models", "setup", "history", "commands", "help"],
+)
+def test_reports_on_a_slow_link_are_no_keys(begin: bytes, shown: bytes, tmp_path: Path) -> None:
+    asking = ["asking"] if shown == b"amount" else []
+    terminal = Terminal(0.02, tmp_path, *asking, environment={"SSH_TTY": "/dev/pts/9"})
+    terminal.read_until(b"ready")
+    terminal.child.send(begin)
+    terminal.read_until(shown)
+    # A question takes no keys in its first moments.
+    terminal.read_for(0.5)
+    keys = tmp_path / "keys"
+    before = keys.read_text()
+    for name, place in SLOW:
+        for piece in cut(REPORTS[name], place):
+            terminal.child.send(piece.encode())
+            terminal.read_for(0.15)
+    terminal.child.send(b"\x1b[23~")
+    deadline = time.monotonic() + PATIENCE_S
+    while "f11" not in keys.read_text():
+        assert time.monotonic() < deadline
+        terminal.read_for(0.05)
+    assert set(keys.read_text().removeprefix(before).split()) == {"f11"}
+    terminal.child.close(force=True)
+
+
+def test_the_mouse_is_reported_only_with_a_button_and_the_kitty_protocol_is_queried(terminal: Terminal) -> None:
+    terminal.read_until(b"\x1b[?u")
+    assert b"\x1b[?1002h" in terminal.written
+    assert b"\x1b[?1003h" not in terminal.written
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -14,12 +14,13 @@ from textual.widgets.text_area import Edit, EditResult
 from laguna_tui.base.text import JOINER, sanitize, sanitize_line
 from laguna_tui.context.blocks import Completion
 from laguna_tui.context.mentions import NAME_CHARS
-from laguna_tui.tui.process_setup import SHIFT_ENTER, register_alt_enter
 from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.mention_list import QUOTE, MentionList
 from laguna_tui.tui.slash_commands import is_slash, matching
 from laguna_tui.tui.text_lines import StyledText
 
+# Textual's name of Shift+Enter in xterm's modifyOtherKeys mode.
+_SHIFT_ENTER = "shift+\r"
 # Cells of the lower border that no text may cover.
 _CORNERS = 6
 # A mention's name with the @ and a quote.
@@ -77,9 +78,8 @@ class PromptInput(TextArea):
             if isinstance(binding, Binding)
             for key in binding.key.split(",")
         }
-        self._own_keys[SHIFT_ENTER] = "newline"
+        self._own_keys[_SHIFT_ENTER] = "newline"
         self.cursor_blink = False
-        register_alt_enter()
 
     @property
     def cursor_index(self) -> int:

@@ -7,9 +7,9 @@ from textual import events
 from textual.widgets.text_area import Edit
 
 from laguna_tui.base.text import JOINER
-from laguna_tui.tui.driver import _Parser
 from laguna_tui.tui.prompt.history_search import HistorySearch
 from laguna_tui.tui.prompt.prompt_input import PromptInput
+from laguna_tui.tui.terminal_parser import TerminalParser
 from laguna_tui.tui.typed_text import TypedText, join_keys
 from tests.tui.pilot import ready, running, until
 from tests.tui.scripted import ScriptedSession, answer
@@ -17,7 +17,7 @@ from tests.tui.scripted import ScriptedSession, answer
 
 def read(text: str) -> list[object]:
     """Messages of one read: a text for `TypedText`, else the key."""
-    messages = join_keys(_Parser().feed(text))
+    messages = join_keys(TerminalParser().feed(text))
     return [
         "".join(key.character or "" for key in message.keys) if isinstance(message, TypedText) else message.key
         for message in messages
