@@ -1,5 +1,6 @@
 """How far a command is: one line on stderr that is overwritten, on a terminal only."""
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -42,7 +43,7 @@ class ProgressLine:
         if self.visible and (at_once or now >= self._next):
             self._next = now + _REDRAW_S
             # Cut: a line that wraps could not be overwritten.
-            self._write(sanitize_line(text)[: get_terminal_size().columns - 1])
+            self._write(sanitize_line(text)[: _columns() - 1])
 
     def show_share(self, done: float, total: float) -> None:
         """Show how much of the whole is done."""
@@ -71,3 +72,12 @@ class ProgressLine:
         with suppress(OSError):
             sys.stderr.write(f"\x1b[K{text}\r" if text else "\x1b[K")
             sys.stderr.flush()
+
+
+def _columns() -> int:
+    """Return the width of the terminal that stderr is; of stdout, or of the environment, where it has none."""
+    # A stream without a descriptor raises an error that is both.
+    with suppress(OSError, ValueError):
+        if columns := os.get_terminal_size(sys.stderr.fileno()).columns:
+            return columns
+    return get_terminal_size().columns

@@ -28,6 +28,7 @@ _CLOSED = getattr(signal, "SIGHUP", None)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the given command; returns the exit code."""
     _forget_folder()
+    _forget_size()
     with _ending_on_signals() as ended_by:
         _open_streams()
         given = list(sys.argv[1:] if argv is None else argv)
@@ -83,6 +84,18 @@ def _forget_folder() -> None:
         folder = str(Path.cwd())
         if folder != str(Path(__file__).resolve().parents[2]):
             sys.path[:] = [entry for entry in sys.path if entry not in ("", ".", folder)]
+
+
+def _forget_size() -> None:
+    """Remove COLUMNS and LINES from the environment if a terminal says how large it is.
+
+    They may describe another terminal (`docker exec -e COLUMNS`) and never change when this one does.
+    """
+    for stream in range(3):
+        with contextlib.suppress(OSError):
+            if all(os.get_terminal_size(stream)):
+                os.environ.pop("COLUMNS", None)
+                os.environ.pop("LINES", None)
 
 
 def _open_streams() -> None:

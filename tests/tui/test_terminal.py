@@ -6,12 +6,14 @@ import signal
 import sys
 import termios
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pexpect
 import pytest
 
+from laguna_tui.base.paths import APP
+from laguna_tui.compose import SETUP_SEEN
 from tests.tui.test_terminal_parser import REPORTS, cut
 
 ROOT = Path(__file__).parents[2]
@@ -28,12 +30,14 @@ class Terminal:
         state: Path | None = None,
         *arguments: str,
         environment: Mapping[str, str] | None = None,
+        program: Sequence[str] = (),
     ) -> None:
         environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
         environment.pop("NO_COLOR", None)
+        child = ["tests.tui.terminal_child", str(delay), *([str(state)] if state else []), *arguments]
         self.child = pexpect.spawn(
             sys.executable,
-            ["-m", "tests.tui.terminal_child", str(delay), *([str(state)] if state else []), *arguments],
+            ["-m", *(program or child)],
             cwd=str(ROOT),
             env=environment,
             dimensions=(24, 80),
@@ -349,3 +353,24 @@ def test_ctrl_z_in_a_program_does_not_hang_it(terminal: Terminal) -> None:
     terminal.read_until(b"begun\r\n")
     terminal.child.send(b"\x1a")
     terminal.read_until(b"over\r\n")
+
+
+def test_the_size_is_the_terminals_and_not_that_of_the_environment(tmp_path: Path) -> None:
+    model = tmp_path / "no.gguf"
+    model.write_bytes(b"no model")
+    seen = tmp_path / APP / SETUP_SEEN
+    seen.parent.mkdir()
+    seen.touch()
+    homes = {f"XDG_{kind}_HOME": str(tmp_path) for kind in ("CACHE", "CONFIG", "STATE")}
+    terminal = Terminal(
+        program=["laguna_tui", "--model", str(model)],
+        environment={"COLUMNS": "40", "LINES": "10", "SHELL": "/bin/sh", **homes},
+    )
+    terminal.read_until(("─" * 78).encode())
+    terminal.child.setwinsize(30, 100)
+    terminal.read_until(("─" * 98).encode())
+    # The last row, with the status bar.
+    assert b"\x1b[30;1H" in terminal.written
+    terminal.child.send(b"/shell echo size=[$COLUMNS$LINES]\r")
+    terminal.read_until(b"size=[]")
+    terminal.child.close(force=True)

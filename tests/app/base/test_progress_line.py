@@ -1,7 +1,10 @@
 """The one line of progress: overwritten in place, cut to the terminal, gone afterwards, and silent elsewhere."""
 
 import io
+import os
+import pty
 import sys
+import termios
 
 import pytest
 
@@ -63,6 +66,19 @@ def test_what_comes_too_soon_is_skipped_unless_it_must_be_seen(shown, monkeypatc
         line.show("third", at_once=True)
 
     assert shown(work) == "\x1b[Kfirst\r\x1b[Kthird\r"
+
+
+@pytest.mark.parametrize("columns", [30, 0])
+def test_it_is_cut_to_the_terminal_that_stderr_is(monkeypatch, columns):
+    """Not to that of stdout, which may be a file; the environment counts where the terminal does not say."""
+    monkeypatch.setenv("COLUMNS", "20")
+    outer, inner = pty.openpty()
+    termios.tcsetwinsize(inner, (24, columns))
+    with os.fdopen(inner, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        ProgressLine().show("x" * 100)
+        assert os.read(outer, 1000).decode() == "\x1b[K" + "x" * ((columns or 20) - 1) + "\r"
+    os.close(outer)
 
 
 @pytest.mark.parametrize("quiet", [False, True])
