@@ -9,6 +9,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.selection import Selection
 from textual.timer import Timer
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -17,7 +18,19 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.session.api import Commands
 from laguna_tui.tui.event_sanitizer import OutputSanitizer
 from laguna_tui.tui.modal import Modal, RowList, notify
-from laguna_tui.tui.text_lines import BAD, GOOD, MUTED, StyledText, crop
+from laguna_tui.tui.text_lines import (
+    BAD,
+    GOOD,
+    MUTED,
+    StyledText,
+    TextRun,
+    collapse_tabs,
+    crop,
+    drawn,
+    expand_tabs,
+    plain,
+    split_lines,
+)
 from laguna_tui.tui.transcript.live_output import LiveOutput
 from laguna_tui.tui.transcript.step_entries import spent
 
@@ -56,6 +69,21 @@ class JobsController:
             self._timer.pause()
 
 
+class CommandOutput(Static):
+    """What a command has written: tabs are drawn as blanks and copied as tabs."""
+
+    _expanded = ""
+
+    def show(self, text: str) -> None:
+        """Show a sanitised text."""
+        lines = split_lines((TextRun(text),))
+        self._expanded = "\n".join(plain(expand_tabs(line)) for line in lines)
+        self.update(Content(drawn(self._expanded)))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
+        return collapse_tabs(selection.extract(self._expanded)), "\n"
+
+
 class JobsScreen(Modal[None]):
     """Lists background commands; below, the last of what the highlighted one has written."""
 
@@ -81,7 +109,7 @@ class JobsScreen(Modal[None]):
             yield Static(NONE, id="none", markup=False)
             yield RowList(compact=True)
             with VerticalScroll(id="output", can_focus=False):
-                yield Static("", id="text", markup=False)
+                yield CommandOutput(id="text")
 
     def on_mount(self) -> None:
         self._show()
@@ -149,7 +177,7 @@ class JobsScreen(Modal[None]):
         box.border_title = Content(f"What {job.number} has written last")
         follows = job.number != self._shown[0] or box.is_vertical_scroll_end
         self._shown = shown
-        self.query_one("#text", Static).update(Content(text.expandtabs(4)))
+        self.query_one(CommandOutput).show(text)
         if follows:
             self.call_after_refresh(box.scroll_end, animate=False)
 

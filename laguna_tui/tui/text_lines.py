@@ -1,6 +1,7 @@
 """Styled runs of text, measured in terminal cells, wrapped into lines or fitted into one; progress bars and sparklines.
 
 A tone is a list of words separated by blanks, each a component class of the transcript; later words win.
+A tab in a row is the character itself and as many `TAB_FILL` as it takes cells more, so that copying finds it again.
 """
 
 import re
@@ -49,9 +50,46 @@ def plain(runs: TextRuns) -> str:
     return "".join(run.text for run in runs)
 
 
+TAB = 4
+# No sanitised text has this character. Unlike other blanks of C0 it does not end a line for `str.splitlines`.
+TAB_FILL = "\x1f"
+
+
+def expand_tabs(runs: TextRuns) -> TextRuns:
+    """Return the runs of a line with every tab filled up to the next multiple of `TAB` cells."""
+    if not any("\t" in run.text for run in runs):
+        return runs
+    column = 0
+    expanded: list[TextRun] = []
+    for text, tone in runs:
+        first, *others = text.split("\t")
+        parts, column = [first], column + cells(first)
+        for part in others:
+            fill = TAB_FILL * (TAB - 1 - column % TAB)
+            parts += ["\t", fill, part]
+            column += 1 + len(fill) + cells(part)
+        expanded.append(TextRun("".join(parts), tone))
+    return tuple(expanded)
+
+
+def drawn(text: str) -> str:
+    """Return a text of expanded runs as a terminal shows it: tabs are blanks."""
+    return text.replace("\t", " ").replace(TAB_FILL, " ")
+
+
+def collapse_tabs(text: str) -> str:
+    """Return a text of expanded runs, or part of it, as it was before."""
+    return text.replace(TAB_FILL, "")
+
+
+def width_of_runs(runs: TextRuns) -> int:
+    """Width of the runs of a line in terminal cells, with its tabs expanded."""
+    return cells(plain(expand_tabs(runs)))
+
+
 # A word, or one ideograph: East Asian text may break between any two of them. A no-break space is part of a word.
 _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003fffd"
-_WORD = re.compile(rf"[{_WIDE}]\ufe0f?|[^ \t\n\u3000{_WIDE}]+")
+_WORD = re.compile(rf"[{_WIDE}]\ufe0f?|[^ \t{TAB_FILL}\n\u3000{_WIDE}]+")
 # Nothing is readable in fewer cells; narrower layouts are made this wide and cropped.
 MIN_WIDTH = 4
 # Two regional indicators are a flag; each is measured as one cell.
@@ -60,7 +98,7 @@ _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 def cells(text: str) -> int:
     """Width of the text in terminal cells."""
-    return len(text) if text.isascii() else cell_len(text)
+    return len(text) if text.isascii() else cell_len(drawn(text))
 
 
 def wrap(runs: TextRuns, width: int, first: TextRuns = (), rest: TextRuns = (), fill: str = "") -> list[TextLine]:
@@ -69,7 +107,7 @@ def wrap(runs: TextRuns, width: int, first: TextRuns = (), rest: TextRuns = (), 
     With `fill`, that tone fills each row up to `width`.
     """
     rows: list[TextLine] = []
-    for paragraph in split_lines(runs):
+    for paragraph in map(expand_tabs, split_lines(runs)):
         text = plain(paragraph)
         spans = break_words(text, max(MIN_WIDTH, width - cells(plain(rest))))
         before = 0
@@ -82,7 +120,8 @@ def wrap(runs: TextRuns, width: int, first: TextRuns = (), rest: TextRuns = (), 
 
 
 def fold(runs: TextRuns, width: int) -> list[TextRuns]:
-    """Fold runs anywhere into rows of at most `width` cells, keeping every blank: for code."""
+    """Fold the runs of a line anywhere into rows of at most `width` cells, keeping every blank: for code."""
+    runs = expand_tabs(runs)
     text = plain(runs)
     if cells(text) <= width:
         return [runs]
@@ -152,7 +191,7 @@ def _fitting(text: str, width: int) -> int:
     if text.isascii():
         return min(len(text), width)
     room = width
-    for start, _, size in split_graphemes(text)[0]:
+    for start, _, size in split_graphemes(drawn(text))[0]:
         room -= size
         if room < 0:
             return _flag_start(text, start)
@@ -201,7 +240,7 @@ def crop_front(text: str, width: int) -> str:
     if cells(text) <= width:
         return text
     start, room = len(text), max(0, width - 1)
-    for first, _, size in reversed(split_graphemes(text)[0]):
+    for first, _, size in reversed(split_graphemes(drawn(text))[0]):
         room -= size
         if room < 0:
             break

@@ -4,9 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from textual.selection import SELECT_ALL
 
 from laguna_tui.sandbox.background import BackgroundCommand
-from laguna_tui.tui.jobs_screen import JobsScreen
+from laguna_tui.tui.jobs_screen import CommandOutput, JobsScreen
 from tests.tui.pilot import ask, ready, running, screen, until
 from tests.tui.scripted import ScriptedSession, answer, call
 from tests.tui.test_screen_safety import assert_harmless
@@ -58,6 +59,17 @@ async def test_the_output_of_the_highlighted_one_shows_as_a_terminal_would_show_
         await until(pilot, lambda: "What 1 has written last" in screen(app))
         await until(pilot, lambda: "│ ready" in screen(app))
         assert "10 %" not in screen(app)
+
+
+async def test_the_tabs_of_an_output_are_copied() -> None:
+    chat = session()
+    chat.commands.written = {2: "a\tb\n\tc"}
+    async with running(chat) as (app, pilot):
+        await opened(app, pilot)
+        await until(pilot, lambda: "│ a   b" in screen(app))
+        app.screen.selections = {app.screen.query_one(CommandOutput): SELECT_ALL}
+        await pilot.press("ctrl+c")
+        assert app.clipboard == "a\tb\n\tc"
 
 
 async def test_one_is_stopped_by_a_key() -> None:

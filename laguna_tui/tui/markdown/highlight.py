@@ -13,7 +13,6 @@ from laguna_tui.tui.text_lines import TextRun, TextRuns
 # Highlighting this many characters blocks the screen for about 0.1 s, and some lexers take quadratic time on hostile
 # text; longer code has no colours.
 MAX_HIGHLIGHT = 20_000
-TAB = 4
 _LANGUAGE = re.compile(r"[\w.+#-]{1,24}")
 _TONES: dict[_TokenType, str] = {
     Token.Comment: "code-comment",
@@ -45,7 +44,6 @@ def language_of(info: str) -> str:
 
 def highlight(code: str, language: str) -> tuple[TextRuns, ...]:
     """The highlighted lines; plain if the language is unknown, the code is too long, or the lexer fails."""
-    code = code.expandtabs(TAB)
     lexer = _lexer(language)
     lines = None if lexer is None or len(code) > MAX_HIGHLIGHT else _lex(code, lexer)
     return lines or plain_lines(code)

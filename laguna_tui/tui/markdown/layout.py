@@ -6,7 +6,18 @@ The columns of a table share the width, cells wrap, and a table that does not fi
 from collections.abc import Sequence
 
 from laguna_tui.tui.markdown.flow import CodeFlow, Flow, Flows, Indent, ProseFlow, RuleFlow, TableFlow
-from laguna_tui.tui.text_lines import BLANK, MIN_WIDTH, TextLine, TextRun, TextRuns, cells, fold, plain, wrap
+from laguna_tui.tui.text_lines import (
+    BLANK,
+    MIN_WIDTH,
+    TextLine,
+    TextRun,
+    TextRuns,
+    cells,
+    fold,
+    plain,
+    width_of_runs,
+    wrap,
+)
 
 # Longer lines of running text are hard to read (typography asks for 45 to 90 characters).
 MAX_PROSE = 96
@@ -45,7 +56,7 @@ def _lay(flow: Flow, width: int) -> list[TextLine]:
 
 def code_reach(code: tuple[TextRuns, ...], width: int) -> int:
     """Width of a code block's background: its longest line, at least the width of prose, at most the screen."""
-    longest = max((cells(plain(line)) for line in code), default=0) + 2
+    longest = max(map(width_of_runs, code), default=0) + 2
     return min(width, max(MAX_PROSE, longest))
 
 
@@ -85,7 +96,7 @@ MIN_COLUMN = 6
 def lay_table(table: TableFlow, width: int) -> list[TextLine]:
     """The table's rows in at most `width` cells."""
     every = (table.head, *table.rows)
-    natural = [max(cells(plain(row[i])) for row in every) for i in range(len(table.head))]
+    natural = [max(width_of_runs(row[i]) for row in every) for i in range(len(table.head))]
     room = width - len(SEPARATOR.text) * (len(natural) - 1)
     widths = column_widths(natural, room)
     if widths is None:
@@ -135,6 +146,8 @@ def _row(row: Sequence[TextRuns], widths: Sequence[int], align: Sequence[str], t
         for column, width, side in zip(columns, widths, align, strict=True):
             runs.extend([SEPARATOR] if runs else [])
             runs.extend(_aligned(column[at] if at < len(column) else (), width, side, tone))
+        while runs and runs[-1].text.isspace():
+            runs.pop()  # nothing is copied that the table does not say
         lines.append(TextLine(tuple(runs)))
     return lines
 

@@ -46,11 +46,11 @@ def _leaf(token: Token, tone: str) -> TextRun:
             # A chat's lines are meant as lines: a model does not wrap its text.
             return TextRun("\n", tone)
         case "code_inline":
-            return TextRun(token.content.replace("\t", " "), f"{tone} inline-code")
+            return TextRun(token.content, f"{tone} inline-code")
         case "image":
             return TextRun(f"[image: {token.content or token.attrs.get('src', '')}]", f"{tone} muted")
         case _:
-            return TextRun(token.content.replace("\t", " "), tone)
+            return TextRun(token.content, tone)
 
 
 def _address(runs: Sequence[TextRun], href: str, start: int, tone: str) -> TextRuns:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from laguna_tui.tui.markdown.attributed_text import AttributedText, Tinter, TintSwitch, tinted
 from laguna_tui.tui.markdown.flow import Flows, TableFlow
-from laguna_tui.tui.markdown.highlight import TAB, highlight, language_of
+from laguna_tui.tui.markdown.highlight import highlight, language_of
 from laguna_tui.tui.markdown.layout import MAX_PROSE, language_row, lay_code, lay_out
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.markdown.splitter import BlockType, Splitter
@@ -102,7 +102,7 @@ class _OpenFence:
             self._tinter.past_fence()
 
     def _last(self, partial: str) -> TextRuns:
-        runs: TextRuns = (TextRun(partial.expandtabs(TAB), "code"),)
+        runs: TextRuns = (TextRun(partial, "code"),)
         if self._attributed is None or self._tinter is None:
             return runs
         return Tinter(self._attributed, self._tinter.at).runs(runs)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from laguna_engine.events import Prefill
 from laguna_tui.base import units
 from laguna_tui.base.choosing import Choosing
-from laguna_tui.tui.markdown.highlight import TAB
 from laguna_tui.tui.markdown.layout import MAX_PROSE
 from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, crop, progress_bar, wrap
 
@@ -106,7 +105,7 @@ class QuestionEntry(FoldingEntry):
 
     def lay(self, width: int) -> Sequence[TextLine]:
         width = min(width, MAX_PROSE)
-        rows = wrap((TextRun(self.text.expandtabs(TAB), "user"),), width, fill="user")
+        rows = wrap((TextRun(self.text, "user"),), width, fill="user")
         hidden = len(rows) - ASKED_ROWS
         if self.is_open or hidden <= 0:
             return rows
@@ -130,7 +129,7 @@ class WaitingEntry(Entry):
         return TextRun("❯ ", "muted")
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        runs = (TextRun(self.text.expandtabs(TAB), "muted"), TextRun("  waits for the next step", "muted em"))
+        runs = (TextRun(self.text, "muted"), TextRun("  waits for the next step", "muted em"))
         return wrap(runs, min(width, MAX_PROSE))[:ASKED_ROWS]
 
     def source(self) -> str:
@@ -149,7 +148,7 @@ class NoticeEntry(Entry):
         return TextRun(NOTICE_MARKS[self.kind], self.kind)
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        return wrap((TextRun(self.text.expandtabs(TAB), self.kind),), min(width, MAX_PROSE))
+        return wrap((TextRun(self.text, self.kind),), min(width, MAX_PROSE))
 
     def source(self) -> str:
         return self.text

@@ -1,6 +1,6 @@
 """Block selection and copying: where the block cursor stops, and the text that is copied."""
 
-from laguna_tui.tui.text_lines import plain
+from laguna_tui.tui.text_lines import collapse_tabs, plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import GUTTER, Document
 from laguna_tui.tui.transcript.entries import Entry, NoticeEntry, QuestionEntry
@@ -84,7 +84,7 @@ def rows_text(document: Document, first: tuple[int, int], last: tuple[int, int |
         start = first[1] if row == first[0] else 0
         end = last[1] if row == last[0] else None
         text = " " * GUTTER + plain(line.runs)
-        part = text[max(start, GUTTER + line.lead) : end].rstrip()
+        part = collapse_tabs(text[max(start, GUTTER + line.lead) : end])
         if line.glue is not None and out:
             out[-1] += line.glue + part
         else:

@@ -5,9 +5,20 @@ from collections.abc import Sequence
 from laguna_engine.events import Source
 from laguna_tui.base.units import plural
 from laguna_tui.tui.markdown.attributed_text import AttributedText, Tinter, TintSwitch
-from laguna_tui.tui.markdown.highlight import TAB, highlight
+from laguna_tui.tui.markdown.highlight import highlight
 from laguna_tui.tui.markdown.layout import MAX_PROSE
-from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, TextRuns, cells, crop, crop_front, wrap
+from laguna_tui.tui.text_lines import (
+    MIN_WIDTH,
+    TextLine,
+    TextRun,
+    TextRuns,
+    cells,
+    crop,
+    crop_front,
+    expand_tabs,
+    plain,
+    wrap,
+)
 from laguna_tui.tui.transcript.entries import HeadlineEntry
 from laguna_tui.tui.transcript.live_output import LiveOutput
 
@@ -50,7 +61,7 @@ class ThinkingEntry(HeadlineEntry):
         return (TextRun(crop(words, width), "thinking"),)
 
     def body(self, width: int) -> Sequence[TextLine]:
-        runs: TextRuns = (TextRun(self.source().expandtabs(TAB), "thinking-text"),)
+        runs: TextRuns = (TextRun(self.source(), "thinking-text"),)
         return barred(Tinter(self._attributed).runs(runs) if self._tint.on else runs, width)
 
     def peek(self, width: int) -> Sequence[TextLine]:
@@ -152,7 +163,7 @@ class ToolCallEntry(HeadlineEntry):
         hidden = len(self._live.lines) - len(lines) + self._live.dropped
         more = bar(f"… {hidden:,} {plural(hidden, 'line')} above: Ctrl+O", width, "muted") if hidden else []
         # Of a long line only the end shows, so that the rows that come do not push the screen about.
-        return [*more, *(row for line in lines for row in bar(_last(line, width - 2), width, "tool-text"))]
+        return [*more, *(_last(line, min(width, MAX_PROSE)) for line in lines)]
 
     def source(self) -> str:
         return f"{self.call}\n{self._text()}"
@@ -213,19 +224,24 @@ class CommandEntry(ToolCallEntry):
         return f"$ {self._command}\n{self._text()}"
 
 
-def _last(line: str, width: int) -> str:
-    return crop_front(line.expandtabs(TAB), max(width, MIN_WIDTH))
+_BAR = TextRun("│ ", "rule")
+
+
+def _last(line: str, width: int) -> TextLine:
+    """The end of a line of output, in one row."""
+    expanded = plain(expand_tabs((TextRun(line),)))
+    end = crop_front(expanded, max(width - cells(_BAR.text), MIN_WIDTH))
+    return TextLine((_BAR, TextRun(end, "tool-text")), lead=cells(_BAR.text))
 
 
 def bar(text: str, width: int, tone: str) -> list[TextLine]:
     """Text beside a thin bar, as the body of a headline."""
-    return barred((TextRun(text.expandtabs(TAB), tone),), width)
+    return barred((TextRun(text, tone),), width)
 
 
 def barred(runs: TextRuns, width: int) -> list[TextLine]:
     """Runs beside a thin bar."""
-    lead = (TextRun("│ ", "rule"),)
-    return wrap(runs, min(width, MAX_PROSE), lead, lead)
+    return wrap(runs, min(width, MAX_PROSE), (_BAR,), (_BAR,))
 
 
 def spent(seconds: float) -> str:

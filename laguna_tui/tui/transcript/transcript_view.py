@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, cells, plain
+from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, cells, drawn, plain
 from laguna_tui.tui.transcript.document import GUTTER, MARGIN, Document
 from laguna_tui.tui.transcript.selection import rows_text
 
@@ -257,7 +257,7 @@ def draw_line(line: TextLine, mark: TextRun, width: int, palette: StyleOf, *, fo
     bar = Segment(CURSOR, palette("cursor")) if focused else Segment(" ", base)
     gutter = mark.text or " " * (GUTTER - 1)
     segments = [bar, Segment(gutter, palette(mark.tone))]
-    segments.extend(Segment(run.text, palette(run.tone)) for run in line.runs)
+    segments.extend(Segment(drawn(run.text), palette(run.tone)) for run in line.runs)
     if line.fill:
         rest = line.reach - sum(cells(run.text) for run in line.runs)
         segments.append(Segment(" " * max(0, rest), palette(line.fill)))

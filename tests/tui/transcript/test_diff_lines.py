@@ -25,7 +25,7 @@ from laguna_tui.tui.approvals.question import (
     lay_choices,
 )
 from laguna_tui.tui.event_sanitizer import safe_event
-from laguna_tui.tui.text_lines import cells, plain
+from laguna_tui.tui.text_lines import cells, drawn, plain
 from laguna_tui.tui.transcript.diff_lines import MAX_LINES, tinted_diff
 from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome
 from tests.app.hunks import hunks_of
@@ -118,7 +118,7 @@ def test_any_diff_stays_in_its_rows(lines: list[str], width: int) -> None:
     diff = tinted_diff(safe(lines), "a.py")
     shown = diff.lay(width)
     for line in shown:
-        assert_harmless(plain(line.runs))
+        assert_harmless(drawn(plain(line.runs)))
         assert cells(plain(line.runs)) <= width
     # A row that continues another one has no sign, so that nobody takes it for a line of its own.
     begun = [line for line in shown if line.glue is None]

@@ -3,15 +3,22 @@
 import time
 from pathlib import Path
 
+import pytest
+from rich.style import Style
+
 from laguna_engine.events import Source
 from laguna_tui.tui.markdown.attributed_text import AttributedText, TintSwitch
 from laguna_tui.tui.markdown.markdown_parser import to_flows
-from laguna_tui.tui.text_lines import plain
+from laguna_tui.tui.text_lines import TextRun, drawn, plain
 from laguna_tui.tui.transcript import export, selection
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.entries import Entry, NoticeEntry, QuestionEntry
+from laguna_tui.tui.transcript.request_entries import DiffEntry
+from laguna_tui.tui.transcript.shell_entry import ShellEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
+from laguna_tui.tui.transcript.transcript_view import draw_line
+from tests.app.hunks import hunks_of
 
 
 def document_of(*pieces: Entry, width: int = 40) -> Document:
@@ -28,7 +35,7 @@ def answered(source: str, *, gap: bool = True) -> AnswerEntry:
 
 def shown(document: Document) -> list[str]:
     rows = (document.line(*document.at(row)) for row in range(document.height))
-    return [plain(line.runs).rstrip() for line in rows]
+    return [drawn(plain(line.runs)).rstrip() for line in rows]
 
 
 def test_rows_belong_to_pieces_with_their_gap() -> None:
@@ -129,3 +136,65 @@ def test_an_exported_chat_has_no_secrets(tmp_path: Path) -> None:
     path = export.write_chat(document_of(called, answered("It is set.")), tmp_path, time.gmtime(0))
     assert "hunter2x" not in path.read_text()
     assert "DB_PASSWORD=[redacted]\nPORT=5432" in path.read_text()
+
+
+MAKEFILE = "all:\t## build\n\tcc -o a a.c\n\n\t\t\ndata:\t日本\ta\t"
+
+
+def dragged(document: Document, *, first: int = 1, start: int = 0) -> str:
+    """What dragging from a row and column to the end copies."""
+    return selection.rows_text(document, (first, start), (document.height, None))
+
+
+def test_copied_code_keeps_its_tabs() -> None:
+    document = document_of(answered(f"```make\n{MAKEFILE}\n```"))
+    assert shown(document)[2:4] == [" all:    ## build", "     cc -o a a.c"]
+    assert selection.copied(document, 0) == MAKEFILE
+    assert dragged(document, first=2) == MAKEFILE
+
+
+def test_the_tabs_of_folded_code_are_copied() -> None:
+    code = "\tcc\t-o\ta a.c\t\tb.c \tc.c"
+    for width in range(5, 40):
+        assert dragged(document_of(answered(f"```\n{code}\n```"), width=width)) == code
+
+
+@pytest.mark.parametrize(("start", "copied"), [(4, "\tb"), (5, "b"), (7, "b")])
+def test_a_tab_is_copied_where_its_first_cell_is_selected(start: int, copied: str) -> None:
+    document = document_of(NoticeEntry("a\tb"))
+    assert dragged(document, start=start) == copied
+
+
+def test_tabs_of_everything_in_the_chat_are_copied() -> None:
+    thought = ThinkingEntry(TintSwitch(on=True))
+    thought.extend("a\t日\n\tb", Source.TARGET)
+    thought.toggle()
+    assert dragged(document_of(thought), first=2) == "a\t日\n\tb"
+    called = ToolCallEntry("read()", gap=True)
+    called.write("a\tb\n\tc")
+    assert dragged(document_of(called), first=2) == "a\tb\n\tc"
+    called.finish("a\tb\n\tc", 0.1, ok=True)
+    called.toggle()
+    assert dragged(document_of(called), first=2) == "a\tb\n\tc"
+    command = ShellEntry("make")
+    command.add("a\tb\n\tc")
+    assert dragged(document_of(command), first=2).startswith("a\tb\n\tc\n")
+    for entry in (QuestionEntry("a\tb\n\tc"), NoticeEntry("a\tb\n\tc")):
+        assert dragged(document_of(entry)) == "a\tb\n\tc"
+    assert dragged(document_of(answered("`a\tb` and\tc"))) == "a\tb and\tc"
+    assert dragged(document_of(answered("| a | b |\n|---|---|\n| `x\ty` | z |"))).split("\n")[2] == "x\ty │ z"
+    hunks = hunks_of("@@ -1,2 +1,2 @@", " all:", "-\tcc a.c", "+\tcc\tb.c")
+    assert dragged(document_of(DiffEntry(hunks, "Makefile")), first=0) == "  all:\n− \tcc a.c\n+ \tcc\tb.c"
+
+
+def test_a_running_commands_long_line_shows_its_end_in_one_row() -> None:
+    called = ToolCallEntry("bash", gap=True)
+    called.write("x\t" * 200)
+    assert len(document_of(called, width=200).entries[0].lay(200)) == 2
+
+
+def test_tabs_are_drawn_as_blanks() -> None:
+    document = document_of(answered("```\n\ta\t日\tb\n```"))
+    strip = draw_line(document.line(0, 1), TextRun(""), 40, lambda _: Style())
+    assert strip.text == "        a   日  b" + " " * 23
+    assert strip.cell_length == 40
