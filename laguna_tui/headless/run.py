@@ -1,7 +1,8 @@
 """`laguna-tui ask`: the agent's events as plain text or JSON.
 
-The answer goes to stdout, everything else to stderr. All text passes the sanitizer, and colours are not used. The only
-escape sequences are those of the line that says on a terminal how far the choice of what to keep of files is.
+The answer goes to stdout, everything else to stderr. All text for a terminal passes the sanitizer, without colours. The
+only escape sequences are those of the line that says on a terminal how far the choice of what to keep of files is. Into
+a pipe or a file the answer is written as the model wrote it.
 """
 
 import sys

@@ -94,7 +94,8 @@ def text_writer(out: TextIO, log: TextIO, *, verbose: bool = False) -> Callable[
 
     verbose: also what commands put out.
     """
-    answer, actions = TextSanitizer(), _Actions(log, verbose=verbose)
+    answer = TextSanitizer().sanitize if out.isatty() else _without_surrogates
+    actions = _Actions(log, verbose=verbose)
 
     def show(event: AgentEvent) -> None:
         match event:
@@ -102,7 +103,7 @@ def text_writer(out: TextIO, log: TextIO, *, verbose: bool = False) -> Callable[
                 for line in [*([f"with {', '.join(titles)}"] if titles else []), *notes]:
                     log.write(f"· {sanitize_line(line)}\n")
             case TextDelta(text):
-                out.write(answer.sanitize(text))
+                out.write(answer(text))
                 out.flush()
             case ToolStarted() | PermissionAsked() | ChangeMade() | ToolFinished() | ToolProgress():
                 actions.show(event)
@@ -112,6 +113,11 @@ def text_writer(out: TextIO, log: TextIO, *, verbose: bool = False) -> Callable[
                     log.write(f"· {sanitize_line(line)}\n")
 
     return show
+
+
+def _without_surrogates(text: str) -> str:
+    """Return the text with a "?" for each lone surrogate, which no encoding has."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _line(event: AgentEvent) -> str:

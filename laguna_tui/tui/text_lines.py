@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size, split_graphemes
 
-from laguna_tui.base.text import JOINER
+from laguna_tui.base.text import JOINER, LETTER_JOINER
 
 
 class TextRun(NamedTuple):
@@ -53,6 +53,8 @@ def plain(runs: TextRuns) -> str:
 TAB = 4
 # No sanitised text has this character. Unlike other blanks of C0 it does not end a line for `str.splitlines`.
 TAB_FILL = "\x1f"
+# Of the same width as the joiner, behind which rich takes the next character for a part of the same emoji.
+_WORD_JOINER = "\u2060"
 
 
 def expand_tabs(runs: TextRuns) -> TextRuns:
@@ -73,8 +75,9 @@ def expand_tabs(runs: TextRuns) -> TextRuns:
 
 
 def drawn(text: str) -> str:
-    """Return a text of expanded runs as a terminal shows it: tabs are blanks."""
-    return text.replace("\t", " ").replace(TAB_FILL, " ")
+    """Return a text of expanded runs as a terminal shows it: tabs are blanks, joined letters have a cell each."""
+    text = text.replace("\t", " ").replace(TAB_FILL, " ")
+    return re.sub(LETTER_JOINER, _WORD_JOINER, text) if JOINER in text else text
 
 
 def collapse_tabs(text: str) -> str:

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from laguna_tui.base.text import JOINER
+from laguna_tui.base.text import JOINER, NON_JOINER
 
 
 class TypedText(events.Event, bubble=False):
@@ -39,7 +39,7 @@ def join_keys(messages: Iterable[Message]) -> Iterator[Message]:
     """Yield the messages in order, with each run of printable keys as one `TypedText`."""
     run: list[events.Key] = []
     for message in messages:
-        if isinstance(message, events.Key) and (message.is_printable or message.character == JOINER):
+        if isinstance(message, events.Key) and (message.is_printable or message.character in (JOINER, NON_JOINER)):
             run.append(message)
             continue
         yield from _joined(run)

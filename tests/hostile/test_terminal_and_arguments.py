@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -58,8 +59,9 @@ def evil(monkeypatch):
 
 
 @pytest.mark.parametrize("said", SAID)
-def test_nothing_that_a_terminal_obeys_is_printed(said, evil, capsys):
+def test_nothing_that_a_terminal_obeys_is_printed(said, evil, capsys, monkeypatch):
     assert not _plain(ESCAPES)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for form in FORMS:
         arguments = ["ask", "--folder", str(evil.folder), *form, "go on"]
         run([say(*SAID[said]), f"Done {ESCAPES}.", "That is all."], arguments, evil.app)
@@ -69,7 +71,7 @@ def test_nothing_that_a_terminal_obeys_is_printed(said, evil, capsys):
         assert _plain(printed.err), form
 
 
-def test_a_process_of_its_own_prints_nothing_that_a_terminal_obeys(evil):
+def test_into_a_pipe_goes_the_answer_itself_and_nothing_else_that_a_terminal_obeys(evil):
     script = evil.app / "script.py"
     script.write_text(
         "from tests.scripted_model import call, say\n"
@@ -83,7 +85,8 @@ def test_a_process_of_its_own_prints_nothing_that_a_terminal_obeys(evil):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert _plain(done.stdout.decode() + done.stderr.decode())
+    assert done.stdout.decode() == f"{ESCAPES}\n"
+    assert _plain(done.stderr.decode())
 
 
 PIECES = st.sampled_from(

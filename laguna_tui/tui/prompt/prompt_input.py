@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
-from laguna_tui.base.text import JOINER, sanitize, sanitize_line
+from laguna_tui.base.text import JOINER, NON_JOINER, sanitize, sanitize_line
 from laguna_tui.context.blocks import Completion
 from laguna_tui.context.mentions import NAME_CHARS
 from laguna_tui.tui.prompt.input_history import InputHistory
@@ -230,11 +230,11 @@ class PromptInput(TextArea):
             event.stop()
             event.prevent_default()
             getattr(self, f"action_{action}")()
-        elif event.character == JOINER:
-            # Textual inserts only printable characters; emoji arrive as their parts.
+        elif event.character in (JOINER, NON_JOINER):
+            # Textual inserts only printable characters; emoji arrive as their parts, and Persian keyboards have a key.
             event.stop()
             event.prevent_default()
-            self._replace_via_keyboard(JOINER, *self.selection)
+            self._replace_via_keyboard(event.character, *self.selection)
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
+from laguna_tui.base.text import TextSanitizer, hidden_characters, reveal, sanitize, sanitize_line
 
 FORBIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 hostile = st.text(st.characters(), max_size=60) | st.lists(
@@ -98,7 +98,37 @@ def test_what_joins_emoji_is_dropped_everywhere_else(text, shown):
     assert sanitize(text) == shown
 
 
-@given(st.lists(st.sampled_from([*WHOLE_EMOJI, *"".join(WHOLE_EMOJI), "a", " ", "\x1b", "\u202e", "\r"])), st.randoms())
+JOINED = ["می\u200cشود", "ه\u200dه", "क्\u200dष", "क्\u200cष", "র\u200d্য", "ක්\u200dෂ", "ന്\u200d\u0d31"]
+
+
+@pytest.mark.parametrize("word", JOINED, ids=ascii)
+def test_what_says_how_letters_join_stays_in_arabic_and_indic_scripts(word):
+    assert sanitize(f"a {word}.") == f"a {word}."
+    assert reveal(word) == word
+    assert hidden_characters(word) == ()
+
+
+@pytest.mark.parametrize("joiner", ["\u200c", "\u200d"], ids=ascii)
+def test_a_joiner_stays_between_two_letters_only(joiner):
+    beh, digit, sign = "ب", "٣", "\u0600"
+    for left, right in ((beh, "a"), ("a", beh), (beh, digit), (beh, sign), (beh, " "), (beh, joiner), ("", beh)):
+        assert sanitize(f"{left}{joiner}{right}") == sanitize(left + right)
+
+
+SCRIPTS = ((0x600, 0x6FF), (0x750, 0x77F), (0x870, 0x8FF), (0x900, 0xDFF), (0xA8E0, 0xA8FF))
+
+
+def test_no_letter_of_these_scripts_is_missing():
+    every = [chr(code) for first, last in SCRIPTS for code in range(first, last + 1)]
+    assigned = [each for each in every if unicodedata.category(each) != "Cn"]
+    joining = [each for each in assigned if len(sanitize(f"{each}\u200c{each}")) == 3]
+    assert joining == [each for each in assigned if unicodedata.category(each)[0] in "LM"]
+
+
+WHOLE = [*JOINED, *WHOLE_EMOJI]
+
+
+@given(st.lists(st.sampled_from([*WHOLE, *"".join(WHOLE), "a", " ", "\x1b", "\u202e", "\r"])), st.randoms())
 def test_the_pieces_of_a_stream_are_together_what_the_whole_is(parts, random):
     text, pieces, out = "".join(parts), TextSanitizer(), []
     while text:

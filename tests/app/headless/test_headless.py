@@ -192,7 +192,8 @@ def test_a_drafter_that_failed_is_a_note_in_json_and_a_line_of_the_stream(capsys
 
 
 @pytest.mark.parametrize("form", list(Format))
-def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
+def test_no_escape_reaches_a_terminal_whatever_the_model_says(form, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
     events = (
         ToolStarted(0, hostile, {hostile: hostile}),
@@ -208,6 +209,17 @@ def test_no_escape_reaches_either_stream_whatever_the_model_says(form, capsys):
     out, err = capsys.readouterr()
     for character in "\x1b\x07\x9b\u202e":
         assert character not in out + err
+
+
+def test_into_a_pipe_the_answer_is_as_the_model_wrote_it(capsys):
+    answer = "\u200d\x1b[2J\r\n\u00ad\u2028\tend\n"
+    run(iter((*map(TextDelta, answer), TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    assert capsys.readouterr().out == answer
+
+
+def test_a_character_that_cannot_be_encoded_is_a_question_mark(capfd):
+    run(iter((TextDelta("a\ud800b"), TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    assert capfd.readouterr().out == "a?b\n"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ def read(text: str) -> list[object]:
         ("line\rnext one\x03", ["line", "enter", "next one", "ctrl+c"]),
         ("ab\x1b[Acd", ["ab", "up", "cd"]),
         (f"👩{JOINER}💻 é日", [f"👩{JOINER}💻 é日"]),
+        ("می\u200cشود", ["می\u200cشود"]),
         ("", []),
     ],
 )
@@ -93,6 +94,14 @@ async def test_what_is_typed_while_the_transcript_has_the_focus_is_one_insertion
         await until(pilot, lambda: app.prompt.text)
         assert app.prompt.text == TEXT
         assert edits == [TEXT]
+
+
+async def test_the_non_joiner_of_a_persian_keyboard_is_typed() -> None:
+    async with running(session()) as (app, pilot):
+        await ready(app, pilot)
+        for letter in "می\u200cشود":
+            app.post_message(events.Key(letter, letter))
+        await until(pilot, lambda: app.prompt.text == "می\u200cشود")
 
 
 async def test_another_input_gets_it_as_well() -> None:

@@ -193,6 +193,15 @@ def test_a_running_commands_long_line_shows_its_end_in_one_row() -> None:
     assert len(document_of(called, width=200).entries[0].lay(200)) == 2
 
 
+def test_letters_around_a_joiner_take_a_cell_each_and_are_copied_with_it() -> None:
+    document = document_of(answered("ه\u200dه می\u200cشود"))
+    strip = draw_line(document.line(0, 1), TextRun(""), 40, lambda _: Style())
+    assert strip.cell_length == 40
+    assert len(strip.text.rstrip()) == 3 + len("ه\u200dه می\u200cشود")
+    assert len(strip.text) == 40 + 2, "each letter is one cell, a joiner is none"
+    assert dragged(document) == "ه\u200dه می\u200cشود"
+
+
 def test_tabs_are_drawn_as_blanks() -> None:
     document = document_of(answered("```\n\ta\t日\tb\n```"))
     strip = draw_line(document.line(0, 1), TextRun(""), 40, lambda _: Style())
