@@ -113,9 +113,11 @@ def _measured(arguments: argparse.Namespace, options: "BenchOptions", progress: 
 
 
 def _write(report: "Report", target: str | None) -> None:
+    from laguna_engine.files import write_output
+
     if target is not None and target != "-":
         try:
-            Path(target).expanduser().write_text(report.json(), encoding="utf-8")
+            write_output(Path(target).expanduser(), report.json())
         except OSError as error:
             # The measurement took minutes; it must not be lost to a wrong path.
             sys.stdout.write(report.markdown())

@@ -185,8 +185,10 @@ def _report(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "l
 
 
 def _write(path: Path, text: str, flag: str) -> None:
+    from laguna_engine.files import write_output
+
     try:
-        path.expanduser().write_text(text, encoding="utf-8")
+        write_output(path.expanduser(), text)
     except OSError as error:
         raise UserError(f"{flag} {path}: {error.strerror or error}; choose a file that can be written") from error
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.exit_codes import ExitCode
+from laguna_tui.cli.console import check_target
 from laguna_tui.cli.session_options import chosen_settings
 
 if TYPE_CHECKING:
@@ -68,11 +69,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_report(target: Path | None) -> None:
     """UserError for a file that cannot be written: the checks take minutes."""
-    if target is None:
+    from laguna_engine.files import is_stream
+
+    if target is None or is_stream(target.expanduser()):
         return
     folder = target.expanduser().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise UserError(f"--report {target}: its folder is not there or not writable; choose another file")
+    check_target(target.expanduser(), force=True)
 
 
 def _show(result: "SelfCheck", *, as_json: bool) -> None:
@@ -89,13 +93,13 @@ def _show(result: "SelfCheck", *, as_json: bool) -> None:
 
 
 def _write(result: "SelfCheck", target: Path | None) -> None:
-    from laguna_engine.files import write_atomically
+    from laguna_engine.files import write_output
     from laguna_tui.selfcheck.check_report import markdown
 
     if target is None:
         return
     try:
-        write_atomically(target.expanduser(), markdown(result))
+        write_output(target.expanduser(), markdown(result), 0o600)
     except OSError as error:
         raise UserError(f"--report {target}: {error.strerror}; choose a writable file") from error
     sys.stderr.write(f"laguna-tui: the report is in {target}\n")

@@ -146,7 +146,7 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from laguna_engine.files import write_atomically
+    from laguna_engine.files import write_output
     from laguna_tui.journal.session_export import ExportForm, exported
     from laguna_tui.journal.session_transcript import read_transcript
 
@@ -156,13 +156,13 @@ def _export(arguments: argparse.Namespace) -> int:
     chosen = arguments.format or ("json" if arguments.json else None)
     form = ExportForm(chosen) if chosen else endings.get(output.suffix if output else "", ExportForm.MARKDOWN)
     if output is not None:
-        check_target(output, force=arguments.force)
+        check_target(output, force=arguments.force, streams=True)
     text = exported(read_transcript(store.folder / found.id), form)
     if output is None:
         sys.stdout.write(text)
         return 0
     try:
-        write_atomically(output, text)
+        write_output(output, text, 0o600)
     except OSError as error:
         raise UserError(f"{output}: cannot be written ({error.strerror}); give another name") from error
     say([sanitize_line(f"'{found.title}' is written to {output}")])

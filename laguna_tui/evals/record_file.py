@@ -16,7 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
-from laguna_engine.files import read_small_file
+from laguna_engine.files import read_small_file, replacing
 from laguna_tui.base.errors import UserError
 
 Head = TypeVar("Head")
@@ -53,6 +53,11 @@ class RecordFile(Generic[Head, Record]):
         Raises:
             UserError: another process writes it, it cannot be written, is no such file, or `check` refuses it.
         """
+        # Before a lock is created beside a device.
+        if path.exists() and not path.is_file():
+            raise UserError(_NOT_READABLE.format(path=path, why=_NO_FILE))
+        # Links to a file share its lock, and sorting replaces the file, not a link to it.
+        path = Path(os.path.realpath(path)) if path.is_symlink() else path
         # A lock of the process, whichever thread lets it go.
         lock = FileLock(f"{path}.lock", timeout=0, thread_local=False)
         try:
@@ -103,13 +108,9 @@ class RecordFile(Generic[Head, Record]):
     def sort(self, key: Callable[[Record], Any]) -> None:
         """Put the records into an order, in the file too: until all of it is on the disk the old one stays."""
         self.records.sort(key=key)
-        beside = self._path.with_name(f"{self._path.name}.new")
-        with beside.open("wb") as file:
+        with replacing(self._path, mode=0o666, keep_mode=True, durable=True) as file:
             file.writelines(map(line_of, (self.head, *self.records)))
-            file.flush()
-            os.fsync(file.fileno())
         self._file.close()
-        beside.replace(self._path)
         self._file = self._path.open("r+b")
         self._file.seek(0, os.SEEK_END)
 

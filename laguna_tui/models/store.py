@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from laguna_engine.files import unfinished_files
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import store_folder
 from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind
@@ -233,8 +234,9 @@ class Store:
             if not lock.acquire():
                 raise UserError(f"{name} is being downloaded by {lock.holder()}; stop that first")
             freed = 0
-            # `base` itself is left by a conversion that was killed.
-            for path in (self.final_path(source, name), partial_path(base), journal_path(base), base):
+            # `base` itself and unfinished files of it are left by a conversion that was killed.
+            left = (partial_path(base), journal_path(base), base, *unfinished_files(base))
+            for path in (self.final_path(source, name), *left):
                 freed += path.stat().st_size if path.is_file() else 0
                 path.unlink(missing_ok=True)
             self._record_path(source, name).unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import stat
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ def listening(path: Path) -> None:
             made.bind(path.name)
     finally:
         os.chdir(before)
+
+
+def device(path: Path) -> None:
+    """A device like /dev/null: a test must never be able to replace that one."""
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        path.open("rb").close()
+    except PermissionError:
+        pytest.skip("this user may not make devices here")
 
 
 odd = pytest.mark.parametrize("make", [pipe, endless, huge, listening])

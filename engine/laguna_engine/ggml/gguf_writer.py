@@ -7,8 +7,9 @@ whatever their size. A quantized drafter keeps its source's metadata.
 import ctypes
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.errors import ModelFileError
+from laguna_engine.files import replacing, unfinished_files
 from laguna_engine.ggml.tensor import TensorContext, Type
 from laguna_engine.gguf.formats import ValueType
 from laguna_engine.gguf.quantization import FILE_TYPES, QUANTIZATION_VERSION, QuantizationPlan, padded
@@ -30,7 +32,7 @@ Written = bool | int | float | str | tuple[int, ...] | tuple[bool, ...]
 _PIECE = 1 << 22
 """Weights converted at once: 16 MB as float32, a few milliseconds, so that Ctrl-C takes effect."""
 
-_UNFINISHED = ".part"
+_ABANDONED_S = 3600.0
 _FLOATS = ("f32", "f16", "bf16")
 
 
@@ -38,33 +40,36 @@ _FLOATS = ("f32", "f16", "bf16")
 def whole_file(target: Path, needed: int) -> Iterator[BinaryIO]:
     """A file for writing and reading, moved to `target` when the block ends without an error.
 
-    Until then it is named `target` + ".part", and is removed on any error, Ctrl-C included.
+    Until then it lies beside it under a name of its own, and is removed on any error, Ctrl-C included.
 
     Args:
         target: the final path.
         needed: approximate size in bytes.
 
     Raises:
-        ModelFileError: there is not enough space, or writing fails.
+        ModelFileError: there is not enough space, `target` is not a regular file, or writing fails.
     """
-    part = target.with_name(target.name + _UNFINISHED)
     try:
+        _remove_abandoned(target)
         _check_space(target, needed)
-        with part.open("w+b") as file:
+        with replacing(target, mode=0o666, keep_mode=True, durable=True) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
     except OSError as error:
         raise ModelFileError(
             f"{target}: cannot be written ({error.strerror}); check the folder and its space"
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what killed processes left of this file: nobody has written to it for an hour."""
+    for path in unfinished_files(Path(os.path.realpath(target))):
+        with suppress(OSError):
+            if time.time() - path.lstat().st_mtime > _ABANDONED_S:
+                path.unlink()
 
 
 def _check_space(target: Path, needed: int) -> None:
-    free = shutil.disk_usage(target.parent).free
+    free = shutil.disk_usage(Path(os.path.realpath(target)).parent).free
     if free < needed:
         raise ModelFileError(
             f"{target}: needs {needed / 1e9:.2f} GB, {free / 1e9:.2f} GB are free; free some, or choose another folder"

@@ -244,9 +244,9 @@ def solution(name: str) -> str:
 
 
 def test_a_file_that_cannot_be_written_is_not_left_locked(tmp_path: Path):
-    (tmp_path / "out.jsonl").mkdir()
+    (tmp_path / "out.jsonl").write_bytes(b"notes")
     # The error keeps what was open alive.
-    with pytest.raises(UserError, match="Is a directory") as refused:
+    with pytest.raises(UserError, match="it is not a file of samples") as refused:
         SampleFile.open(tmp_path / "out.jsonl", RunFacts("tiny", {}, 1))
     with FileLock(tmp_path / "out.jsonl.lock", timeout=0):
         assert refused.value.__traceback__ is not None

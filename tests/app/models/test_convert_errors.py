@@ -1,5 +1,6 @@
 """Drafters that cannot be converted are refused in a sentence; a conversion that fails leaves nothing behind."""
 
+import os
 import shutil
 import tracemalloc
 from collections.abc import Callable
@@ -271,10 +272,14 @@ def test_an_interrupt_leaves_neither_target_nor_remains(phase: str, tmp_path: Pa
 
 def test_what_a_crash_left_is_no_drafter_and_in_nobodys_way(tmp_path: Path):
     folder = published.laguna().write(tmp_path / "folder")
-    (tmp_path / "out.gguf.part").write_bytes(b"half")
+    abandoned, written = tmp_path / ".out.gguf.0000.new", tmp_path / ".out.gguf.1111.new"
+    for path in (abandoned, written):
+        path.write_bytes(b"half")
+    os.utime(abandoned, (1e9, 1e9))
     convert(plan(folder), tmp_path / "out.gguf", Provenance(), quiet)
     drafter_header.read(tmp_path / "out.gguf")
-    assert files_in(tmp_path) == ["folder", "out.gguf"]
+    # Another process may be writing the newer one.
+    assert files_in(tmp_path) == [".out.gguf.1111.new", "folder", "out.gguf"]
 
 
 @pytest.mark.parametrize("name", ["layers.1.mlp.down_proj.weight", "layers.1.self_attn.qkv_proj.weight", "norm.weight"])

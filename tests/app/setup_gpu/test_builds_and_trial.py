@@ -308,7 +308,7 @@ def test_a_disk_that_is_full_leaves_neither_a_torn_wheel_nor_a_note(tmp_path, mo
     assert rollback.pending() is None
     assert rollback.last() == settled
     assert rollback.wheel(settled).read_bytes() == whole
-    assert not list(rollback.folder.rglob("*.part"))
+    assert not list(rollback.folder.rglob("*.new"))
 
 
 def test_the_way_back_is_never_a_wheel_of_an_exchange_that_was_cut_off(tmp_path):
