@@ -67,7 +67,8 @@ def _said(message: Fields) -> list[Said]:
         speaker = Speaker(role)
         return [Said(speaker, answer=AssistantMessage(content))] if role == "assistant" else [Said(speaker, content)]
     blocks = message.objects("content")
-    if not blocks:
+    # An empty answer has no blocks in Anthropic's library.
+    if not blocks and not (role == "assistant" and message.has("content")):
         message.wrong("content", "a string or a list of blocks")
     return [_answer(blocks)] if role == "assistant" else _users(blocks, Speaker(role))
 

@@ -152,7 +152,7 @@ def text_of(fields: Fields, name: str, kinds: tuple[str, ...] = ("text",)) -> st
         kind = part.text("type", "text")
         if kind not in kinds:
             part.wrong("type", f"text: this model reads no '{kind}'")
-        texts.append(part.text("text", ""))
+        texts.append(part.text("refusal" if kind == "refusal" else "text", ""))
     return "\n".join(texts)
 
 

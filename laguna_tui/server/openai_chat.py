@@ -78,12 +78,14 @@ def _said(message: Fields) -> Said:
     if speaker is None:
         message.wrong("role", f"one of {', '.join(_SPEAKERS)}")
     if speaker is not Speaker.ASSISTANT:
-        if not message.has("content"):
+        # OpenAI's library has null for the content of a tool that returned nothing.
+        if not message.has("content") and not (speaker is Speaker.TOOL and "content" in message.values):
             message.wrong("content", "a string or a list of parts")
         return Said(speaker, text_of(message, "content"))
     calls = tuple(call_of(_function(call)) for call in message.objects("tool_calls"))
-    text = text_of(message, "content", ("text", "refusal", "output_text"))
-    if not calls and not message.has("content"):
+    text = text_of(message, "content", ("text", "refusal", "output_text")) or message.text("refusal", "")
+    # Null is how OpenAI's library writes an answer without text.
+    if not calls and "content" not in message.values:
         raise ApiError(
             400, "An assistant's message must have 'content' or 'tool_calls'.", param=message.place("content")
         )
@@ -137,6 +139,7 @@ class ChatCompletion:
     async def stream(self) -> AsyncIterator[bytes]:
         """The answer as server-sent events."""
         yield self._chunk({"role": "assistant", "content": None})
+        empty = True
         async for piece in self._answer.pieces():
             match piece:
                 case Progress(done, total, cached) if self._progress:
@@ -145,11 +148,16 @@ class ChatCompletion:
                 case ReasoningPiece(text):
                     yield self._chunk(_reasoning(text))
                 case TextPiece(text, tokens):
+                    empty = False
                     yield self._chunk({"content": text}, logprobs=self._logprobs(tokens))
                 case CallPiece():
+                    empty = False
                     for delta in _call_deltas(piece):
                         yield self._chunk({"tool_calls": [delta]})
                 case AnswerEnded(ending, usage):
+                    if empty:
+                        # Else libraries that add up the deltas would have null.
+                        yield self._chunk({"content": ""})
                     timings = {} if self._request.wanted.usage else {"timings": usage.timings}
                     yield self._chunk({}, ending.value, **timings)
                     if self._request.wanted.usage:
