@@ -148,7 +148,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
     if selection.entry.kind is ModelKind.REMOTE:
         raise UserError(f"--model {settings.model}: it is behind an endpoint; serve a model that is on this machine")
     slot = EngineSlot(selection, Speculation(settings.speculation), state_dir(), lambda engine, selection: None)
-    server = HttpServer(lambda: shared_model(slot), options)
+    server = HttpServer(lambda: shared_model(slot), options, lambda line: say(sanitize(line)))
     try:
         slot.open(lambda progress: None)
         for warning in slot.given_up:

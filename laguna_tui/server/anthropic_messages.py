@@ -3,12 +3,27 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
 
 from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_tui.server.chat_answer import AnswerEnded, CallPiece, ChatAnswer, Ending, ReasoningPiece, TextPiece, Usage
-from laguna_tui.server.chat_request import CallChoice, ChatRequest, Said, Speaker, text_of, tool_spec, wanted_of
-from laguna_tui.server.json_fields import Fields
-from laguna_tui.server.openai_shared import new_id, sse
+from laguna_tui.server.chat_request import (
+    CallChoice,
+    ChatRequest,
+    Content,
+    GenerationBody,
+    Limit,
+    Said,
+    Speaker,
+    Stops,
+    text_of,
+    tool_spec,
+)
+from laguna_tui.server.openai_shared import Format, new_id, sse
+from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
 _BILLING = "x-anthropic-billing-header"
@@ -18,94 +33,144 @@ _REASONS = {Ending.STOP: "end_turn", Ending.LENGTH: "max_tokens", Ending.CALLS: 
 _CHOICES = {"auto": CallChoice.AUTO, "none": CallChoice.NONE, "any": CallChoice.REQUIRED, "tool": CallChoice.REQUIRED}
 
 
-def parse(fields: Fields, model: SharedModel, *, counting: bool = False) -> ChatRequest:
-    """A request as the server understands it. counting: it is only counted, and needs no limit of tokens."""
-    messages = fields.objects("messages")
-    if not messages:
-        fields.wrong("messages", "a list with at least one message")
-    said = [*_system(fields), *(each for message in messages for each in _said(message))]
-    wanted = wanted_of(fields, model.sampling, limits=("max_tokens",), stops="stop_sequences")
-    if not counting and not fields.has("max_tokens"):
-        fields.wrong("max_tokens", "given")
-    tools = tuple(tool_spec(tool, "input_schema") for tool in fields.objects("tools") if tool.has("input_schema"))
-    chosen = fields.inner("tool_choice")
-    kind = chosen.text("type", "auto")
-    if kind not in _CHOICES:
-        chosen.wrong("type", f"one of {', '.join(_CHOICES)}")
-    only = chosen.text("name") if kind == "tool" else ""
-    if only and only not in {tool.name for tool in tools}:
-        chosen.wrong("name", "the name of one of the tools")
-    thinking = fields.inner("thinking")
+class Block(Struct):
+    """A block of a message."""
+
+    type: str = "text"
+    text: str | None = None
+    thinking: str | None = None
+    name: str | None = None
+    input: dict[str, Any] | None = None
+    content: Content = None
+    is_error: bool | None = None
+
+
+class Message(Struct):
+    """A message of a chat."""
+
+    role: Literal["user", "assistant", "system"]
+    content: str | list[Block]
+
+    def said(self, place: str) -> list[Said]:
+        """Return what it says; ApiError if it says nothing. place: of the message in the request."""
+        if self.role == "assistant":
+            return [_answer([Block(text=self.content)] if isinstance(self.content, str) else self.content, place)]
+        if isinstance(self.content, str):
+            return [Said(Speaker(self.role), self.content)]
+        # An answer may be empty; a question may not.
+        if not self.content:
+            refuse(f"{place}.content", "a string or a list of blocks")
+        return _users(self.content, Speaker(self.role), place)
+
+
+class Tool(Struct):
+    """A tool; one without a schema is of Anthropic's own, and left out."""
+
+    name: str | None = None
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class ToolChoice(Struct):
+    """Whether a tool is called."""
+
+    type: Literal["auto", "none", "any", "tool"] = "auto"
+    name: str | None = None
+    disable_parallel_tool_use: bool | None = None
+
+
+class Thinking(Struct):
+    """How much the model thinks."""
+
+    type: str | None = None
+    budget_tokens: Annotated[int, Meta(ge=0)] | None = None
+
+
+class OutputConfig(Struct):
+    """The form of the answer's text."""
+
+    format: Format | None = None
+
+
+class MessagesBody(GenerationBody, kw_only=True):
+    """A request."""
+
+    messages: Annotated[list[Message], Meta(min_length=1)]
+    system: str | list[Block] | None = None
+    max_tokens: Limit | None = None
+    stop_sequences: Stops = None
+    tools: list[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+    thinking: Thinking | None = None
+    output_config: OutputConfig | None = None
+    output_format: Format | None = None
+
+
+def parse(body: MessagesBody, model: SharedModel, *, counting: bool = False) -> ChatRequest:
+    """Return the chat to answer; ApiError says what is wrong. counting: it is only counted, and needs no limit."""
+    if not counting and body.max_tokens is None:
+        refuse("max_tokens", "given")
+    messages = (message.said(f"messages[{index}]") for index, message in enumerate(body.messages))
+    tools = tuple(
+        tool_spec(tool.name, tool.description, tool.input_schema, tool.strict, f"tools[{index}]")
+        for index, tool in enumerate(body.tools or ())
+        if tool.input_schema is not None
+    )
+    chosen = body.tool_choice or ToolChoice()
+    only = (chosen.name or "") if chosen.type == "tool" else ""
+    if chosen.type == "tool" and only not in {tool.name for tool in tools}:
+        refuse("tool_choice.name", "the name of one of the tools")
+    form, place = body.output_format, "output_format"
+    if form is None and body.output_config is not None:
+        form, place = body.output_config.format, "output_config.format"
     return ChatRequest(
-        tuple(said),
-        replace(wanted, usage=True),
+        (*_system(body.system), *chain.from_iterable(messages)),
+        replace(body.wanted(model, body.max_tokens, body.stop_sequences), usage=True),
         tools,
-        _CHOICES[kind],
+        _CHOICES[chosen.type],
         only,
-        one_call=chosen.flag("disable_parallel_tool_use"),
-        thinking=thinking.text("type", "") != "disabled" if thinking.values else None,
-        thinking_limit=thinking.whole("budget_tokens", 0),
+        one_call=bool(chosen.disable_parallel_tool_use),
+        thinking=None if body.thinking is None else body.thinking.type != "disabled",
+        thinking_limit=None if body.thinking is None else body.thinking.budget_tokens,
+        schema=None if form is None else form.schema_at(place),
+        schema_place=place,
     )
 
 
-def _system(fields: Fields) -> list[Said]:
-    value = fields.values.get("system")
-    if value is None:
-        return []
-    if isinstance(value, str):
-        return [Said(Speaker.SYSTEM, value)]
-    texts = [block.text("text") for block in fields.objects("system")]
+def _system(system: str | list[Block] | None) -> list[Said]:
+    texts = [system] if isinstance(system, str) else [block.text or "" for block in system or ()]
     return [Said(Speaker.SYSTEM, text) for text in texts if not text.startswith(_BILLING)]
 
 
-def _said(message: Fields) -> list[Said]:
-    role = message.text("role")
-    content = message.values.get("content")
-    if role not in ("user", "assistant", "system"):
-        message.wrong("role", "user or assistant")
-    if isinstance(content, str):
-        speaker = Speaker(role)
-        return [Said(speaker, answer=AssistantMessage(content))] if role == "assistant" else [Said(speaker, content)]
-    blocks = message.objects("content")
-    # An empty answer has no blocks in Anthropic's library.
-    if not blocks and not (role == "assistant" and message.has("content")):
-        message.wrong("content", "a string or a list of blocks")
-    return [_answer(blocks)] if role == "assistant" else _users(blocks, Speaker(role))
-
-
-def _users(blocks: Sequence[Fields], speaker: Speaker) -> list[Said]:
+def _users(blocks: Sequence[Block], speaker: Speaker, place: str) -> list[Said]:
     """Results of tools, and what the user says, in the order of the blocks."""
     said: list[Said] = []
-    for block in blocks:
-        kind = block.text("type", "text")
-        if kind == "tool_result":
-            failed = "error: " if block.flag("is_error") else ""
-            said.append(Said(Speaker.TOOL, failed + text_of(block, "content")))
-        elif kind == "text":
-            text = block.text("text", "")
+    for index, block in enumerate(blocks):
+        where = f"{place}.content[{index}]"
+        if block.type == "tool_result":
+            failed = "error: " if block.is_error else ""
+            said.append(Said(Speaker.TOOL, failed + text_of(block.content, f"{where}.content")))
+        elif block.type == "text":
+            text = block.text or ""
             if said and said[-1].speaker is speaker:
                 text = f"{said.pop().text}\n{text}"
             said.append(Said(speaker, text))
         else:
-            block.wrong("type", f"text or tool_result: this model reads no '{kind}'")
+            refuse(f"{where}.type", f"text or tool_result: this model reads no '{block.type}'")
     return said
 
 
-def _answer(blocks: Sequence[Fields]) -> Said:
-    texts: list[str] = []
-    thoughts: list[str] = []
+def _answer(blocks: Sequence[Block], place: str) -> Said:
+    # What was thought elsewhere and is sealed, or what another service's tool did, is in blocks of other types.
+    texts = [block.text or "" for block in blocks if block.type == "text"]
+    thoughts = [block.thinking or "" for block in blocks if block.type == "thinking"]
     calls: list[ToolCall] = []
-    for block in blocks:
-        match block.text("type", "text"):
-            case "text":
-                texts.append(block.text("text", ""))
-            case "thinking":
-                thoughts.append(block.text("thinking", ""))
-            case "tool_use":
-                calls.append(ToolCall(block.text("name"), dict(block.inner("input").values)))
-            case _:
-                # What was thought elsewhere and is sealed, or what another service's tool did.
-                pass
+    for index, block in enumerate(blocks):
+        if block.type == "tool_use":
+            if not block.name:
+                refuse(f"{place}.content[{index}].name", "the name of a tool")
+            calls.append(ToolCall(block.name, block.input or {}))
     return Said(Speaker.ASSISTANT, answer=AssistantMessage("\n".join(texts), "\n".join(thoughts), tuple(calls)))
 
 
@@ -128,13 +193,13 @@ def _end(ended: AnswerEnded) -> dict[str, object]:
 class AnthropicMessage:
     """Writes one answer."""
 
-    def __init__(self, answer: ChatAnswer, model: SharedModel, fields: Fields) -> None:
+    def __init__(self, request: ChatRequest, answer: ChatAnswer) -> None:
         self._answer = answer
         self._head: dict[str, object] = {
             "id": new_id("msg"),
             "type": "message",
             "role": "assistant",
-            "model": fields.text("model", model.name),
+            "model": request.wanted.model,
         }
 
     async def whole(self) -> dict[str, object]:

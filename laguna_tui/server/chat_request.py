@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
 
 from laguna_engine.chat.messages import AssistantMessage, ToolSpec
 from laguna_engine.config import MAX_SEED, Sampling
-from laguna_engine.errors import RequestError
-from laguna_tui.server.api_error import ApiError
-from laguna_tui.server.json_fields import Fields
+from laguna_tui.server.request_body import refuse
+from laguna_tui.session.shared_model import SharedModel
 
-MAX_STOPS = 32
-MAX_LOGPROBS = 20
-_MOST_TOKENS = 1 << 30
+Stops = str | Annotated[list[str], Meta(max_length=32)] | None
+Logprobs = Annotated[int, Meta(ge=0, le=20)]
 
 
 class Speaker(Enum):
@@ -49,17 +50,21 @@ class Wanted:
         sampling: the settings of its tokens.
         max_tokens: most tokens; None until the context is full.
         stops: texts that end it.
+        model: its name, as the answer says it.
         logprobs: note so many of the likeliest tokens beside each; None for nothing.
         stream: send it as it comes.
         usage: the stream ends with its usage.
+        progress: the stream begins with the progress of the prompt.
     """
 
     sampling: Sampling
+    model: str
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()
     logprobs: int | None = None
     stream: bool = False
     usage: bool = False
+    progress: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ class ChatRequest:
         thinking: whether the model thinks first; None as it is set.
         thinking_limit: most tokens of thinking; None as it is set.
         schema: JSON schema that the answer's text has to match; None for free text.
+        schema_place: where the request has it.
     """
 
     said: tuple[Said, ...]
@@ -87,6 +93,7 @@ class ChatRequest:
     thinking: bool | None = None
     thinking_limit: int | None = None
     schema: Mapping[str, object] | None = None
+    schema_place: str = "response_format"
 
     @property
     def offered(self) -> tuple[ToolSpec, ...]:
@@ -94,73 +101,84 @@ class ChatRequest:
         return () if self.choice is CallChoice.NONE else self.tools
 
 
-def wanted_of(fields: Fields, default: Sampling, *, limits: tuple[str, ...], stops: str) -> Wanted:
-    """How an answer is generated, from the fields that all APIs have alike.
-
-    Args:
-        fields: the request.
-        default: the sampling where it says nothing.
-        limits: names of the field with the most tokens, the first that is there counts.
-        stops: name of the field with the stop texts.
-    """
-    limit = next((fields.whole(name, -1, _MOST_TOKENS) for name in limits if fields.has(name)), None)
-    if fields.whole("n", 1, None) not in (None, 1):
-        fields.wrong("n", "1: this server gives one answer to a request; send it again with another seed")
-    if fields.has("logit_bias") and fields.values["logit_bias"]:
-        fields.wrong("logit_bias", "left out: this server does not change single tokens' logits")
-    return Wanted(
-        sampling=_sampling(fields, default),
-        # llama.cpp's clients say -1 for no limit.
-        max_tokens=None if limit is None or limit < 0 else limit,
-        stops=fields.texts(stops, MAX_STOPS),
-        stream=fields.flag("stream"),
-        usage=fields.inner("stream_options").flag("include_usage"),
-    )
+Limit = Annotated[int, Meta(ge=-1, le=1 << 30)]
+"""Most tokens; llama.cpp's clients say -1 for no limit."""
 
 
-def _sampling(fields: Fields, default: Sampling) -> Sampling:
-    seed = fields.whole("seed", -1)
-    changes: dict[str, object] = {
-        "temperature": fields.number("temperature", 0, 5),
-        "top_k": fields.whole("top_k", -1, 1 << 20),
-        "top_p": fields.number("top_p", 0, 1),
-        "min_p": fields.number("min_p", 0, 1),
-        "repeat_penalty": fields.number("repeat_penalty", 1, 10),
-        "seed": None if seed is None or seed < 0 else seed % (MAX_SEED + 1),
-    }
-    known = {name: value for name, value in changes.items() if value is not None}
-    if known.get("top_k") == -1:
-        known["top_k"] = 0
-    if known.get("top_p") == 0:
-        # Nothing but the likeliest.
-        known |= {"top_p": 1.0, "top_k": 1}
-    try:
-        return replace(default, **known)  # type: ignore[arg-type]
-    except RequestError as error:
-        raise ApiError(400, str(error)) from error
+class StreamOptions(Struct):
+    """How a stream is sent."""
+
+    include_usage: bool | None = None
 
 
-def text_of(fields: Fields, name: str, kinds: tuple[str, ...] = ("text",)) -> str:
-    """A message's text: a string, or its parts of these kinds; parts that are no text are refused."""
-    value = fields.values.get(name)
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    texts = []
-    for part in fields.objects(name):
-        kind = part.text("type", "text")
-        if kind not in kinds:
-            part.wrong("type", f"text: this model reads no '{kind}'")
-        texts.append(part.text("refusal" if kind == "refusal" else "text", ""))
-    return "\n".join(texts)
+class GenerationBody(Struct, kw_only=True):
+    """The fields that all APIs have alike. Everywhere in a request, null is the same as a missing field."""
+
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    temperature: Annotated[float, Meta(ge=0, le=5)] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=1 << 20)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    repeat_penalty: Annotated[float, Meta(ge=1, le=10)] | None = None
+    repetition_penalty: Annotated[float, Meta(ge=1, le=10)] | None = None
+    seed: Annotated[int, Meta(ge=-1)] | None = None
+
+    def wanted(self, model: SharedModel, limit: int | None, stops: Stops) -> Wanted:
+        """Return how the answer is generated. limit: most tokens, as the client wants them."""
+        limits = [each for each in (limit, model.max_tokens) if each is not None and each >= 0]
+        return Wanted(
+            sampling=self._sampling(model.sampling),
+            model=self.model or model.name,
+            max_tokens=min(limits, default=None),
+            stops=tuple(filter(None, [stops] if isinstance(stops, str) else stops or ())),
+            stream=bool(self.stream),
+            usage=self.stream_options is not None and bool(self.stream_options.include_usage),
+        )
+
+    def _sampling(self, default: Sampling) -> Sampling:
+        penalty = self.repetition_penalty if self.repeat_penalty is None else self.repeat_penalty
+        changes: dict[str, Any] = {
+            "temperature": self.temperature,
+            "top_k": 0 if self.top_k == -1 else self.top_k,
+            "top_p": self.top_p,
+            "min_p": self.min_p,
+            "repeat_penalty": penalty,
+            "seed": None if self.seed is None or self.seed < 0 else self.seed % (MAX_SEED + 1),
+        }
+        if self.top_p == 0:
+            # Nothing but the likeliest.
+            changes |= {"top_p": 1.0, "top_k": 1}
+        return replace(default, **{name: value for name, value in changes.items() if value is not None})
 
 
-def tool_spec(fields: Fields, schema: str) -> ToolSpec:
-    """A tool as the model is told about it. schema: name of the field with its parameters."""
-    parameters = fields.inner(schema).values
-    name = fields.text("name")
+class Part(Struct):
+    """A part of a message."""
+
+    type: str = "text"
+    text: str | None = None
+    refusal: str | None = None
+
+
+Content = str | list[Part] | None
+"""A message's text, or its parts."""
+
+
+def text_of(content: Content, place: str, kinds: tuple[str, ...] = ("text",)) -> str:
+    """Return a message's text; ApiError for a part of another kind. place: of the content in the request."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    for index, part in enumerate(content):
+        if part.type not in kinds:
+            refuse(f"{place}[{index}].type", f"text: this model reads no '{part.type}'")
+    return "\n".join((part.refusal if part.type == "refusal" else part.text) or "" for part in content)
+
+
+def tool_spec(
+    name: str | None, description: str | None, parameters: Mapping[str, Any] | None, strict: bool | None, place: str
+) -> ToolSpec:
+    """Return a tool as the model reads of it. place: of the tool in the request."""
     if not name or any(letter in name for letter in "\n<>"):
-        fields.wrong("name", "a word")
-    parameters = parameters or {"type": "object", "properties": {}}
-    return ToolSpec(name, fields.text("description", ""), parameters, fields.flag("strict"))
+        refuse(f"{place}.name", "a word")
+    return ToolSpec(name, description or "", parameters or {"type": "object", "properties": {}}, bool(strict))

@@ -1,10 +1,11 @@
 """The endpoints: which path is answered by what, in the shape of which API."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -18,12 +19,13 @@ from laguna_tui.server import anthropic_messages, openai_chat, openai_completion
 from laguna_tui.server.access_control import AccessControl, AccessRules, error_body
 from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_prompts import check_size
-from laguna_tui.server.json_fields import Fields, parse_json
 from laguna_tui.server.model_service import ModelService
 from laguna_tui.server.openai_shared import now, sse
+from laguna_tui.server.request_body import RequestBody, refuse
 from laguna_tui.server.responses import ClientGone, EventStreamResponse, unless_gone
 from laguna_tui.session.shared_model import SharedModel
 
+B = TypeVar("B", bound=Struct)
 T = TypeVar("T")
 
 KEEP_ALIVE_S = 10.0
@@ -211,77 +213,81 @@ class Endpoints:
 
     async def tokenize(self, request: Request) -> Response:
         """A text as tokens."""
-        _, response = await self._parsed(request, _tokenized)
+        _, response = await self._parsed(request, TokenizeBody, _tokenized)
         return response
 
     async def detokenize(self, request: Request) -> Response:
         """Tokens as a text."""
-        _, response = await self._parsed(request, _detokenized)
+        _, response = await self._parsed(request, DetokenizeBody, _detokenized)
         return response
 
     async def apply_template(self, request: Request) -> Response:
         """A chat as the text that the model reads."""
         prompts = self._service.prompts
 
-        def rendered(fields: Fields, model: SharedModel) -> Response:
-            prompt = prompts.prompt(openai_chat.parse(fields, model))
+        def rendered(body: openai_chat.ChatBody, model: SharedModel) -> Response:
+            prompt = prompts.prompt(openai_chat.parse(body, model))
             return JSONResponse({"prompt": prompts.encoder.decode(prompt.tokens)})
 
-        _, response = await self._parsed(request, rendered)
+        _, response = await self._parsed(request, openai_chat.ChatBody, rendered)
         return response
 
     async def chat(self, request: Request) -> Response:
         """OpenAI's chat completions."""
         model = self._service.model
-        fields, wanted = await self._parsed(request, openai_chat.parse)
+        _, wanted = await self._parsed(request, openai_chat.ChatBody, openai_chat.parse)
         answer = await self._service.answer(model, wanted, _client(request))
-        written = openai_chat.ChatCompletion(wanted, answer, model, fields)
+        written = openai_chat.ChatCompletion(wanted, answer, model)
         return await self._written(request, written, stream=wanted.wanted.stream)
 
     async def completions(self, request: Request) -> Response:
         """OpenAI's completions."""
         model = self._service.model
-        fields, (tokens, wanted) = await self._parsed(request, openai_completions.parse)
-        run = self._service.run(model, tokens, wanted, _client(request))
-        written = openai_completions.TextCompletion(wanted, run, model, fields)
-        return await self._written(request, written, stream=wanted.stream)
+        _, text = await self._parsed(request, openai_completions.CompletionBody, openai_completions.parse)
+        run = self._service.run(model, text.tokens, text.wanted, _client(request), constraints=text.constraints)
+        written = openai_completions.TextCompletion(text.wanted, run, model)
+        return await self._written(request, written, stream=text.wanted.stream)
 
     async def responses(self, request: Request) -> Response:
         """OpenAI's responses."""
         model = self._service.model
-        fields, wanted = await self._parsed(request, openai_responses.parse)
+        values, wanted = await self._parsed(request, openai_responses.ResponsesBody, openai_responses.parse)
         answer = await self._service.answer(model, wanted, _client(request))
-        written = openai_responses.ModelResponse(answer, model, fields)
+        written = openai_responses.ModelResponse(wanted, answer, values)
         return await self._written(request, written, stream=wanted.wanted.stream)
 
     async def messages(self, request: Request) -> Response:
         """Anthropic's messages."""
         model = self._service.model
-        fields, wanted = await self._parsed(request, anthropic_messages.parse)
+        _, wanted = await self._parsed(request, anthropic_messages.MessagesBody, anthropic_messages.parse)
         answer = await self._service.answer(model, wanted, _client(request))
-        written = anthropic_messages.AnthropicMessage(answer, model, fields)
+        written = anthropic_messages.AnthropicMessage(wanted, answer)
         return await self._written(request, written, stream=wanted.wanted.stream)
 
     async def count_tokens(self, request: Request) -> Response:
         """How many tokens a message would be."""
         prompts = self._service.prompts
 
-        def counted(fields: Fields, model: SharedModel) -> Response:
-            prompt = prompts.prompt(anthropic_messages.parse(fields, model, counting=True))
+        def counted(body: anthropic_messages.MessagesBody, model: SharedModel) -> Response:
+            prompt = prompts.prompt(anthropic_messages.parse(body, model, counting=True))
             return JSONResponse({"input_tokens": len(prompt.tokens)})
 
-        _, response = await self._parsed(request, counted)
+        _, response = await self._parsed(request, anthropic_messages.MessagesBody, counted)
         return response
 
-    async def _parsed(self, request: Request, parse: Callable[[Fields, SharedModel], T]) -> tuple[Fields, T]:
+    async def _parsed(
+        self, request: Request, kind: type[B], parse: Callable[[B, SharedModel], T]
+    ) -> tuple[Mapping[str, object], T]:
         """Read a request's body on a thread, because a large one takes seconds."""
         body, model = await request.body(), self._service.model
 
-        def parsed() -> tuple[Fields, T]:
-            fields = _fields(body)
-            return fields, parse(fields, model)
+        def parsed() -> tuple[RequestBody, T]:
+            found = RequestBody.of(body)
+            return found, parse(found.read(kind), model)
 
-        return await asyncio.to_thread(parsed)
+        found, result = await asyncio.to_thread(parsed)
+        self._service.report_unknown(request.url.path, found.unknown(kind))
+        return found.values, result
 
     async def _written(self, request: Request, written: Written, *, stream: bool) -> Response:
         if not stream:
@@ -294,31 +300,37 @@ class Endpoints:
         return EventStreamResponse(written.stream(), self._timing.keep_alive_s, self._timing.send_s, failed)
 
 
-def _fields(body: bytes) -> Fields:
-    try:
-        return Fields(parse_json(body))
-    except ValueError as error:
-        raise ApiError(400, "The body is not JSON.") from error
+class TokenizeBody(Struct):
+    """A text to tokenize."""
+
+    content: str
+    parse_special: bool | None = None
+    add_special: bool | None = None
+    with_pieces: bool | None = None
 
 
-def _tokenized(fields: Fields, model: SharedModel) -> Response:
-    vocab, content = model.engine.vocab, fields.text("content")
-    check_size([content], model)
-    tokens = vocab.tokenize(content, special=fields.flag("parse_special", default=True))
-    if fields.flag("add_special") and vocab.bos is not None:
+class DetokenizeBody(Struct):
+    """Tokens of a text."""
+
+    tokens: list[int]
+
+
+def _tokenized(body: TokenizeBody, model: SharedModel) -> Response:
+    vocab = model.engine.vocab
+    check_size([body.content], model)
+    tokens = vocab.tokenize(body.content, special=body.parse_special is not False)
+    if body.add_special and vocab.bos is not None:
         tokens.insert(0, vocab.bos)
-    if not fields.flag("with_pieces"):
+    if not body.with_pieces:
         return JSONResponse({"tokens": tokens})
     return JSONResponse({"tokens": [{"id": token, "piece": _piece(vocab.piece(token))} for token in tokens]})
 
 
-def _detokenized(fields: Fields, model: SharedModel) -> Response:
+def _detokenized(body: DetokenizeBody, model: SharedModel) -> Response:
     vocab = model.engine.vocab
-    tokens = fields.items("tokens")
-    known = [each for each in tokens if isinstance(each, int) and 0 <= each < vocab.size]
-    if len(known) != len(tokens):
-        fields.wrong("tokens", f"a list of tokens below {vocab.size}")
-    return JSONResponse({"content": vocab.detokenize(known).decode("utf-8", "replace")})
+    if not all(0 <= each < vocab.size for each in body.tokens):
+        refuse("tokens", f"a list of tokens below {vocab.size}")
+    return JSONResponse({"content": vocab.detokenize(body.tokens).decode("utf-8", "replace")})
 
 
 def _client(request: Request) -> str:

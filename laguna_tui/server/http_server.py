@@ -5,6 +5,7 @@ import contextlib
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,10 @@ def _token(path: Path) -> str:
     return token
 
 
+def _unread(line: str) -> None:
+    """Take a line where nobody reads."""
+
+
 class HttpServer:
     """A server in a thread of its own.
 
@@ -99,9 +104,15 @@ class HttpServer:
         token: what clients have to show.
     """
 
-    def __init__(self, shared: Shared, options: ServerOptions) -> None:
-        """Nothing listens before `start`. UserError as for `access_rules`. shared: the open model, None for none."""
-        self._options, self._shared = options, shared
+    def __init__(self, shared: Shared, options: ServerOptions, log: Callable[[str], None] = _unread) -> None:
+        """Nothing listens before `start`. UserError as for `access_rules`.
+
+        Args:
+            shared: the open model, None for none.
+            options: how to serve.
+            log: takes lines for whoever runs the server, with names that clients chose.
+        """
+        self._options, self._shared, self._log = options, shared, log
         self._rules = access_rules(options)
         self.token = self._rules.token
         self.url = ""
@@ -165,7 +176,7 @@ class HttpServer:
     def _running(self) -> ModelService:
         if self._service is None:
             options = self._options
-            self._service = ModelService(self._shared, options.held_bytes, options.waiting)
+            self._service = ModelService(self._shared, options.held_bytes, options.waiting, self._log)
         return self._service
 
     def _bound(self) -> socket.socket:

@@ -25,6 +25,10 @@ _REOPEN_S, _LOOK_S = 300.0, 0.2
 """So long a request waits for a lost model to be open again, and looks whether it is."""
 
 
+_MOST_UNKNOWN, _NAME_CHARS = 200, 60
+"""So many names of unknown fields are logged, and so much of each."""
+
+
 class ModelService:
     """Of one event loop. The model may change while it runs.
 
@@ -33,18 +37,21 @@ class ModelService:
         metrics: what was done.
     """
 
-    def __init__(self, shared: Shared, held_bytes: int, waiting: int) -> None:
+    def __init__(self, shared: Shared, held_bytes: int, waiting: int, log: Callable[[str], None]) -> None:
         """Serve what `shared` gives, None while no model is open.
 
         Args:
             shared: asked with every request.
             held_bytes: memory for conversations that wait.
             waiting: most requests that wait.
+            log: takes lines for whoever runs the server.
         """
         self.queue = FairQueue(waiting)
         self.metrics = ServerMetrics()
         self._shared, self._held_bytes = shared, held_bytes
         self._turns = EngineTurns()
+        self._log = log
+        self._unknown: set[tuple[str, str]] = set()
         self._prompts: tuple[SharedModel, ChatPrompts] | None = None
 
     @property
@@ -82,6 +89,13 @@ class ModelService:
         """The conversations that wait in memory."""
         model = self._shared()
         return PoolFigures() if model is None else model.engine.held
+
+    def report_unknown(self, path: str, names: Sequence[str]) -> None:
+        """Log the fields of a request that this server does not know, each once."""
+        new = [name for name in names if (path, name) not in self._unknown][: _MOST_UNKNOWN - len(self._unknown)]
+        if new:
+            self._unknown.update((path, name) for name in new)
+            self._log(f"{path} does not use: {', '.join(name[:_NAME_CHARS] for name in new)}")
 
     async def answer(self, model: SharedModel, request: ChatRequest, client: str) -> ChatAnswer:
         """Answer a chat with the model that it was read for; it waits for its turn once it is rendered.
@@ -168,4 +182,4 @@ def _constraints(request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSp
     try:
         return (SchemaAnswer.checked(request.schema, calls=bool(request.offered)), *held)
     except RequestError as error:
-        raise ApiError(400, str(error), param="response_format") from error
+        raise ApiError(400, str(error), param=request.schema_place) from error

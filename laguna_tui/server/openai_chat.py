@@ -2,27 +2,30 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.events import Token
 from laguna_engine.llama.vocab import Vocab
 from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import AnswerEnded, CallPiece, ChatAnswer, Progress, ReasoningPiece, TextPiece
-from laguna_tui.server.chat_request import MAX_LOGPROBS, ChatRequest, Said, Speaker, text_of, wanted_of
-from laguna_tui.server.json_fields import Fields
+from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Logprobs, Said, Speaker, Stops, text_of
 from laguna_tui.server.openai_shared import (
     DONE,
     FINGERPRINT,
+    CallBody,
+    Format,
+    ToolsBody,
     call_of,
-    choice_of,
     new_id,
     now,
     schema_of,
     sse,
-    thinking_of,
-    tools_of,
     usage_of,
 )
+from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
 _SPEAKERS = {
@@ -35,79 +38,90 @@ _SPEAKERS = {
 }
 
 
-def parse(fields: Fields, model: SharedModel) -> ChatRequest:
-    """A request as the server understands it; ApiError says what is wrong with it."""
-    said = messages_of(fields)
-    tools = tools_of(fields)
-    choice, only = choice_of(fields, tools)
-    wanted = wanted_of(
-        fields, model.sampling, limits=("max_completion_tokens", "max_tokens", "n_predict"), stops="stop"
-    )
-    if fields.flag("logprobs"):
-        wanted = replace(wanted, logprobs=fields.whole("top_logprobs", 0, MAX_LOGPROBS) or 0)
-    elif fields.has("top_logprobs"):
-        fields.wrong("top_logprobs", "given together with logprobs")
-    schema = fields.inner("json_schema").values if fields.has("json_schema") else schema_of(fields)
-    if fields.has("grammar"):
-        fields.wrong("grammar", "left out: this server takes JSON schemas, by response_format")
-    budget = fields.whole("thinking_budget_tokens", 0)
-    return ChatRequest(
-        said,
-        wanted,
-        tools,
-        choice,
-        only,
-        one_call=not fields.flag("parallel_tool_calls", default=True),
-        thinking=thinking_of(fields),
-        thinking_limit=budget,
-        schema=schema,
-    )
+class Call(Struct):
+    """A call that an assistant made."""
+
+    function: CallBody
 
 
-def messages_of(fields: Fields) -> tuple[Said, ...]:
-    """The messages of a chat."""
-    messages = fields.objects("messages")
-    if not messages:
-        fields.wrong("messages", "a list with at least one message")
-    return tuple(map(_said, messages))
+class Message(Struct, kw_only=True):
+    """A message of a chat."""
 
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Content | UnsetType = UNSET
+    tool_calls: list[Call] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
 
-def _said(message: Fields) -> Said:
-    role = message.text("role")
-    speaker = _SPEAKERS.get(role)
-    if speaker is None:
-        message.wrong("role", f"one of {', '.join(_SPEAKERS)}")
-    if speaker is not Speaker.ASSISTANT:
-        # OpenAI's library has null for the content of a tool that returned nothing.
-        if not message.has("content") and not (speaker is Speaker.TOOL and "content" in message.values):
-            message.wrong("content", "a string or a list of parts")
-        return Said(speaker, text_of(message, "content"))
-    calls = tuple(call_of(_function(call)) for call in message.objects("tool_calls"))
-    text = text_of(message, "content", ("text", "refusal", "output_text")) or message.text("refusal", "")
-    # Null is how OpenAI's library writes an answer without text.
-    if not calls and "content" not in message.values:
-        raise ApiError(
-            400, "An assistant's message must have 'content' or 'tool_calls'.", param=message.place("content")
+    def said(self, place: str) -> Said:
+        """Return what it says; ApiError if it says nothing. place: of the message in the request."""
+        speaker, content, where = _SPEAKERS[self.role], self.content, f"{place}.content"
+        # OpenAI's library has null for an answer without text, and for a tool that returned nothing.
+        if content is None and speaker in (Speaker.SYSTEM, Speaker.USER):
+            content = UNSET
+        if speaker is not Speaker.ASSISTANT:
+            if content is UNSET:
+                refuse(where, "a string or a list of parts")
+            return Said(speaker, text_of(content, where))
+        if content is UNSET and not self.tool_calls:
+            raise ApiError(400, "An assistant's message must have 'content' or 'tool_calls'.", param=where)
+        text = text_of(None if content is UNSET else content, where, ("text", "refusal", "output_text"))
+        calls = tuple(
+            call_of(each.function.name, each.function.arguments, f"{place}.tool_calls[{index}].function.arguments")
+            for index, each in enumerate(self.tool_calls or ())
         )
-    reasoning = message.text("reasoning_content", "") or message.text("reasoning", "")
-    return Said(speaker, answer=AssistantMessage(text, reasoning, calls))
+        thoughts = self.reasoning_content or self.reasoning or ""
+        return Said(speaker, answer=AssistantMessage(text or self.refusal or "", thoughts, calls))
 
 
-def _function(call: Fields) -> Fields:
-    if not call.has("function"):
-        call.wrong("function", "an object with name and arguments")
-    return call.inner("function")
+class ChatBody(ToolsBody, kw_only=True):
+    """A request."""
+
+    messages: Annotated[list[Message], Meta(min_length=1)]
+    max_completion_tokens: Limit | None = None
+    max_tokens: Limit | None = None
+    n_predict: Limit | None = None
+    stop: Stops = None
+    logprobs: bool | None = None
+    top_logprobs: Logprobs | None = None
+    response_format: Format | None = None
+    json_schema: dict[str, Any] | None = None
+    thinking_budget_tokens: Annotated[int, Meta(ge=0)] | None = None
+    add_generation_prompt: bool | None = None
+    continue_final_message: bool | None = None
+    return_progress: bool | None = None
+
+
+def parse(body: ChatBody, model: SharedModel) -> ChatRequest:
+    """Return the chat to answer; ApiError says what is wrong with it."""
+    limits = (body.max_completion_tokens, body.max_tokens, body.n_predict)
+    wanted = body.wanted(model, next((each for each in limits if each is not None), None), body.stop)
+    if body.top_logprobs is not None and not body.logprobs:
+        refuse("top_logprobs", "given together with logprobs")
+    # A last message of the assistant's is continued in any case.
+    if body.add_generation_prompt is (body.continue_final_message is True):
+        refuse("add_generation_prompt", "true, or false together with continue_final_message")
+    schema, place = schema_of(body.json_schema, body.response_format)
+    return body.request(
+        [message.said(f"messages[{index}]") for index, message in enumerate(body.messages)],
+        replace(
+            wanted,
+            logprobs=body.top_logprobs or 0 if body.logprobs else None,
+            progress=bool(body.return_progress),
+        ),
+        thinking_limit=body.thinking_budget_tokens,
+        schema=schema,
+        schema_place=place,
+    )
 
 
 class ChatCompletion:
     """Writes one answer."""
 
-    def __init__(self, request: ChatRequest, answer: ChatAnswer, model: SharedModel, fields: Fields) -> None:
-        self._request, self._answer, self._vocab = request, answer, model.engine.vocab
+    def __init__(self, request: ChatRequest, answer: ChatAnswer, model: SharedModel) -> None:
+        self._wanted, self._answer, self._vocab = request.wanted, answer, model.engine.vocab
         self._id, self._created = new_id("chatcmpl"), now()
-        self._model = fields.text("model", model.name)
-        self._progress = fields.flag("return_progress")
-        self._timings = fields.flag("timings_per_token")
 
     async def whole(self) -> dict[str, object]:
         """The answer in one object."""
@@ -142,7 +156,7 @@ class ChatCompletion:
         empty = True
         async for piece in self._answer.pieces():
             match piece:
-                case Progress(done, total, cached) if self._progress:
+                case Progress(done, total, cached) if self._wanted.progress:
                     progress = {"total": total, "cache": cached, "processed": done}
                     yield sse(self._head("chat.completion.chunk") | {"choices": [], "prompt_progress": progress})
                 case ReasoningPiece(text):
@@ -158,9 +172,9 @@ class ChatCompletion:
                     if empty:
                         # Else libraries that add up the deltas would have null.
                         yield self._chunk({"content": ""})
-                    timings = {} if self._request.wanted.usage else {"timings": usage.timings}
+                    timings = {} if self._wanted.usage else {"timings": usage.timings}
                     yield self._chunk({}, ending.value, **timings)
-                    if self._request.wanted.usage:
+                    if self._wanted.usage:
                         body = self._head("chat.completion.chunk") | {"choices": [], "usage": usage_of(usage)}
                         yield sse(body | {"timings": usage.timings})
                 case _:
@@ -168,7 +182,7 @@ class ChatCompletion:
         yield DONE
 
     def _head(self, kind: str) -> dict[str, object]:
-        own = {"id": self._id, "object": kind, "created": self._created, "model": self._model}
+        own = {"id": self._id, "object": kind, "created": self._created, "model": self._wanted.model}
         return own | {"system_fingerprint": FINGERPRINT}
 
     def _chunk(
@@ -178,7 +192,7 @@ class ChatCompletion:
         return sse(self._head("chat.completion.chunk") | {"choices": [choice]} | more)
 
     def _logprobs(self, tokens: Sequence[Token]) -> dict[str, object] | None:
-        if self._request.wanted.logprobs is None:
+        if self._wanted.logprobs is None:
             return None
         return {"content": [noted(token, self._vocab) for token in tokens]}
 

@@ -1,37 +1,67 @@
 """OpenAI's completions, the plain continuation of a text: `/v1/completions`."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
+from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.constrain.json_schema import JsonSchema
+from laguna_engine.errors import RequestError
 from laguna_engine.events import FinishReason, Token
+from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import Usage
 from laguna_tui.server.chat_prompts import check_size
-from laguna_tui.server.chat_request import MAX_LOGPROBS, Wanted, wanted_of
+from laguna_tui.server.chat_request import GenerationBody, Limit, Logprobs, Stops, Wanted
 from laguna_tui.server.generation_run import GenerationRun, RunFinished
-from laguna_tui.server.json_fields import Fields
-from laguna_tui.server.openai_shared import DONE, FINGERPRINT, new_id, now, sse, usage_of
+from laguna_tui.server.openai_shared import DONE, FINGERPRINT, Format, new_id, now, schema_of, sse, usage_of
+from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
 _ENDS = {FinishReason.STOP_TOKEN: "stop", FinishReason.STOP_TEXT: "stop"}
 
 
-def parse(fields: Fields, model: SharedModel) -> tuple[list[int], Wanted]:
-    """The prompt's tokens, and how it is continued."""
-    wanted = wanted_of(fields, model.sampling, limits=("max_tokens", "n_predict"), stops="stop")
-    logprobs = fields.whole("logprobs", 0, MAX_LOGPROBS)
-    if fields.flag("echo"):
-        fields.wrong("echo", "false: this server does not repeat the prompt")
-    if fields.has("suffix"):
-        fields.wrong("suffix", "left out: this model was not trained to fill in the middle")
-    return _prompt(fields, model), wanted if logprobs is None else replace(wanted, logprobs=logprobs)
+class CompletionBody(GenerationBody, kw_only=True):
+    """A request. The prompt is a text, tokens, or a list of both."""
+
+    prompt: str | list[int | str | list[int | str]]
+    max_tokens: Limit | None = None
+    n_predict: Limit | None = None
+    stop: Stops = None
+    logprobs: Logprobs | None = None
+    response_format: Format | None = None
+    json_schema: dict[str, Any] | None = None
 
 
-def _prompt(fields: Fields, model: SharedModel) -> list[int]:
-    """Of a text, of tokens, or of a list of both; markup in a text is the client's own, so it counts."""
-    value = fields.values.get("prompt")
-    if not isinstance(value, str | list):
-        fields.wrong("prompt", "a string or a list")
-    parts: Sequence[object] = value if isinstance(value, list) else [value]
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """A text to continue.
+
+    Attributes:
+        tokens: of the text.
+        wanted: how it is continued.
+        constraints: what the continuation has to be.
+    """
+
+    tokens: list[int]
+    wanted: Wanted
+    constraints: tuple[ConstraintSpec, ...] = ()
+
+
+def parse(body: CompletionBody, model: SharedModel) -> TextRequest:
+    """Return the text to continue; ApiError says what is wrong with the request."""
+    limit = body.n_predict if body.max_tokens is None else body.max_tokens
+    wanted = replace(body.wanted(model, limit, body.stop), logprobs=body.logprobs)
+    schema, place = schema_of(body.json_schema, body.response_format)
+    try:
+        held = () if schema is None else (JsonSchema.checked(schema),)
+    except RequestError as error:
+        raise ApiError(400, str(error), param=place) from error
+    return TextRequest(_prompt(body, model), wanted, held)
+
+
+def _prompt(body: CompletionBody, model: SharedModel) -> list[int]:
+    """The prompt's tokens; markup in a text is the client's own, so it counts."""
+    parts: Sequence[object] = body.prompt if isinstance(body.prompt, list) else [body.prompt]
     if len(parts) == 1 and isinstance(parts[0], list):
         parts = parts[0]
     vocab = model.engine.vocab
@@ -41,10 +71,10 @@ def _prompt(fields: Fields, model: SharedModel) -> list[int]:
     for part in parts:
         if isinstance(part, str):
             tokens += vocab.tokenize(part.encode("utf-8", "replace").decode(), special=True)
-        elif isinstance(part, int) and not isinstance(part, bool) and 0 <= part < vocab.size:
+        elif isinstance(part, int) and 0 <= part < vocab.size:
             tokens.append(part)
         else:
-            fields.wrong("prompt", f"a string, or a list of strings and of tokens below {vocab.size}")
+            refuse("prompt", f"a string, or a list of strings and of tokens below {vocab.size}")
     if vocab.bos is not None and vocab.add_bos and tokens[:1] != [vocab.bos]:
         tokens.insert(0, vocab.bos)
     return tokens
@@ -53,10 +83,9 @@ def _prompt(fields: Fields, model: SharedModel) -> list[int]:
 class TextCompletion:
     """Writes one continuation."""
 
-    def __init__(self, wanted: Wanted, run: GenerationRun, model: SharedModel, fields: Fields) -> None:
+    def __init__(self, wanted: Wanted, run: GenerationRun, model: SharedModel) -> None:
         self._wanted, self._run, self._vocab = wanted, run, model.engine.vocab
         self._id, self._created = new_id("cmpl"), now()
-        self._model = fields.text("model", model.name)
 
     async def whole(self) -> dict[str, object]:
         """The continuation in one object."""
@@ -87,7 +116,7 @@ class TextCompletion:
         yield DONE
 
     def _head(self) -> dict[str, object]:
-        own = {"id": self._id, "object": "text_completion", "created": self._created, "model": self._model}
+        own = {"id": self._id, "object": "text_completion", "created": self._created, "model": self._wanted.model}
         return own | {"system_fingerprint": FINGERPRINT}
 
     def _choice(self, text: str, tokens: Sequence[Token], finish: str | None) -> dict[str, object]:

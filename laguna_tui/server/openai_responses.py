@@ -1,9 +1,12 @@
 """OpenAI's responses: `/v1/responses`. Nothing is stored, so a client sends the whole conversation, as Codex does."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from typing import Annotated, Any
 
-from laguna_engine.chat.messages import AssistantMessage
+from msgspec import Meta, Struct
+
+from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_tui.server.chat_answer import (
     AnswerEnded,
     AnswerPiece,
@@ -14,62 +17,98 @@ from laguna_tui.server.chat_answer import (
     TextPiece,
     Usage,
 )
-from laguna_tui.server.chat_request import ChatRequest, Said, Speaker, text_of, wanted_of
-from laguna_tui.server.json_fields import Fields
-from laguna_tui.server.openai_shared import call_of, choice_of, new_id, now, schema_of, sse, thinking_of, tools_of
+from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Said, Speaker, Stops, text_of
+from laguna_tui.server.openai_shared import Format, ToolsBody, call_of, new_id, now, sse
+from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
 _SPEAKERS = {"system": Speaker.SYSTEM, "developer": Speaker.SYSTEM, "user": Speaker.USER}
 
 
-def parse(fields: Fields, model: SharedModel) -> ChatRequest:
-    """A request as the server understands it; ApiError says what is wrong with it."""
-    if fields.has("previous_response_id"):
-        fields.wrong("previous_response_id", "left out: this server stores nothing; send the whole input")
-    said = [Said(Speaker.SYSTEM, fields.text("instructions"))] if fields.has("instructions") else []
-    value = fields.values.get("input")
-    if isinstance(value, str):
-        said.append(Said(Speaker.USER, value))
+_ELSEWHERE = frozenset(
+    {
+        *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "computer_call"),
+        *("mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response", "tool_search_call"),
+    }
+)
+"""Items of what another service did on its own; its answer's text says what came of it."""
+
+
+class Item(Struct):
+    """An item of the input."""
+
+    type: str = "message"
+    role: str | None = None
+    content: Content = None
+    summary: Content = None
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+    input: str | None = None
+    output: Content = None
+
+    def said(self, place: str) -> Said | None:
+        """Return what it says; None if that is nothing to the model. place: of the item in the request."""
+        match self.type:
+            case "message":
+                text = text_of(self.content, f"{place}.content", _TEXTS)
+                if self.role == "assistant":
+                    return Said(Speaker.ASSISTANT, answer=AssistantMessage(text))
+                if self.role not in _SPEAKERS:
+                    refuse(f"{place}.role", "user, assistant, system or developer")
+                return Said(_SPEAKERS[self.role], text)
+            case "reasoning":
+                thoughts = text_of(self.content, f"{place}.content", _TEXTS)
+                thoughts = thoughts or text_of(self.summary, f"{place}.summary", _TEXTS)
+                return Said(Speaker.ASSISTANT, answer=AssistantMessage(reasoning=thoughts))
+            case "function_call" | "custom_tool_call":
+                if not self.name:
+                    refuse(f"{place}.name", "the name of a function")
+                call = call_of(self.name, self.arguments, f"{place}.arguments")
+                if self.type == "custom_tool_call":
+                    call = ToolCall(self.name, {"input": self.input or ""})
+                return Said(Speaker.ASSISTANT, answer=AssistantMessage(calls=(call,)))
+            case "function_call_output" | "custom_tool_call_output":
+                return Said(Speaker.TOOL, text_of(self.output, f"{place}.output", _TEXTS))
+            case _ if self.type not in _ELSEWHERE:
+                refuse(f"{place}.type", f"left out: this server stores nothing, and reads no '{self.type}'")
+        return None
+
+
+class TextBody(Struct):
+    """The form of the answer's text."""
+
+    format: Format | None = None
+
+
+class ResponsesBody(ToolsBody, kw_only=True):
+    """A request."""
+
+    input: str | Annotated[list[Item], Meta(min_length=1)]
+    instructions: str | None = None
+    max_output_tokens: Limit | None = None
+    stop: Stops = None
+    text: TextBody | None = None
+    include: list[str] | None = None
+
+
+def parse(body: ResponsesBody, model: SharedModel) -> ChatRequest:
+    """Return the chat to answer; ApiError says what is wrong with it."""
+    if "message.output_text.logprobs" in (body.include or ()):
+        refuse("include", "without message.output_text.logprobs: this server gives them in chats and completions")
+    said = [Said(Speaker.SYSTEM, body.instructions)] if body.instructions is not None else []
+    if isinstance(body.input, str):
+        said.append(Said(Speaker.USER, body.input))
     else:
-        items = fields.objects("input")
-        if not items:
-            fields.wrong("input", "a string or a list with at least one item")
-        said += _joined([each for item in items for each in _said(item)])
-    tools = tools_of(fields)
-    choice, only = choice_of(fields, tools)
-    return ChatRequest(
-        tuple(said),
-        replace(wanted_of(fields, model.sampling, limits=("max_output_tokens",), stops="stop"), usage=True),
-        tools,
-        choice,
-        only,
-        one_call=not fields.flag("parallel_tool_calls", default=True),
-        thinking=thinking_of(fields),
-        schema=schema_of(fields.inner("text"), "format"),
+        items = (item.said(f"input[{index}]") for index, item in enumerate(body.input))
+        said += _joined([each for each in items if each is not None])
+    form = None if body.text is None else body.text.format
+    return body.request(
+        said,
+        replace(body.wanted(model, body.max_output_tokens, body.stop), usage=True),
+        schema=None if form is None else form.schema_at("text.format"),
+        schema_place="text.format",
     )
-
-
-def _said(item: Fields) -> list[Said]:
-    match item.text("type", "message"):
-        case "message":
-            role = item.text("role")
-            text = text_of(item, "content", _TEXTS)
-            if role == "assistant":
-                return [Said(Speaker.ASSISTANT, answer=AssistantMessage(text))]
-            if role not in _SPEAKERS:
-                item.wrong("role", "user, assistant, system or developer")
-            return [Said(_SPEAKERS[role], text)]
-        case "reasoning":
-            thoughts = text_of(item, "content", _TEXTS) or text_of(item, "summary", _TEXTS)
-            return [Said(Speaker.ASSISTANT, answer=AssistantMessage(reasoning=thoughts))]
-        case "function_call":
-            return [Said(Speaker.ASSISTANT, answer=AssistantMessage(calls=(call_of(item),)))]
-        case "function_call_output":
-            return [Said(Speaker.TOOL, text_of(item, "output", _TEXTS))]
-        case _:
-            # What a tool of another service did.
-            return []
 
 
 def _joined(said: list[Said]) -> list[Said]:
@@ -143,7 +182,8 @@ def _call_item(piece: CallPiece) -> dict[str, object]:
 class ModelResponse:
     """Writes one answer."""
 
-    def __init__(self, answer: ChatAnswer, model: SharedModel, fields: Fields) -> None:
+    def __init__(self, request: ChatRequest, answer: ChatAnswer, values: Mapping[str, object]) -> None:
+        """Write an answer. values: the request, of which a response repeats some fields."""
         self._answer = answer
         self._output: list[dict[str, object]] = []
         self._open: _Item | None = None
@@ -152,17 +192,17 @@ class ModelResponse:
             "id": new_id("resp"),
             "object": "response",
             "created_at": now(),
-            "model": fields.text("model", model.name),
+            "model": request.wanted.model,
             "error": None,
             "incomplete_details": None,
-            "instructions": fields.values.get("instructions"),
-            "metadata": fields.values.get("metadata") or {},
-            "parallel_tool_calls": fields.flag("parallel_tool_calls", default=True),
+            "instructions": values.get("instructions"),
+            "metadata": values.get("metadata") or {},
+            "parallel_tool_calls": not request.one_call,
             "store": False,
-            "temperature": fields.values.get("temperature"),
-            "top_p": fields.values.get("top_p"),
-            "tool_choice": fields.values.get("tool_choice") or "auto",
-            "tools": list(fields.items("tools")),
+            "temperature": values.get("temperature"),
+            "top_p": values.get("top_p"),
+            "tool_choice": values.get("tool_choice") or "auto",
+            "tools": values.get("tools") or [],
             "text": {"format": {"type": "text"}},
         }
 

@@ -3,14 +3,16 @@
 import json
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from laguna_engine.chat.messages import ToolCall, ToolSpec
 from laguna_tui import __version__
-from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import Usage
-from laguna_tui.server.chat_request import CallChoice, tool_spec
-from laguna_tui.server.json_fields import Fields, parse_json
+from laguna_tui.server.chat_request import CallChoice, ChatRequest, GenerationBody, Said, Wanted, tool_spec
+from laguna_tui.server.request_body import parse_json, refuse
 
 FINGERPRINT = f"laguna-tui-{__version__}"
 
@@ -48,72 +50,141 @@ def usage_of(usage: Usage) -> dict[str, object]:
     }
 
 
-def tools_of(fields: Fields) -> tuple[ToolSpec, ...]:
-    """The functions that may be called; other kinds of tools (Codex offers some) are left out."""
-    functions = (tool for tool in fields.objects("tools") if tool.text("type", "function") == "function")
-    # Responses have the function's fields beside the type, chats inside "function".
-    insides = (tool.inner("function") if tool.has("function") else tool for tool in functions)
-    return tuple(tool_spec(inside, "parameters") for inside in insides)
+class Function(Struct):
+    """A function that may be called, or the name of one."""
+
+    name: str | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
 
-def choice_of(fields: Fields, tools: tuple[ToolSpec, ...]) -> tuple[CallChoice, str]:
-    """Whether a tool is called, and which one; empty for any."""
-    value = fields.values.get("tool_choice")
-    if value is None:
-        return CallChoice.AUTO, ""
-    if isinstance(value, str):
-        if value not in {each.value for each in CallChoice}:
-            fields.wrong("tool_choice", '"auto", "none", "required" or one function')
-        choice = CallChoice(value)
-        if choice is CallChoice.REQUIRED and not tools:
-            fields.wrong("tool_choice", '"auto" or left out where there are no tools')
-        return choice, tools[0].name if choice is CallChoice.REQUIRED and len(tools) == 1 else ""
-    chosen = fields.inner("tool_choice")
-    name = (chosen.inner("function") if chosen.has("function") else chosen).text("name")
-    if name not in {tool.name for tool in tools}:
-        fields.wrong("tool_choice", "the name of one of the tools")
-    return CallChoice.REQUIRED, name
+class Tool(Function, kw_only=True):
+    """A tool. Chats have a function's fields inside `function`, responses beside the type."""
+
+    type: str = "function"
+    function: Function | None = None
 
 
-def schema_of(fields: Fields, name: str = "response_format") -> Mapping[str, object] | None:
-    """The JSON schema that the answer has to match; None for free text."""
-    wanted = fields.inner(name)
-    kind = wanted.text("type", "text")
-    if kind == "text":
-        return None
-    if kind == "json_object":
-        return wanted.inner("schema").values or {"type": "object"}
-    if kind != "json_schema":
-        wanted.wrong("type", '"text", "json_object" or "json_schema"')
-    # Responses have the schema beside the type, chats inside "json_schema".
-    inside = wanted.inner("json_schema") if wanted.has("json_schema") else wanted
-    schema = inside.inner("schema").values
-    if not schema:
-        inside.wrong("schema", "a JSON schema")
-    return schema
+class SchemaFormat(Struct):
+    """A JSON schema, as chats have it inside a format."""
+
+    schema: dict[str, Any] | None = None
 
 
-def call_of(fields: Fields) -> ToolCall:
-    """A call that an assistant made, from its name and its arguments as JSON text."""
-    name = fields.text("name")
-    raw = fields.values.get("arguments")
-    if isinstance(raw, str):
-        try:
-            raw = parse_json(raw, fields.place("arguments")) if raw.strip() else {}
-        except ValueError:
-            # A call that could not be run is part of the conversation all the same.
-            raw = {"arguments": raw}
-    if raw is None:
-        raw = {}
-    if not isinstance(raw, dict):
-        raise ApiError(400, f"'{fields.place('arguments')}' must be a JSON object.", param=fields.place("arguments"))
-    return ToolCall(name, raw)
+class Format(Struct):
+    """The form of an answer's text. Chats have the schema inside `json_schema`, responses beside the type."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: SchemaFormat | None = None
+    schema: dict[str, Any] | None = None
+
+    def schema_at(self, place: str) -> Mapping[str, Any] | None:
+        """Return the schema that the text has to match, None for free text. place: of the format in the request."""
+        if self.type == "text":
+            return None
+        schema = self.schema if self.json_schema is None else self.json_schema.schema
+        if self.type == "json_object":
+            return schema or {"type": "object"}
+        if not schema:
+            refuse(f"{place}.json_schema.schema" if self.json_schema else f"{place}.schema", "a JSON schema")
+        return schema
 
 
-def thinking_of(fields: Fields) -> bool | None:
-    """Whether the model is to think: by the template's own switch, or by the effort; None where nothing is said."""
-    switch = fields.inner("chat_template_kwargs")
-    if switch.has("enable_thinking"):
-        return switch.flag("enable_thinking")
-    effort = fields.inner("reasoning").text("effort", "") or fields.text("reasoning_effort", "")
-    return effort not in ("none", "minimal") if effort else None
+def schema_of(schema: Mapping[str, Any] | None, form: Format | None) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the schema of `json_schema` or `response_format`, None for free text, and where it is."""
+    if schema is None and form is not None:
+        return form.schema_at("response_format"), "response_format"
+    return schema, "json_schema"
+
+
+class TemplateSwitches(Struct):
+    """What the model's template can be told."""
+
+    enable_thinking: bool | None = None
+
+
+class Reasoning(Struct):
+    """How much the model thinks."""
+
+    effort: str | None = None
+
+
+class ToolsBody(GenerationBody, kw_only=True):
+    """The fields that chats and responses have alike."""
+
+    tools: list[Tool] | None = None
+    tool_choice: str | Tool | None = None
+    parallel_tool_calls: bool | None = None
+    chat_template_kwargs: TemplateSwitches | None = None
+    reasoning: Reasoning | None = None
+    reasoning_effort: str | None = None
+
+    def request(self, said: Sequence[Said], wanted: Wanted, **more: Any) -> ChatRequest:
+        """Return the chat to answer. more: as in `ChatRequest`."""
+        tools = self._functions()
+        choice, only = self._choice(tools)
+        return ChatRequest(
+            tuple(said),
+            wanted,
+            tools,
+            choice,
+            only,
+            one_call=self.parallel_tool_calls is False,
+            thinking=self._thinking(),
+            **more,
+        )
+
+    def _functions(self) -> tuple[ToolSpec, ...]:
+        """The functions that may be called; other kinds of tools (Codex offers some) are left out."""
+        return tuple(
+            tool_spec(inside.name, inside.description, inside.parameters, inside.strict, f"tools[{index}]")
+            for index, tool in enumerate(self.tools or ())
+            if tool.type == "function"
+            for inside in [tool.function or tool]
+        )
+
+    def _choice(self, tools: tuple[ToolSpec, ...]) -> tuple[CallChoice, str]:
+        """Whether a tool is called, and which one; empty for any."""
+        value = self.tool_choice
+        if value is None:
+            return CallChoice.AUTO, ""
+        if isinstance(value, str):
+            if value not in {each.value for each in CallChoice}:
+                refuse("tool_choice", '"auto", "none", "required" or one function')
+            choice = CallChoice(value)
+            if choice is CallChoice.REQUIRED and not tools:
+                refuse("tool_choice", '"auto" or left out where there are no tools')
+            return choice, tools[0].name if choice is CallChoice.REQUIRED and len(tools) == 1 else ""
+        name = (value.function or value).name
+        if name is None or name not in {tool.name for tool in tools}:
+            refuse("tool_choice", "the name of one of the tools")
+        return CallChoice.REQUIRED, name
+
+    def _thinking(self) -> bool | None:
+        """Whether the model is to think: by the template's own switch, or by the effort; None if nothing is said."""
+        if self.chat_template_kwargs is not None and self.chat_template_kwargs.enable_thinking is not None:
+            return self.chat_template_kwargs.enable_thinking
+        effort = (self.reasoning and self.reasoning.effort) or self.reasoning_effort
+        return effort not in ("none", "minimal") if effort else None
+
+
+class CallBody(Struct):
+    """A call that an assistant made: its arguments are JSON text."""
+
+    name: str
+    arguments: str | dict[str, Any] | None = None
+
+
+def call_of(name: str, arguments: str | dict[str, Any] | None, place: str) -> ToolCall:
+    """Return a call that an assistant made. place: of the arguments in the request."""
+    if not isinstance(arguments, str):
+        return ToolCall(name, arguments or {})
+    try:
+        found = parse_json(arguments, place) if arguments.strip() else {}
+    except ValueError:
+        # A call that could not be run is part of the conversation all the same.
+        found = {"arguments": arguments}
+    if not isinstance(found, dict):
+        refuse(place, "a JSON object")
+    return ToolCall(name, found)

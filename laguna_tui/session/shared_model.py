@@ -24,6 +24,7 @@ class SharedModel:
         sampling: the user's, or the model's own.
         thinking: whether it thinks unless a request says otherwise.
         thinking_limit: most tokens of one thinking; None for no limit.
+        max_tokens: most tokens of one answer; None for no limit.
         drafting: how answers are sped up.
     """
 
@@ -34,6 +35,7 @@ class SharedModel:
     sampling: Sampling
     thinking: bool
     thinking_limit: int | None
+    max_tokens: int | None
     drafting: Drafting
 
 
@@ -47,5 +49,13 @@ def shared_model(slot: "EngineSlot") -> SharedModel | None:
     family = Family[entry.template] if entry.template else family_for(engine.info.name, engine.info.chat_template)
     limit = options.thinking_limit(engine.n_ctx) if options.thinking else None
     return SharedModel(
-        engine, entry.name, entry.title, family, options.sampling, options.thinking, limit, options.drafting
+        engine,
+        entry.name,
+        entry.title,
+        family,
+        options.sampling,
+        options.thinking,
+        limit,
+        options.max_tokens,
+        options.drafting,
     )

@@ -8,7 +8,7 @@ import pytest
 
 from laguna_engine.llama.vocab import Vocab
 from laguna_tui.server.access_control import HEADER_BYTES
-from laguna_tui.server.json_fields import MAX_DEPTH
+from laguna_tui.server.request_body import MAX_DEPTH
 from tests.app.server.serving import WAIT_S, WEATHER, Answered, Served
 from tests.app.server.test_server_access import raw
 from tests.scripted_model import call

@@ -89,10 +89,21 @@ def test_json_prompt(nano: Served, prompt: Any):
     assert complete(nano, prompt, max_tokens=4)["choices"][0]["text"] is not None
 
 
-@pytest.mark.parametrize("prompt", [None, 5, {"prompt_string": "a"}, [-1], [10**9], [True], [["a", None]]])
-def test_wrong_prompts_are_refused(nano: Served, prompt: Any):
+@pytest.mark.parametrize(
+    ("prompt", "place"),
+    [
+        (None, "prompt"),
+        (5, "prompt"),
+        ({"prompt_string": "a"}, "prompt"),
+        ([-1], "prompt"),
+        ([10**9], "prompt"),
+        ([True], "prompt[0]"),
+        ([["a", None]], "prompt[0][1]"),
+    ],
+)
+def test_wrong_prompts_are_refused(nano: Served, prompt: Any, place: str):
     answered = nano.post("/v1/completions", prompt=prompt, max_tokens=4)
-    assert (answered.status, answered.body["error"]["param"]) == (400, "prompt")
+    assert (answered.status, answered.body["error"]["param"]) == (400, place)
 
 
 def test_completion_with_tokens_input(nano: Served):
