@@ -9,7 +9,16 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from laguna_engine.chat.messages import AssistantMessage, ToolCall
-from laguna_tui.server.chat_answer import AnswerEnded, CallPiece, ChatAnswer, Ending, ReasoningPiece, TextPiece, Usage
+from laguna_tui.server.chat_answer import (
+    AnswerEnded,
+    CallPiece,
+    ChatAnswer,
+    Ending,
+    Progress,
+    ReasoningPiece,
+    TextPiece,
+    Usage,
+)
 from laguna_tui.server.chat_request import (
     CallChoice,
     ChatRequest,
@@ -176,12 +185,15 @@ def _answer(blocks: Sequence[Block], place: str) -> Said:
 
 def _usage(usage: Usage) -> dict[str, object]:
     stats = usage.stats
+    tokens = _input(stats.prompt_tokens, stats.cached_tokens)
+    return {**tokens, "output_tokens": stats.generated_tokens, "speculation": usage.speculation}
+
+
+def _input(prompt: int, cached: int) -> dict[str, object]:
     return {
-        "input_tokens": stats.prompt_tokens - stats.cached_tokens,
-        "cache_read_input_tokens": stats.cached_tokens,
+        "input_tokens": prompt - cached,
+        "cache_read_input_tokens": cached,
         "cache_creation_input_tokens": 0,
-        "output_tokens": stats.generated_tokens,
-        "speculation": usage.speculation,
     }
 
 
@@ -196,7 +208,7 @@ class AnthropicMessage:
     def __init__(self, request: ChatRequest, answer: ChatAnswer) -> None:
         self._answer = answer
         self._head: dict[str, object] = {
-            "id": new_id("msg"),
+            "id": new_id("msg_"),
             "type": "message",
             "role": "assistant",
             "model": request.wanted.model,
@@ -222,29 +234,22 @@ class AnthropicMessage:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """The answer as server-sent events."""
-        start = self._head | {"content": [], "stop_reason": None, "stop_sequence": None}
-        start["usage"] = {"input_tokens": 0, "output_tokens": 0}
-        yield _event("message_start", message=start)
-        yield _event("ping")
+        begun = False
         blocks = _Blocks()
         async for piece in self._answer.pieces():
-            match piece:
-                case ReasoningPiece(text):
-                    for event in blocks.more("thinking", {"type": "thinking_delta", "thinking": text}):
-                        yield event
-                case TextPiece(text):
-                    for event in blocks.more("text", {"type": "text_delta", "text": text}):
-                        yield event
-                case CallPiece():
-                    for event in blocks.call(piece):
-                        yield event
-                case AnswerEnded():
-                    for event in blocks.close():
-                        yield event
-                    yield _event("message_delta", delta=_end(piece), usage=_usage(piece.usage))
-                    yield _event("message_stop")
-                case _:
-                    pass
+            if isinstance(piece, Progress):
+                if not begun:
+                    start = self._head | {"content": [], "stop_reason": None, "stop_sequence": None}
+                    usage = {**_input(piece.total, piece.cached), "output_tokens": 0}
+                    yield _event("message_start", message=start | {"usage": usage})
+                    yield _event("ping")
+                begun = True
+                continue
+            for event in blocks.more(piece):
+                yield event
+            if isinstance(piece, AnswerEnded):
+                yield _event("message_delta", delta=_end(piece), usage=_usage(piece.usage))
+                yield _event("message_stop")
 
 
 _EMPTY: dict[str, dict[str, object]] = {
@@ -260,17 +265,28 @@ class _Blocks:
         self._open = ""
         self._index = -1
 
-    def more(self, kind: str, delta: dict[str, object]) -> list[bytes]:
-        events = [] if self._open == kind else [*self.close(), self._begin(kind, _EMPTY[kind])]
+    def more(self, piece: ReasoningPiece | TextPiece | CallPiece | AnswerEnded) -> list[bytes]:
+        match piece:
+            case ReasoningPiece(text):
+                return self._delta("thinking", {"type": "thinking_delta", "thinking": text})
+            case TextPiece(text):
+                return self._delta("text", {"type": "text_delta", "text": text})
+            case CallPiece():
+                return self._call(piece)
+            case AnswerEnded():
+                return self._close()
+
+    def _delta(self, kind: str, delta: dict[str, object]) -> list[bytes]:
+        events = [] if self._open == kind else [*self._close(), self._begin(kind, _EMPTY[kind])]
         return [*events, _event("content_block_delta", index=self._index, delta=delta)]
 
-    def call(self, piece: CallPiece) -> list[bytes]:
-        opened = [*self.close(), self._begin("tool_use", _call(piece) | {"input": {}})]
+    def _call(self, piece: CallPiece) -> list[bytes]:
+        opened = [*self._close(), self._begin("tool_use", _call(piece) | {"input": {}})]
         arguments = json.dumps(piece.call.arguments, ensure_ascii=False)
         delta = {"type": "input_json_delta", "partial_json": arguments}
-        return [*opened, _event("content_block_delta", index=self._index, delta=delta), *self.close()]
+        return [*opened, _event("content_block_delta", index=self._index, delta=delta), *self._close()]
 
-    def close(self) -> list[bytes]:
+    def _close(self) -> list[bytes]:
         if not self._open:
             return []
         kind, self._open = self._open, ""
@@ -285,7 +301,7 @@ class _Blocks:
 
 
 def _call(piece: CallPiece) -> dict[str, object]:
-    return {"type": "tool_use", "id": new_id("toolu"), "name": piece.call.name}
+    return {"type": "tool_use", "id": new_id("toolu_"), "name": piece.call.name}
 
 
 def _event(name: str, **fields: object) -> bytes:

@@ -9,7 +9,8 @@ class ApiError(Exception):
         kind: as OpenAI's API names it.
         message: a sentence for whoever runs the client.
         param: the field of the request that it is about; None for none.
-        extra: more fields of the error.
+        extra: more fields of the error in OpenAI's shape.
+        anthropic: the sentence in Anthropic's shape, where its clients look for certain words; empty for the same.
         retry_after: seconds after which it may work; None for never.
     """
 
@@ -21,11 +22,12 @@ class ApiError(Exception):
         kind: str = "invalid_request_error",
         param: str | None = None,
         extra: dict[str, object] | None = None,
+        anthropic: str = "",
         retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.status, self.kind, self.message, self.param = status, kind, message, param
-        self.extra = extra or {}
+        self.extra, self.anthropic = extra or {}, anthropic or message
         self.retry_after = retry_after
 
     def as_openai(self) -> dict[str, object]:
@@ -36,7 +38,7 @@ class ApiError(Exception):
     def as_anthropic(self) -> dict[str, object]:
         """The body in Anthropic's shape."""
         kind = _ANTHROPIC_KINDS.get(self.status, "invalid_request_error")
-        return {"type": "error", "error": {"type": kind, "message": self.message}}
+        return {"type": "error", "error": {"type": kind, "message": self.anthropic}}
 
 
 _ANTHROPIC_KINDS = {
@@ -51,14 +53,18 @@ _ANTHROPIC_KINDS = {
 
 
 def context_exceeded(needed: int, capacity: int, *, at_least: bool = False) -> ApiError:
-    """The prompt leaves no room for an answer. at_least: `needed` is a lower bound."""
-    tokens = f"{'at least ' if at_least else ''}{needed:,} tokens"
+    """Return the error of a prompt that leaves no room for an answer. at_least: `needed` is a lower bound.
+
+    The words are those of llama.cpp's server and of Anthropic's, by which clients decide to compact a conversation.
+    """
+    tokens = f"{'at least ' if at_least else ''}{needed}"
+    advice = "send less, or start the server with a larger --context."
     return ApiError(
         400,
-        f"The prompt has {tokens} and the context holds {capacity:,}; send less, or start the server with a "
-        "larger --context.",
+        f"The prompt ({tokens} tokens) exceeds the available context size ({capacity} tokens); {advice}",
         kind="exceed_context_size_error",
-        extra={"n_prompt_tokens": needed, "n_ctx": capacity},
+        extra={"code": "context_length_exceeded", "n_prompt_tokens": needed, "n_ctx": capacity},
+        anthropic=f"prompt is too long: {tokens} tokens > {capacity} maximum; {advice}",
     )
 
 

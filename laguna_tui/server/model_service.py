@@ -139,8 +139,7 @@ class ModelService:
             tokens,
             wanted.sampling.seeded(),
             stop_tokens=stop_tokens,
-            # No tokens at all is how the engine reads ahead.
-            max_tokens=max(1, wanted.max_tokens) if wanted.max_tokens is not None else None,
+            max_tokens=wanted.max_tokens,
             drafting=model.drafting,
             thinking_budget=thinking_limit,
             logprobs=wanted.logprobs,

@@ -121,7 +121,7 @@ class ChatCompletion:
 
     def __init__(self, request: ChatRequest, answer: ChatAnswer, model: SharedModel) -> None:
         self._wanted, self._answer, self._vocab = request.wanted, answer, model.engine.vocab
-        self._id, self._created = new_id("chatcmpl"), now()
+        self._id, self._created = new_id("chatcmpl-"), now()
 
     async def whole(self) -> dict[str, object]:
         """The answer in one object."""
@@ -216,7 +216,7 @@ def _reasoning(text: str) -> dict[str, object]:
 
 def _call(piece: CallPiece) -> dict[str, object]:
     function = {"name": piece.call.name, "arguments": piece.arguments}
-    return {"id": new_id("call"), "type": "function", "function": function}
+    return {"id": new_id("call_"), "type": "function", "function": function}
 
 
 def _call_deltas(piece: CallPiece) -> Sequence[dict[str, object]]:

@@ -85,7 +85,7 @@ class TextCompletion:
 
     def __init__(self, wanted: Wanted, run: GenerationRun, model: SharedModel) -> None:
         self._wanted, self._run, self._vocab = wanted, run, model.engine.vocab
-        self._id, self._created = new_id("cmpl"), now()
+        self._id, self._created = new_id("cmpl-"), now()
 
     async def whole(self) -> dict[str, object]:
         """The continuation in one object."""

@@ -143,7 +143,7 @@ class _Item:
 
     def __init__(self, kind: str, index: int) -> None:
         self.kind, self.index, self.text = kind, index, ""
-        self.id = new_id({"message": "msg", "reasoning": "rs"}[kind])
+        self.id = new_id({"message": "msg_", "reasoning": "rs_"}[kind])
 
     def part(self) -> dict[str, object]:
         if self.kind == "reasoning":
@@ -170,10 +170,10 @@ class _Item:
 
 def _call_item(piece: CallPiece) -> dict[str, object]:
     return {
-        "id": new_id("fc"),
+        "id": new_id("fc_"),
         "type": "function_call",
         "status": "completed",
-        "call_id": new_id("call"),
+        "call_id": new_id("call_"),
         "name": piece.call.name,
         "arguments": piece.arguments,
     }
@@ -189,7 +189,7 @@ class ModelResponse:
         self._open: _Item | None = None
         self._number = 0
         self._body: dict[str, object] = {
-            "id": new_id("resp"),
+            "id": new_id("resp_"),
             "object": "response",
             "created_at": now(),
             "model": request.wanted.model,

@@ -18,8 +18,8 @@ FINGERPRINT = f"laguna-tui-{__version__}"
 
 
 def new_id(prefix: str) -> str:
-    """A name that nothing else has."""
-    return f"{prefix}-{uuid.uuid4().hex}"
+    """Return a name that nothing else has. prefix: with the sign that ends it in the API's own names."""
+    return f"{prefix}{uuid.uuid4().hex}"
 
 
 def now() -> int:

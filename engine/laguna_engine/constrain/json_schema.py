@@ -94,9 +94,11 @@ class JsonSchema:
 
 
 def _reason(message: str) -> str:
-    """llguidance's message without the place in our grammar."""
-    first = message.strip().splitlines()[0]
-    return first.rpartition("JSON schema: ")[2].rstrip(".")
+    """llguidance's message without the place in our grammar; the pattern and the reason of a regular expression."""
+    text = message.strip()
+    first, *more = (line.strip() for line in text.rpartition("JSON schema: ")[2].splitlines())
+    reason = next((line.removeprefix("error: ") for line in more if line.startswith("error: ")), "")
+    return f"{first} {more[0]}: {reason}" if reason else first.rstrip(".")
 
 
 def _tokenizer(vocabulary: Vocabulary) -> "LLTokenizer":

@@ -79,10 +79,11 @@ def test_a_text_that_cannot_fit_is_refused_before_it_is_tokenized(
     monkeypatch.setattr(Vocab, "_encode", noted)
     answered = nano.post(path, **with_text(path, "word " * 100_000))
     assert answered.status == 400
-    message = answered.body["error"]["message"]
-    assert message == (
-        f"The prompt has at least {least(nano, path):,} tokens and the context holds 4,096; "
-        "send less, or start the server with a larger --context."
+    tokens, advice = f"at least {least(nano, path)} tokens", "send less, or start the server with a larger --context."
+    assert answered.body["error"]["message"] == (
+        f"prompt is too long: {tokens} > 4096 maximum; {advice}"
+        if path.startswith(ANTHROPIC)
+        else f"The prompt ({tokens}) exceeds the available context size (4096 tokens); {advice}"
     )
     assert not tokenized
 
@@ -204,6 +205,22 @@ def test_a_schema_that_cannot_be_used_is_refused(nano: Served, schema: dict[str,
     error = error_of(answered, stream)
     assert (error["code"], error["type"]) == (400, "invalid_request_error")
     assert "the JSON schema cannot be used: " in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(", "unclosed group"),
+        ("[a", "unclosed character class"),
+        ("(?=a)b", "look-around, including look-ahead and look-behind, is not supported"),
+    ],
+)
+def test_an_invalid_regular_expression_is_refused_with_its_reason(nano: Served, pattern: str, reason: str):
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+    answered = nano.chat("hi", json_schema=schema)
+    assert answered.body["error"]["message"] == (
+        f"the JSON schema cannot be used: regex parse error: {pattern}: {reason}; correct it, or leave that part out"
+    )
 
 
 def error_of(answered: Answered, stream: bool) -> Any:

@@ -27,7 +27,7 @@ def message(server: Served, *said: Any, **more: Any) -> Any:
 def test_anthropic_messages_basic(nano: Served):
     found = message(nano, "hello")
     assert (found["type"], found["role"]) == ("message", "assistant")
-    assert found["id"].startswith("msg")
+    assert found["id"].startswith("msg_")
     assert found["content"][0]["type"] == "text"
     assert found["content"][0]["text"]
     assert found["stop_reason"] in ("end_turn", "max_tokens")
@@ -219,7 +219,7 @@ def test_responses_with_openai_library(serve: Any):
     server = serve(["The answer.", say(think("Hm."), "Thought.")], thinking=True)
     client = openai.OpenAI(api_key=server.token, base_url=f"{server.url}/v1")
     found = client.responses.create(model="any", instructions="Be brief.", input="hello", max_output_tokens=50)
-    assert found.id.startswith("resp")
+    assert found.id.startswith("resp_")
     assert found.output_text == "The answer."
     assert found.status == "completed"
     second = client.responses.create(model="any", input=[{"role": "user", "content": "think"}])

@@ -25,6 +25,7 @@ def test_chat_completion(nano: Served, parts: bool):
     content = [{"type": "text", "text": "who are"}, {"type": "text", "text": "you?"}] if parts else text
     answer = nano.chat(SYSTEM, {"role": "user", "content": content}, max_tokens=8).body
     assert answer["id"].startswith("chatcmpl-")
+    assert nano.post("/v1/completions", prompt="hi", max_tokens=1).body["id"].startswith("cmpl-")
     assert answer["system_fingerprint"].startswith("laguna-tui-")
     assert answer["usage"]["completion_tokens"] == 8
     assert answer["usage"]["total_tokens"] == answer["usage"]["prompt_tokens"] + 8
@@ -124,6 +125,8 @@ def test_chat_completion_with_timings(nano: Served):
     timings = nano.chat("hello", max_tokens=10).body["timings"]
     assert timings["predicted_n"] == 10
     assert timings["predicted_ms"] > 0
+    assert timings["predicted_per_token_ms"] == pytest.approx(timings["predicted_ms"] / 10)
+    assert timings["prompt_per_token_ms"] == pytest.approx(timings["prompt_ms"] / timings["prompt_n"])
     assert timings["prompt_n"] + timings["cache_n"] > 0
 
 
@@ -165,7 +168,7 @@ def test_context_size_exceeded(nano: Served, stream: bool):
     answered = nano.chat(LONG, stream=stream)
     error = answered.body["error"]
     assert answered.status == 400
-    assert error["type"] == "exceed_context_size_error"
+    assert (error["type"], error["code"]) == ("exceed_context_size_error", "context_length_exceeded")
     assert error["n_prompt_tokens"] > error["n_ctx"] > 0
 
 
