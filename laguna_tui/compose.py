@@ -93,7 +93,7 @@ def run_ask(settings: Settings, folder: Path, question: str, form: "Format", opt
         write_failure(form, session.title, error)
         return _complain(error, ExitCode.MODEL)
     resumed = info.resumed.notices if info.resumed is not None else ()
-    for warning in (*session.slot.given_up, *session.permissions.notes, *resumed):
+    for warning in (*session.slot.given_up, *session.permissions.notes, *session.opened().servers.notes, *resumed):
         sys.stderr.write(f"laguna-tui: {sanitize(warning)}\n")
     _stop_gently(session)
     try:

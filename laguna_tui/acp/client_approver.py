@@ -10,7 +10,7 @@ from acp import schema
 from acp.helpers import text_block, tool_content
 from acp.interfaces import Client
 
-from laguna_tui.acp.session_updates import diff_of
+from laguna_tui.acp.session_updates import diff_of, location_of
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.permission_request import (
     CallProposal,
@@ -72,12 +72,14 @@ def _options(request: PermissionRequest) -> list[schema.PermissionOption]:
 def _shown(request: PermissionRequest, call: str) -> schema.ToolCallUpdate:
     """What the client shows: a title with both ends of a command, the warnings, and all of it."""
     content: list[Any] = []
+    locations: list[schema.ToolCallLocation] | None = None
     lines: list[ReviewLine] = []
     match request.proposal:
         case ChangeProposal() as change:
             kind: Any = "edit"
             title = review_line(f"{change.kind.value} {change.path}")
             content.append(diff_of(change))
+            locations = [location_of(change)]
             about = [sanitize(change.warning)]
         case CommandProposal(command=command):
             lines = review_lines(command)
@@ -91,7 +93,9 @@ def _shown(request: PermissionRequest, call: str) -> schema.ToolCallUpdate:
     text = "\n".join([*map(review_line, warnings), *(line.text for line in lines)])
     reasons = "\n".join(filter(None, [*about, sanitize(request.why), sanitize(request.sandbox)]))
     content += [tool_content(text_block(each)) for each in (text, reasons) if each]
-    return schema.ToolCallUpdate(tool_call_id=call, title=title, kind=kind, status="pending", content=content)
+    return schema.ToolCallUpdate(
+        tool_call_id=call, title=title, kind=kind, status="pending", content=content, locations=locations
+    )
 
 
 def _both_ends(lines: Sequence[ReviewLine]) -> str:

@@ -11,6 +11,7 @@ from acp import schema
 
 from laguna_tui.acp.session_updates import UpdateWriter
 from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.agent.tools.mcp.mcp_config import McpServer
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.session.api import ChatSession
 from laguna_tui.session.values import Here, ModelChoice
@@ -33,7 +34,10 @@ class EditorSession:
         id: its ID, also where it is kept.
         folder: what it is about.
         session: the session itself; its methods are called on `thread` only, as the session's thread.
+        servers: MCP servers of the client.
         changes: its settings that are not the user's own.
+        notes: sentences that the user has not been shown yet.
+        warned: what was shown of a session's warnings.
         writer: of its updates.
         busy: from a prompt to its answer; then there is no other one, and no option changes. The event loop's.
         running: whether its turn has the engine.
@@ -44,13 +48,19 @@ class EditorSession:
     folder: Path
     session: ChatSession
     id: str = ""
+    servers: tuple[McpServer, ...] = ()
     changes: dict[str, object] = field(default_factory=dict)
-    writer: UpdateWriter = field(default_factory=UpdateWriter)
+    notes: list[str] = field(default_factory=list)
+    warned: set[str] = field(default_factory=set)
+    writer: UpdateWriter = field(init=False)
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "laguna-acp"))
     busy: bool = False
     running: bool = False
     stopped: threading.Event = field(default_factory=threading.Event)
     asking: str = ""
+
+    def __post_init__(self) -> None:
+        self.writer = UpdateWriter(self.folder)
 
 
 def mode_state(held: EditorSession) -> schema.SessionModeState:

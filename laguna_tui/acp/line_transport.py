@@ -11,6 +11,8 @@ from typing import Any
 
 from acp.exceptions import RequestError
 
+from laguna_tui.acp.prompt_blocks import with_known_blocks
+
 _PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
 
 
@@ -28,7 +30,7 @@ class LineTransport:
                 if not line:
                     return None
                 if line.strip():
-                    return _message(line)
+                    return with_known_blocks(_message(line))
             except ValueError:
                 # More than the reader's limit; it has dropped what it held.
                 await self._refuse(RequestError(_INVALID_REQUEST, "The line is too long; send less in one message."))

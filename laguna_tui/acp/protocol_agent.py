@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from acp import PROTOCOL_VERSION, schema
 from acp.core import AgentSideConnection
@@ -21,7 +20,10 @@ from laguna_tui import __version__
 from laguna_tui.acp.client_approver import ClientApprover
 from laguna_tui.acp.editor_session import MODEL, THINKING, THINKING_VALUES, EditorSession, config_options, mode_state
 from laguna_tui.acp.line_transport import LineTransport
+from laguna_tui.acp.prompt_blocks import PromptMessage
+from laguna_tui.acp.session_updates import said
 from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.agent.tools.mcp.mcp_config import McpServer, client_server
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import PermissionAsked
 from laguna_tui.base.text import sanitize_line
@@ -36,6 +38,9 @@ _LINE_BYTES = 64 << 20
 NO_CLIENT = "acp talks to an editor over pipes, and stdin is none; `laguna-tui acp --print zed` prints what starts it"
 _FAILED = -32603
 _WRONG = -32602
+_CLIENT = "the editor"
+_AT_A_URL = "The MCP server {name} is left out: only servers that are started as a command are supported."
+_MORE_FOLDERS = "These folders are not used: {folders}. A session is about one folder, {folder}."
 
 
 class ProtocolAgent:
@@ -82,7 +87,7 @@ class ProtocolAgent:
         self, cwd: str, additional_directories: list[str] | None = None, mcp_servers: list[Any] | None = None, **_: Any
     ) -> schema.NewSessionResponse:
         """Open a session about a folder."""
-        held = await self._opened(cwd)
+        held = await self._opened(cwd, servers=mcp_servers, folders=additional_directories)
         return schema.NewSessionResponse(
             session_id=held.id, modes=mode_state(held), config_options=await self._options(held)
         )
@@ -96,7 +101,7 @@ class ProtocolAgent:
         **_: Any,
     ) -> schema.LoadSessionResponse | None:
         """Open a kept session, and show its last turns again."""
-        held = await self._opened(cwd, session_id, shown=True)
+        held = await self._opened(cwd, session_id, shown=True, servers=mcp_servers, folders=additional_directories)
         return schema.LoadSessionResponse(modes=mode_state(held), config_options=await self._options(held))
 
     async def resume_session(
@@ -108,7 +113,7 @@ class ProtocolAgent:
         **_: Any,
     ) -> schema.ResumeSessionResponse:
         """Open a kept session; the client shows what it knows of it."""
-        held = await self._opened(cwd, session_id)
+        held = await self._opened(cwd, session_id, servers=mcp_servers, folders=additional_directories)
         return schema.ResumeSessionResponse(modes=mode_state(held), config_options=await self._options(held))
 
     async def fork_session(
@@ -121,7 +126,7 @@ class ProtocolAgent:
     ) -> schema.ForkSessionResponse:
         """Copy a session, and open the copy beside it."""
         copy = await self._guarded(lambda: self._source.fork(session_id))
-        held = await self._opened(cwd, copy)
+        held = await self._opened(cwd, copy, servers=mcp_servers, folders=additional_directories)
         return schema.ForkSessionResponse(
             session_id=held.id, modes=mode_state(held), config_options=await self._options(held)
         )
@@ -184,13 +189,14 @@ class ProtocolAgent:
         held = self._held(session_id)
         if held.busy:
             raise RequestError(_WRONG, "The model is answering already; stop it first.")
-        message = _message(prompt, held.folder)
-        if not message.strip():
-            raise RequestError(_WRONG, "The message is empty.")
+        message = PromptMessage.of(prompt, held.folder)
+        if not message.text.strip():
+            raise RequestError(_WRONG, sanitize_line(" ".join(["The message is empty.", *message.notes])))
+        held.notes += message.notes
         held.stopped.clear()
         held.busy = True
         try:
-            await self._on_thread(held, lambda: self._turn(held, message))
+            await self._on_thread(held, lambda: self._turn(held, message.text))
         finally:
             held.busy = False
         return schema.PromptResponse(stop_reason=held.writer.end, usage=held.writer.usage)
@@ -225,14 +231,25 @@ class ProtocolAgent:
             raise RequestError(-32002, f"There is no session {sanitize_line(session_id)}; load it first.")
         return held
 
-    async def _opened(self, cwd: str, session_id: str = "", *, shown: bool = False) -> EditorSession:
+    async def _opened(
+        self,
+        cwd: str,
+        session_id: str = "",
+        *,
+        shown: bool = False,
+        servers: Sequence[Any] | None = None,
+        folders: Sequence[str] | None = None,
+    ) -> EditorSession:
         folder = Path(cwd)
         if not folder.is_absolute() or not folder.is_dir():
             raise RequestError(_WRONG, f"{sanitize_line(cwd)} is no folder; give the absolute path of one.")
         if session_id in self._sessions:
             await self.close_session(session_id)
-        session = await self._guarded(lambda: self._source.prepare(folder, session_id))
-        held = EditorSession(folder.resolve(), session)
+        usable, notes = _usable(servers or ())
+        if folders:
+            notes.append(_MORE_FOLDERS.format(folders=", ".join(folders), folder=folder))
+        session = await self._guarded(lambda: self._source.prepare(folder, session_id, usable))
+        held = EditorSession(folder.resolve(), session, servers=usable, notes=notes)
         info = await self._on_thread(held, lambda: self._open(held))
         self._sessions[held.id] = held
         if shown and info.resumed is not None:
@@ -247,6 +264,8 @@ class ProtocolAgent:
         with self._source.turn():
             info = held.session.open(lambda progress: None)
         held.id = self._source.keep(held.session)
+        held.notes += [warning for warning in info.warnings if warning not in held.warned]
+        held.warned.update(info.warnings)
         return info
 
     def _switch(self, held: EditorSession, model: str) -> None:
@@ -260,7 +279,7 @@ class ProtocolAgent:
         if value != "default":
             changes[THINKING] = value == "on"
         held.session.close()
-        held.session = self._source.prepare(held.folder, held.id, **changes)
+        held.session = self._source.prepare(held.folder, held.id, held.servers, **changes)
         held.changes = changes
         self._open(held)
 
@@ -272,7 +291,10 @@ class ProtocolAgent:
                 held.writer.end = "cancelled"
                 return
             held.running = True
+            notes, held.notes = held.notes, []
             try:
+                for note in notes:
+                    self._send(held, said(note))
                 for event in held.session.chat.ask(message):
                     if isinstance(event, PermissionAsked):
                         held.asking = held.writer.call(event.call_id)
@@ -310,6 +332,27 @@ class ProtocolAgent:
         return await _as_request(asyncio.to_thread(call))
 
 
+def _usable(servers: Sequence[Any]) -> tuple[tuple[McpServer, ...], list[str]]:
+    """Return the MCP servers of a client that can be started, and sentences about the others.
+
+    An editor hands over all servers of its user, and many of them are at a URL, which is no reason to have no session.
+    """
+    usable: dict[str, McpServer] = {}
+    notes: list[str] = []
+    for each in servers:
+        if not isinstance(each, schema.McpServerStdio):
+            notes.append(_AT_A_URL.format(name=each.name))
+            continue
+        variables = {variable.name: variable.value for variable in each.env}
+        try:
+            server = client_server(_CLIENT, each.name, (each.command, *each.args), variables, usable)
+        except ValueError as error:
+            notes.append(f"The MCP server {each.name} is left out: {error}.")
+        else:
+            usable[server.name] = server
+    return tuple(usable.values()), notes
+
+
 async def _as_request(work: Awaitable[T]) -> T:
     """The result; what went wrong as the protocol's error with a sentence."""
     try:
@@ -322,32 +365,6 @@ def _iso(seconds: float) -> str:
     from datetime import UTC, datetime
 
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
-def _message(blocks: Sequence[Any], folder: Path) -> str:
-    """The user's words; files that are linked are mentioned, and texts that are embedded are quoted."""
-    parts: list[str] = []
-    for block in blocks:
-        match block:
-            case schema.TextContentBlock(text=text):
-                parts.append(text)
-            case schema.ResourceContentBlock(uri=uri):
-                parts.append(_mention(uri, folder))
-            case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents(uri=uri, text=text)):
-                # Not a mention: the editor's text of it may be newer than the file.
-                parts.append(f"\n{_mention(uri, folder).removeprefix('@')}:\n{text}\n")
-            case _:
-                raise RequestError(_WRONG, "This model reads text only.")
-    return "".join(parts)
-
-
-def _mention(uri: str, folder: Path) -> str:
-    """How a file is named in a message: as a mention inside the folder, else as it is."""
-    parsed = urlsplit(uri)
-    if parsed.scheme != "file":
-        return uri
-    path = Path(unquote(parsed.path))
-    return f"@{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
 
 
 def run_stdio(source: SessionSource) -> None:

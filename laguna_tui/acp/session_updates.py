@@ -1,6 +1,8 @@
 """The agent's events as the protocol's updates. Values only; everything shown passes the sanitizer."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from acp import schema
@@ -66,6 +68,8 @@ _ENDS: dict[TurnEnd, Any] = {
     TurnEnd.REPEATING: "max_tokens",
 }
 _TITLE_CHARS = 100
+# The arguments of our tools that name a file or a folder.
+_PATHS = ("path", "new_path")
 
 
 class UpdateWriter:
@@ -76,7 +80,9 @@ class UpdateWriter:
         usage: what the last turn took.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        """folder: what relative paths are relative to."""
+        self._folder = folder
         self.end: Any = "end_turn"
         self.usage = schema.Usage(total_tokens=0, input_tokens=0, output_tokens=0)
         self._turn = 0
@@ -111,7 +117,7 @@ class UpdateWriter:
             case TurnFinished():
                 self.end = _ENDS.get(event.end, "end_turn")
                 if event.sentence:
-                    yield _said(event.sentence)
+                    yield said(event.sentence)
             case ToolStarted() | ToolProgress() | ToolFinished() | ChangeMade():
                 yield from self._tool(event)
             case _:
@@ -120,11 +126,11 @@ class UpdateWriter:
     def _notice(self, event: "AgentEvent | Asked") -> Iterator[Any]:
         match event:
             case Attached(notes=notes) if notes:
-                yield _said(" ".join(notes))
+                yield said(" ".join(notes))
             case Notice(text=text):
-                yield _said(text)
+                yield said(text)
             case DrafterFailed() | Compacted() | AnswerCorrected():
-                yield _said(event.sentence)
+                yield said(event.sentence)
             case CallRejected(problem=problem):
                 yield update_agent_thought_text(f"\n{sanitize(problem)}\n")
             case Steered(message=message):
@@ -141,7 +147,7 @@ class UpdateWriter:
                     title=_title(name, arguments),
                     kind=_KINDS.get(name, "other"),
                     status="in_progress",
-                    locations=_places(arguments),
+                    locations=self._locations(arguments) if name in _KINDS else None,
                     raw_input=arguments,
                 )
             case ToolProgress(call_id, text):
@@ -149,7 +155,7 @@ class UpdateWriter:
                 self._output[call_id] = self._output.get(call_id, "") + sanitize(text)
                 yield self._update(call_id, [tool_content(text_block(self._output[call_id]))])
             case ChangeMade(call_id, change):
-                yield self._update(call_id, [diff_of(change)])
+                yield self._update(call_id, [diff_of(change)], [location_of(change)])
             case ToolFinished(call_id, _, output, ok):
                 status: Any = "completed" if ok else "failed"
                 yield schema.ToolCallProgress(
@@ -160,11 +166,26 @@ class UpdateWriter:
                     content=None if call_id in self._output else [tool_content(text_block(sanitize(output)))],
                 )
 
-    def _update(self, call_id: int, content: list[Any]) -> Any:
+    def _update(self, call_id: int, content: list[Any], locations: list[schema.ToolCallLocation] | None = None) -> Any:
         self._output.setdefault(call_id, "")
         return schema.ToolCallProgress(
-            session_update="tool_call_update", tool_call_id=self.call(call_id), status="in_progress", content=content
+            session_update="tool_call_update",
+            tool_call_id=self.call(call_id),
+            status="in_progress",
+            content=content,
+            locations=locations,
         )
+
+    def _locations(self, arguments: dict[str, object]) -> list[schema.ToolCallLocation] | None:
+        """The files that a call names."""
+        paths = [value for name in _PATHS if isinstance(value := arguments.get(name), str) and value]
+        line = arguments.get("offset")
+        first = line if isinstance(line, int) and line > 0 else None
+        found = [
+            schema.ToolCallLocation(path=os.path.normpath(self._folder / sanitize_line(path)), line=first)
+            for path in paths
+        ]
+        return found or None
 
     def _step(self, event: StepFinished) -> Any:
         stats, before = event.stats, self.usage
@@ -181,12 +202,17 @@ class UpdateWriter:
 
 def diff_of(change: ChangeProposal) -> Any:
     """A change as the client shows it."""
-    path = str(change.root / (change.target or change.path))
     before = None if change.kind is ChangeKind.CREATE else change.before
-    return tool_diff_content(path, change.after, before)
+    return tool_diff_content(location_of(change).path, change.after, before)
 
 
-def _said(sentence: str) -> Any:
+def location_of(change: ChangeProposal) -> schema.ToolCallLocation:
+    """The file that is changed, under its new name."""
+    return schema.ToolCallLocation(path=str(change.root / (change.target or change.path)))
+
+
+def said(sentence: str) -> Any:
+    """A sentence to the user."""
     return update_agent_message_text(f"\n\n_{sanitize(sentence)}_\n\n")
 
 
@@ -194,8 +220,3 @@ def _title(name: str, arguments: dict[str, object]) -> str:
     texts = [value for value in arguments.values() if isinstance(value, str)]
     title = sanitize_line(" ".join([name, *texts[:1]]))
     return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"
-
-
-def _places(arguments: dict[str, object]) -> list[schema.ToolCallLocation] | None:
-    path = arguments.get("path")
-    return [schema.ToolCallLocation(path=path)] if isinstance(path, str) and path.startswith("/") else None

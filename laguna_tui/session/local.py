@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from laguna_engine.constrain.base import ConstraintSpec
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
+    from laguna_tui.agent.tools.mcp.mcp_config import McpServer
     from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
     from laguna_tui.session.shared_model import SharedModel
@@ -66,11 +67,12 @@ class LocalSession:
         *,
         undoable: bool,
         source: EngineSource | None = None,
+        clients: "Sequence[McpServer]" = (),
     ) -> None:
         self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt, source)
         self.parts: SessionParts | None = None
         self.state = state
-        self._wait_s, self._undoable = wait_s, undoable
+        self._wait_s, self._undoable, self._clients = wait_s, undoable, clients
         self.chat = LocalChat(self)
         self.prompt = LocalPromptView(self)
         self.permissions = permissions
@@ -104,6 +106,7 @@ class LocalSession:
         resume: str = "",
         given: Collection[str] = (),
         source: EngineSource | None = None,
+        clients: "Sequence[McpServer]" = (),
     ) -> "LocalSession":
         """Find out what would be opened, without opening it.
 
@@ -119,6 +122,7 @@ class LocalSession:
             resume: the session to resume once it is opened; empty begins a new one.
             given: the settings given for this start, which take precedence over those of the session.
             source: where engines come from, for sessions that share one; None for one of its own.
+            clients: MCP servers of the program that the session is for, used beside the user's own.
 
         Raises:
             UserError: the settings name no model, or no drafter, that is there; or the session cannot be resumed.
@@ -126,7 +130,16 @@ class LocalSession:
         permissions = LocalPermissions(settings, folder, rules, allow, deny)
         selection = select_model(settings)
         session = cls(
-            selection, folder, state, wait_s, holds_more, permissions, cache, undoable=undoable, source=source
+            selection,
+            folder,
+            state,
+            wait_s,
+            holds_more,
+            permissions,
+            cache,
+            undoable=undoable,
+            source=source,
+            clients=clients,
         )
         session.sessions.given = given
         if resume:
@@ -224,7 +237,16 @@ class LocalSession:
         history, gate, folder = self.history.turns, self.permissions.opened(), self.folder
         changes = Changes(history if self._undoable else None, self.state)
         parts = SessionParts.begin(
-            engine, selection, changes, gate, folder.path, self.state, self._wait_s, self.commands.runner, history
+            engine,
+            selection,
+            changes,
+            gate,
+            folder.path,
+            self.state,
+            self._wait_s,
+            self.commands.runner,
+            history,
+            self._clients,
         )
         parts.context.codebase.withheld = folder.withheld
         self.sessions.watch(parts.agent, changes, parts.toolbox.todo)

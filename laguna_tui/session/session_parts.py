@@ -1,5 +1,6 @@
 """An open session's agent, tools and context, and how they switch to another engine or model."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from laguna_tui.agent.permission_gate import PermissionGate
     from laguna_tui.agent.tools.base.model_profile import ModelProfile
     from laguna_tui.agent.tools.base.tool import Tool
+    from laguna_tui.agent.tools.mcp.mcp_config import McpServer
     from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
     from laguna_tui.agent.tools.registry import Toolbox
     from laguna_tui.agent.turn_history import TurnHistory
@@ -28,28 +30,50 @@ if TYPE_CHECKING:
     from laguna_tui.session.workspace_context import WorkspaceContext
 
 
+_OWN_TOOLS_ONLY = "{title} uses its own tools only, so the MCP servers of {sources} are not started."
+
+
 class McpServers:
     """The MCP servers of a session, started with the first model that gets their tools."""
 
-    def __init__(self, folder: Path, state: Path | None, commands: "Callable[[], CommandRunner]") -> None:
-        """commands: gives the runner whose sandbox and policy hold for them."""
-        self._folder, self._state, self._commands = folder, state, commands
+    def __init__(
+        self,
+        folder: Path,
+        state: Path | None,
+        commands: "Callable[[], CommandRunner]",
+        clients: "Sequence[McpServer]" = (),
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            folder: The workspace.
+            state: The user's state folder; None trusts no folder and keeps nothing.
+            commands: Gives the runner whose sandbox and policy hold for them.
+            clients: Servers of the program that the session is for.
+        """
+        self._folder, self._state, self._commands, self._clients = folder, state, commands, clients
         self._tools: McpTools | None = None
         self._offered: tuple[Tool[Any], ...] | None = None
-        self._problem = ""
+        self._problem = self._unused = ""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about them, as sentences."""
-        found = (self._problem, *(self._tools.notes if self._tools is not None else ()))
+        found = (self._problem, self._unused, *(self._tools.notes if self._tools is not None else ()))
         return tuple(filter(None, found))
 
     def added_to(self, profile: "ModelProfile", entry: ModelEntry) -> "ModelProfile":
         """The profile with their tools appended; unchanged for a model trained on a fixed tool set."""
+        tools = self._found()
+        self._unused = ""
+        if tools is None:
+            return profile
         if entry.tools is not ToolSet.FULL:
+            if tools.sources:
+                self._unused = _OWN_TOOLS_ONLY.format(title=entry.title, sources=" and ".join(tools.sources))
             return profile
         if self._offered is None:
-            self._offered = self._found()
+            self._offered = tools.offer()
         return replace(profile, tools=(*profile.tools, *self._offered))
 
     def text(self) -> str:
@@ -63,16 +87,16 @@ class McpServers:
         if self._tools is not None:
             self._tools.close()
 
-    def _found(self) -> "tuple[Tool[Any], ...]":
+    def _found(self) -> "McpTools | None":
+        """Return their tools; None where the user's file is wrong, which is no reason to have no session."""
         from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
 
-        try:
-            self._tools = McpTools(self._folder, self._state, self._commands)
-        except UserError as error:
-            # The user's file is wrong, which is no reason to have no session.
-            self._problem = str(error)
-            return ()
-        return self._tools.offer()
+        if self._tools is None and not self._problem:
+            try:
+                self._tools = McpTools(self._folder, self._state, self._commands, clients=self._clients)
+            except UserError as error:
+                self._problem = str(error)
+        return self._tools
 
 
 @dataclass(slots=True)
@@ -100,6 +124,7 @@ class SessionParts:
         wait_s: float,
         commands: "Callable[[], CommandRunner]",
         history: "TurnHistory",
+        clients: "Sequence[McpServer]" = (),
     ) -> "SessionParts":
         """Begin a conversation with an engine of this model; what it opened is closed if that fails.
 
@@ -109,6 +134,7 @@ class SessionParts:
             wait_s: seconds that a message waits for the folder's index where it needs it.
             commands: gives what runs the model's commands.
             history: what can undo its turns.
+            clients: MCP servers of the program that the session is for.
         """
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.profile import profile_of
@@ -121,7 +147,7 @@ class SessionParts:
             workspace = Workspace(folder)
             context = WorkspaceContext(workspace, settings, state, wait_s, permissions.permissions.readable)
             undo.callback(context.close)
-            servers = McpServers(folder, state, commands)
+            servers = McpServers(folder, state, commands, clients)
             undo.callback(servers.close)
             info = None if entry.kind is ModelKind.REMOTE else cast("Engine", engine).info
             profile = servers.added_to(profile_of(entry, info), entry)

@@ -21,6 +21,7 @@ from laguna_tui.session.values import SessionSummary
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
+    from laguna_tui.agent.tools.mcp.mcp_config import McpServer
     from laguna_tui.session.opening_report import OpenedAs
 
 _LOOK_S = 0.1
@@ -45,7 +46,9 @@ class SessionPool:
         self._engines = SharedEngine(held_bytes)
         self._turn = threading.Lock()
 
-    def prepare(self, folder: Path, resume: str = "", **changes: object) -> LocalSession:
+    def prepare(
+        self, folder: Path, resume: str = "", clients: "Sequence[McpServer]" = (), **changes: object
+    ) -> LocalSession:
         """A session that is not open yet. UserError as for `LocalSession.prepare`."""
         return LocalSession.prepare(
             self._settings.merged(changes),
@@ -56,6 +59,7 @@ class SessionPool:
             resume=resume,
             given=tuple(changes),
             source=self._engines,
+            clients=clients,
         )
 
     def keep(self, session: ChatSession) -> str:

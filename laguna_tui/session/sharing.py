@@ -3,21 +3,27 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from laguna_tui.session.api import ChatSession
 from laguna_tui.session.values import ClientUse, SessionSummary
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.tools.mcp.mcp_config import McpServer
 
 
 class SessionSource(Protocol):
     """Sessions about any folder, which share one engine. Any thread."""
 
-    def prepare(self, folder: Path, resume: str = "", **changes: object) -> ChatSession:
+    def prepare(
+        self, folder: Path, resume: str = "", clients: "Sequence[McpServer]" = (), **changes: object
+    ) -> ChatSession:
         """A session that is not open yet.
 
         Args:
             folder: what it is about.
             resume: the saved session to resume; empty for a new one.
+            clients: MCP servers of the client.
             changes: settings that are not the user's own.
 
         Raises:

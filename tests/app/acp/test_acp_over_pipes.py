@@ -1,6 +1,7 @@
 """The agent as an editor has it: a process, its pipes, and nothing but the protocol on them."""
 
 import json
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from laguna_tui.cli.main import main
+from tests import mcp_server
 from tests.app.acp.pipe_client import WAIT_S, Failed, PipeClient, connected
 
 Connect = Callable[..., Any]
@@ -40,7 +42,7 @@ def opened(client: PipeClient, folder: Path) -> str:
 
 EDIT = """
 SCRIPT = [
-    say(think("a and b"), call("read", path="add.py")),
+    say(think("a and b"), call("read", path="./add.py", offset=1)),
     call("edit", path="add.py", old="a - b", new="a + b"),
     "It adds now.",
 ]
@@ -64,6 +66,9 @@ def test_a_change_is_asked_about_with_its_diff_and_made(connect: Connect, folder
     assert [option["kind"] for option in request["options"]] == ["allow_once", "allow_always", "reject_once"]
     started = client.of_kind("tool_call")
     assert [each["kind"] for each in started] == ["read", "edit"]
+    place = {"path": str(folder / "add.py")}
+    assert [each["locations"] for each in started] == [[{**place, "line": 1}], [place]]
+    assert request["toolCall"]["locations"] == [place]
     assert request["toolCall"]["toolCallId"] == started[1]["toolCallId"]
     last = {each["toolCallId"]: each["status"] for each in client.of_kind("tool_call_update")}
     assert last == {each["toolCallId"]: "completed" for each in started}
@@ -246,12 +251,34 @@ def test_files_that_are_linked_and_embedded_are_in_the_message(connect: Connect,
     script = """SCRIPT = lambda seen: str(["return a - b" in seen.text, "of the editor" in seen.text])"""
     with connect(script) as client:
         blocks = [
-            {"type": "text", "text": "what is in "},
-            {"type": "resource_link", "name": "add.py", "uri": (folder / "add.py").as_uri()},
+            {"type": "text", "text": "what is in"},
+            {"type": "resource_link", "name": "add.py", "uri": (folder / "add.py").as_uri() + "#L2:2"},
+            {"type": "video", "frames": []},
             {"type": "resource", "resource": {"uri": (folder / "new.py").as_uri(), "text": "of the editor"}},
         ]
         client.ask("session/prompt", sessionId=opened(client, folder), prompt=blocks)
-    assert client.said() == "[True, True]"
+    note = 'A part of the message was left out: its kind "video" is unknown here; update laguna-tui.'
+    assert client.said() == f"\n\n_{note}_\n\n[True, True]"
+
+
+def test_the_servers_of_a_client_are_used_and_what_cannot_be_used_is_named_once(connect: Connect, folder: Path):
+    script = 'SCRIPT = [call("mcp__notes__echo", text="hi"), lambda seen: "saw " + seen.result[:2], "Again."]'
+    servers = [
+        {"name": "notes", "command": sys.executable, "args": [mcp_server.__file__], "env": []},
+        {"type": "http", "name": "web", "url": "https://example.org/mcp", "headers": []},
+    ]
+    with connect(script) as client:
+        client.permit = lambda request: "yes"
+        opening = {"cwd": str(folder), "mcpServers": servers, "additionalDirectories": ["/somewhere"]}
+        session = client.ask("session/new", **opening)["sessionId"]
+        client.prompt(session, "say hi")
+        client.prompt(session, "once more")
+    assert [each["toolCall"]["title"] for each in client.asked] == ["echo of the MCP server notes"]
+    assert client.said() == (
+        "\n\n_The MCP server web is left out: only servers that are started as a command are supported._\n\n"
+        f"\n\n_These folders are not used: /somewhere. A session is about one folder, {folder}._\n\n"
+        "saw hiAgain."
+    )
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,18 @@ def test_a_command_that_nobody_can_be_asked_about_does_not_run_and_the_flag_is_n
     assert "1 action was not permitted, because nobody could be asked. To allow it: --" in err
 
 
+def test_what_cannot_be_used_of_the_users_mcp_servers_is_named(ask, tmp_path):
+    file = tmp_path / "home/laguna-tui/mcp.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"mcpServers": {"web": {"type": "http", "url": "https://example.org/mcp"}}}')
+    code, out, err = ask(["Done."])
+    assert (code, out) == (ExitCode.ANSWERED, "Done.\n")
+    assert err == (
+        f"laguna-tui: {file}: the server 'web' is left out: it is at a URL, which is not supported; give its command,"
+        ' or set "disabled": true.\n'
+    )
+
+
 @SANDBOXED
 @pytest.mark.parametrize("flags", [("--allow", "shell(seq …)"), ("--mode", "auto")])
 def test_a_command_runs_where_a_rule_or_the_mode_allows_it(ask, flags):

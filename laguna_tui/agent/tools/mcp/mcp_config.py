@@ -1,11 +1,12 @@
-"""Which MCP servers there are: the user's `mcp.json`, and a folder's own `.mcp.json` where the user trusts its bytes.
+"""The MCP servers of a session: the user's `mcp.json`, a client's, and a trusted folder's own `.mcp.json`.
 
-Both have the form that other programs read: {"mcpServers": {"NAME": {"command": ..., "args": [...], "env": {...}}}}.
+Both files have the form that other programs read: {"mcpServers": {"NAME": {"command": ..., "args": [...], "env":
+{...}}}}. What is in them and cannot be used is left out alone, with a sentence.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,13 +21,25 @@ from laguna_tui.context.trust import Trust, project_root
 USER_FILE, FOLDER_FILE = "mcp.json", ".mcp.json"
 MAX_SERVERS = 16
 _LIMIT_BYTES = 1 << 18
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+MAX_SERVER_NAME = 32
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MAX_SERVER_NAME - 1}}}")
+_DIGEST_CHARS = 6
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_VARIABLE = re.compile(r"\$\{[^}]*\}")
+# An editor's hint about the file's form.
+_HARMLESS = {"$schema"}
 _PYTHON = re.compile(r"python[\d.]*")
 _NOT_TRUSTED = "{file} names {count} MCP server(s), which are not started: to trust it as it is now, run: {command}"
 _TRUST = "laguna-tui mcp trust"
+_TAKEN = "{source}: the server {name!r} is left out, because {first} has one of this name; rename one of them."
+_TOO_MANY = "Only {most} MCP servers are used; left out: {names}. Disable some in {file}."
+_UNUSED = "{file}: the server {name!r} is used without {keys}, not supported here; remove what you do not need."
+_UNUSED_KEYS = '{file}: {keys} has no effect; name servers in "mcpServers".'
+_LITERAL = "{file}: the server {name!r} gets {variables} as it is written; write the value in its place."
 
 
 class _Server(msgspec.Struct):
+    type: str = ""
     command: str = ""
     args: list[str] = []
     env: dict[str, str] = {}
@@ -36,7 +49,7 @@ class _Server(msgspec.Struct):
 
 
 class _File(msgspec.Struct):
-    # Decoded one by one, so that a wrong one is left out alone.
+    # Decoded one by one, so that one that is wrong is left out alone.
     servers: dict[str, msgspec.Raw] = msgspec.field(name="mcpServers", default_factory=dict)
 
 
@@ -49,7 +62,7 @@ class McpServer:
         command: program and arguments.
         variables: what it has in its environment beside what every command has; never shown.
         network: whether it may open connections.
-        source: the file.
+        source: the file, or who else named it.
     """
 
     name: str
@@ -73,20 +86,20 @@ class McpServers:
     notes: tuple[str, ...] = ()
 
 
-def load_servers(folder: Path, trust: Trust, own: Path | None = None) -> McpServers:
-    """The servers of the user and of a folder. Nothing is started.
+def load_servers(folder: Path, trust: Trust, own: Path | None = None, clients: Sequence[McpServer] = ()) -> McpServers:
+    """Return the servers of the user, of a client and of a folder. Of two with one name, the first is used.
 
     Args:
-        folder: that is asked about.
-        trust: which folders are trusted, and with which bytes.
-        own: the user's file; None for the one beside `config.toml`.
+        folder: The workspace.
+        trust: Which folders are trusted, and with which bytes.
+        own: The user's file; None for the one beside `config.toml`.
+        clients: Servers of the program that the session is for.
 
     Raises:
-        UserError: the user's own file is wrong.
+        UserError: The user's own file is wrong.
     """
     file = own or config_path().parent / USER_FILE
     mine = _parsed(_read(file), file)
-    servers, notes = {each.name: _installed(each) for each in mine.servers}, list(mine.notes)
     root = project_root(folder)
     theirs = root / FOLDER_FILE
     try:
@@ -98,13 +111,38 @@ def load_servers(folder: Path, trust: Trust, own: Path | None = None) -> McpServ
     accepted = data is None or (trusted is not None and trusted.accepts(trusted.folder / FOLDER_FILE, data))
     if found.servers and not accepted:
         found = McpServers(notes=(_NOT_TRUSTED.format(file=theirs, count=len(found.servers), command=_TRUST),))
-    notes += found.notes
-    # The user's own come first, and keep their names.
-    servers = {**{each.name: each for each in found.servers}, **servers}
+    servers: dict[str, McpServer] = {}
+    taken = list[str]()
+    for server in (*map(_installed, mine.servers), *map(_installed, clients), *found.servers):
+        first = servers.setdefault(server.name, server)
+        if first is not server:
+            taken.append(_TAKEN.format(source=server.source, name=server.name, first=first.source))
     ordered = sorted(servers.values(), key=lambda each: (each.source != str(file), each.name))
-    if len(ordered) > MAX_SERVERS:
-        notes.append(f"Only {MAX_SERVERS} MCP servers are used; the others are left out. Disable some in {file}.")
+    notes = [*mine.notes, *found.notes, *taken]
+    if beyond := ordered[MAX_SERVERS:]:
+        notes.append(_TOO_MANY.format(most=MAX_SERVERS, names=_listed(each.name for each in beyond), file=file))
     return McpServers(tuple(ordered[:MAX_SERVERS]), tuple(notes))
+
+
+def client_server(
+    client: str, name: str, command: Sequence[str], variables: Mapping[str, str], used: Iterable[str]
+) -> McpServer:
+    """Return the server that a client names, whose name may be any text.
+
+    Args:
+        client: Who names it.
+        used: Names of its other servers.
+
+    Raises:
+        ValueError: It cannot be started; a clause.
+    """
+    masked = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") if _NAME.fullmatch(name) is None else name
+    masked = re.sub("__+", "_", masked)
+    if not masked or len(masked) > MAX_SERVER_NAME or masked in used:
+        digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGEST_CHARS]
+        masked = f"{masked[: MAX_SERVER_NAME - _DIGEST_CHARS - 1]}-{digest}".lstrip("-")
+    _check_words(command, variables)
+    return McpServer(masked, tuple(command), dict(variables), source=client)
 
 
 def _installed(server: McpServer) -> McpServer:
@@ -145,17 +183,41 @@ def _read(file: Path) -> bytes | None:
 def _parsed(data: bytes | None, file: Path) -> McpServers:
     if data is None:
         return McpServers()
+    data = data.removeprefix(_BYTE_ORDER_MARK)
     try:
         parsed = msgspec.json.decode(data, type=_File)
+        keys = _unused(data, {"mcpServers"})
     except (msgspec.DecodeError, RecursionError) as error:
         raise UserError(f"{file}: {error}; correct it or move it away") from error
     servers, notes = list[McpServer](), list[str]()
+    if keys:
+        notes.append(_UNUSED_KEYS.format(file=file, keys=_listed(keys)))
     for name, raw in parsed.servers.items():
+        shown = sanitize_line(name)
         try:
-            servers += _server(name, msgspec.json.decode(raw, type=_Server), file)
+            server = msgspec.json.decode(raw, type=_Server)
+            found = tuple(_server(name, server, file))
         except (ValueError, RecursionError) as error:
-            notes.append(f"{file}: the server {sanitize_line(name)!r} is left out: {error}.")
+            notes.append(f"{file}: the server {shown!r} is left out: {error}.")
+            continue
+        servers += found
+        keys = _unused(raw, set(_Server.__struct_fields__) - {"url"}) if found else ()
+        if keys:
+            notes.append(_UNUSED.format(file=file, name=shown, keys=_listed(keys)))
+        words = [word for each in found for word in (*each.command, *each.variables.values())]
+        if variables := dict.fromkeys(variable for word in words for variable in _VARIABLE.findall(word)):
+            notes.append(_LITERAL.format(file=file, name=shown, variables=_listed(variables)))
     return McpServers(tuple(servers), tuple(notes))
+
+
+def _unused(data: bytes | msgspec.Raw, known: set[str]) -> tuple[str, ...]:
+    """Return the keys of an object of JSON that are not known, in quotes."""
+    keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    return tuple(f'"{sanitize_line(key)}"' for key in keys if key not in known | _HARMLESS)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(sanitize_line, names))
 
 
 def _server(name: str, server: _Server, file: Path) -> Iterator[McpServer]:
@@ -163,11 +225,16 @@ def _server(name: str, server: _Server, file: Path) -> Iterator[McpServer]:
     if server.disabled:
         return
     if _NAME.fullmatch(name) is None or "__" in name:
-        raise ValueError("it needs a name of at most 32 letters, digits, - and single _")
+        raise ValueError(f"it needs a name of at most {MAX_SERVER_NAME} letters, digits, - and single _")
     if not server.command:
         what = "it is at a URL, which is not supported" if server.url else "it has no command"
         raise ValueError(f'{what}; give its command, or set "disabled": true')
-    words = [server.command, *server.args, *server.env, *server.env.values()]
-    if any("\0" in word for word in words):
+    command = (server.command, *server.args)
+    _check_words(command, server.env)
+    yield McpServer(name, command, dict(server.env), server.network, str(file))
+
+
+def _check_words(command: Sequence[str], variables: Mapping[str, str]) -> None:
+    """Raise ValueError, with a clause, for what no process can be started with."""
+    if any("\0" in word for word in (*command, *variables, *variables.values())):
         raise ValueError("it holds a NUL character; remove it")
-    yield McpServer(name, (server.command, *server.args), dict(server.env), server.network, str(file))

@@ -101,6 +101,7 @@ class McpTools:
         commands: Callable[[], "CommandRunner"],
         *,
         own: Path | None = None,
+        clients: Sequence[McpServer] = (),
     ) -> None:
         """Start nothing yet.
 
@@ -109,11 +110,12 @@ class McpTools:
             state: the user's state folder; None trusts no folder and keeps nothing.
             commands: gives the runner of the session's commands, whose sandbox and policy hold for the servers too.
             own: the user's file of servers; None for the usual one.
+            clients: servers of the program that the session is for.
 
         Raises:
             UserError: the user's file is wrong.
         """
-        found = load_servers(folder, Trust(state), own)
+        found = load_servers(folder, Trust(state), own, clients)
         self.notes = list(found.notes)
         self._servers, self._state, self._commands = found.servers, state, commands
         self._thread = AsyncThread("laguna-mcp")
@@ -140,6 +142,11 @@ class McpTools:
         if self._servers:
             self._keep(kept)
         return tuple(self._tool(server, offered) for server in self._servers for offered in self._of(server))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Who names servers."""
+        return tuple(dict.fromkeys(each.source for each in self._servers))
 
     def overview(self) -> list[ServerOverview]:
         """All servers."""

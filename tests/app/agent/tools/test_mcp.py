@@ -17,7 +17,13 @@ from laguna_engine.files import write_atomically
 from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.mcp import mcp_process
-from laguna_tui.agent.tools.mcp.mcp_config import FOLDER_FILE, load_servers, trust_servers
+from laguna_tui.agent.tools.mcp.mcp_config import (
+    FOLDER_FILE,
+    MAX_SERVERS,
+    client_server,
+    load_servers,
+    trust_servers,
+)
 from laguna_tui.agent.tools.mcp.mcp_tools import LISTS, McpTools, usable
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import config_path, data_root
@@ -243,6 +249,16 @@ def test_the_servers_of_a_session_are_held_to_its_rules(ruled, place, tmp_path, 
     assert (place.project / "fixed/a.txt").read_text() == "fixed text"
 
 
+def test_a_model_with_its_own_tools_only_starts_no_servers_and_the_user_is_told(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    file = config_path().parent / "mcp.json"
+    write_atomically(file, names("crashes"))
+    with closing(LocalSession.prepare(Settings(model="nano", threads=1), place.project, place.state)) as session:
+        note = f"Laguna Nano uses its own tools only, so the MCP servers of {file} are not started."
+        assert note in session.open(lambda progress: None).warnings
+        assert session.folder.mcp().startswith("notes: ")
+
+
 @pytest.mark.parametrize("kind", [SandboxKind.NONE, SandboxKind.LANDLOCK])
 def test_a_call_is_always_asked_about_where_no_sandbox_can_hold_the_rules(place, kind):
     place.own.write_bytes(names())
@@ -325,6 +341,81 @@ def test_a_wrong_server_is_left_out_alone(place, name, server, why):
     found = load_servers(place.project, Trust(place.state), place.own)
     assert [each.name for each in found.servers] == ["good"]
     assert found.notes == (f"{place.own}: the server {name!r} is left out: {why}.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (
+            '{"servers": {"a": {"command": "x"}}, "inputs": []}',
+            '{file}: "servers", "inputs" has no effect; name servers in "mcpServers".',
+        ),
+        (
+            '{"mcpServers": {"a": {"command": "x", "cwd": "/tmp", "autoApprove": ["x"]}}}',
+            '{file}: the server \'a\' is used without "cwd", "autoApprove", not supported here; remove what you do not'
+            " need.",
+        ),
+        (
+            '{"mcpServers": {"a": {"command": "x", "url": "https://x"}}}',
+            "{file}: the server 'a' is used without \"url\", not supported here; remove what you do not need.",
+        ),
+        (
+            '{"mcpServers": {"a": {"command": "x", "args": ["${HOME}/x"], "env": {"T": "${T:-x}", "U": "${HOME}"}}}}',
+            "{file}: the server 'a' gets ${HOME}, ${T:-x} as it is written; write the value in its place.",
+        ),
+    ],
+)
+def test_what_a_file_says_without_effect_is_named(place, text, note):
+    place.own.write_text(text)
+    found = load_servers(place.project, Trust(place.state), place.own)
+    assert found.notes == (note.replace("{file}", str(place.own)),)
+    assert [each.name for each in found.servers] == (["a"] if "mcpServers" in text else [])
+
+
+def test_what_every_program_understands_is_not_named(place):
+    server = {"type": "stdio", "command": "x", "args": ["y"], "env": {"T": "z"}, "network": True}
+    file = {"$schema": "https://x", "mcpServers": {"a": server, "b": {"url": "https://x", "disabled": True}}}
+    place.own.write_bytes(b"\xef\xbb\xbf" + json.dumps(file).encode())
+    found = load_servers(place.project, Trust(place.state), place.own)
+    assert [(each.name, each.command, each.network) for each in found.servers] == [("a", ("x", "y"), True)]
+    assert found.notes == ()
+
+
+def test_of_two_servers_with_one_name_the_users_own_is_used_and_the_other_is_named(place):
+    place.own.write_bytes(names())
+    (place.project / FOLDER_FILE).write_bytes(names("other"))
+    trust = Trust(place.state)
+    trust_servers(place.project, trust)
+    client = client_server("the editor", "notes", ("x",), {}, ())
+    found = load_servers(place.project, trust, place.own, (client,))
+    assert [each.source for each in found.servers] == [str(place.own)]
+    assert found.notes == tuple(
+        f"{source}: the server 'notes' is left out, because {place.own} has one of this name; rename one of them."
+        for source in ("the editor", place.project / FOLDER_FILE)
+    )
+
+
+def test_servers_beyond_the_limit_are_named(place):
+    servers = {f"s{at:02}": {"command": "x"} for at in range(MAX_SERVERS + 2)}
+    place.own.write_text(json.dumps({"mcpServers": servers}))
+    found = load_servers(place.project, Trust(place.state), place.own)
+    assert len(found.servers) == MAX_SERVERS
+    assert found.notes == (f"Only 16 MCP servers are used; left out: s16, s17. Disable some in {place.own}.",)
+
+
+@pytest.mark.parametrize(
+    ("name", "used", "becomes"),
+    [
+        ("git-hub_2", (), "git-hub_2"),
+        ("My Server!", (), "My-Server"),
+        ("a__b", (), "a_b"),
+        ("git", ("git",), "git-9a881b"),
+        ("\N{CJK UNIFIED IDEOGRAPH-8AAD}", (), "be93c7"),
+        ("n" * 40, (), f"{'n' * 25}-527ccc"),
+    ],
+)
+def test_a_clients_server_has_any_name(name, used, becomes):
+    assert client_server("the editor", name, ("x",), {}, used).name == becomes
 
 
 def test_a_server_that_does_not_start_leaves_the_others(place):
