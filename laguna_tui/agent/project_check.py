@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tools.base.model_profile import SHELL
+from laguna_tui.agent.tools.base.results import CommandEnd, ToolResult
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 
 # A file with a project's settings has a few kilobytes; a larger one is none, and is not read.
@@ -40,8 +41,8 @@ _NODE_LOCKS = {
     "package-lock.json": "npm",
 }
 _NODE_COMMANDS = {"npm": "npm test", "pnpm": "pnpm test", "yarn": "yarn test", "bun": "bun run test"}
-# In the JSON of a command's answer, also where the answer was shortened; in its text the quotes are escaped.
-_EXIT_CODE = re.compile(r'(?<!\\)"exit_code": ?(-?\d+)')
+# What may follow the check in a command: its exit code is still known then, by the status of its pipe.
+_INTO_PIPE = r"(?: *2>(?:&1|/dev/null))? *(?P<pipe>(?:\|&?[^|&;<>()`$\n]+)*)"
 # The argument of the tool `SHELL` with the command.
 _COMMAND = "cmd"
 # What `npm init` writes where there are no tests.
@@ -62,12 +63,10 @@ class ProjectCheck:
     Attributes:
         command: for a shell in the project's folder; one of a fixed set, or the user's own. Empty for none.
         because: what it was found by, to follow "because".
-        core: the part of it that any command which runs the check contains.
     """
 
     command: str
     because: str
-    core: str
 
 
 def find_check(workspace: Workspace, chosen: str | None = None) -> ProjectCheck | None:
@@ -76,7 +75,7 @@ def find_check(workspace: Workspace, chosen: str | None = None) -> ProjectCheck 
     chosen: the user's own for this folder, empty for none; None finds it.
     """
     if chosen is not None:
-        return ProjectCheck(chosen, "it was chosen for this folder", chosen)
+        return ProjectCheck(chosen, "it was chosen for this folder")
     files = _Files(workspace)
     return next((check for find in _FINDERS if (check := find(files)) is not None), None)
 
@@ -148,7 +147,7 @@ def _make(files: _Files) -> ProjectCheck | None:
     name = files.first(*_MAKEFILES)
     targets = {target for rule in _RULE.finditer(files.text(name)) for target in rule[1].split()} if name else set()
     target = next((target for target in _TARGETS if target in targets), "")
-    return ProjectCheck(f"make {target}", f"the {name} has a target {target}", f"make {target}") if target else None
+    return ProjectCheck(f"make {target}", f"the {name} has a target {target}") if target else None
 
 
 def _python(files: _Files) -> ProjectCheck | None:
@@ -161,13 +160,13 @@ def _python(files: _Files) -> ProjectCheck | None:
             command = ".venv/bin/python -m pytest"
         elif lock := files.first(*_PYTHON_RUNNERS):
             command = f"{_PYTHON_RUNNERS[lock]} pytest"
-        return ProjectCheck(command, because, "pytest")
+        return ProjectCheck(command, because)
     if "tox" in tools or files.has("tox.ini"):
-        return ProjectCheck("tox", "tox is configured", "tox")
+        return ProjectCheck("tox", "tox is configured")
     if files.has("noxfile.py"):
-        return ProjectCheck("nox", "there is a noxfile.py", "nox")
+        return ProjectCheck("nox", "there is a noxfile.py")
     if "hatch" in tools and "envs" in _table(tools["hatch"]):
-        return ProjectCheck("hatch test", "pyproject.toml has environments for hatch", "hatch test")
+        return ProjectCheck("hatch test", "pyproject.toml has environments for hatch")
     return None
 
 
@@ -210,26 +209,26 @@ def _node(files: _Files) -> ProjectCheck | None:
     named = str(package.get("packageManager", "")).partition("@")[0]
     lock = files.first(*_NODE_LOCKS)
     manager = named if named in _NODE_COMMANDS else _NODE_LOCKS.get(lock, "npm")
-    return ProjectCheck(_NODE_COMMANDS[manager], "package.json has a script named test", _NODE_COMMANDS[manager])
+    return ProjectCheck(_NODE_COMMANDS[manager], "package.json has a script named test")
 
 
 def _cargo(files: _Files) -> ProjectCheck | None:
-    return ProjectCheck("cargo test", "there is a Cargo.toml", "cargo test") if files.has("Cargo.toml") else None
+    return ProjectCheck("cargo test", "there is a Cargo.toml") if files.has("Cargo.toml") else None
 
 
 def _go(files: _Files) -> ProjectCheck | None:
-    return ProjectCheck("go test ./...", "there is a go.mod", "go test") if files.has("go.mod") else None
+    return ProjectCheck("go test ./...", "there is a go.mod") if files.has("go.mod") else None
 
 
 def _gradle(files: _Files) -> ProjectCheck | None:
     name = files.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
     command = "./gradlew test" if files.has("gradlew") else "gradle test"
-    return ProjectCheck(command, f"there is a {name}", command) if name else None
+    return ProjectCheck(command, f"there is a {name}") if name else None
 
 
 def _maven(files: _Files) -> ProjectCheck | None:
     command = "./mvnw test" if files.has("mvnw") else "mvn test"
-    return ProjectCheck(command, "there is a pom.xml", command) if files.has("pom.xml") else None
+    return ProjectCheck(command, "there is a pom.xml") if files.has("pom.xml") else None
 
 
 def _cmake(files: _Files) -> ProjectCheck | None:
@@ -237,7 +236,7 @@ def _cmake(files: _Files) -> ProjectCheck | None:
         return None
     configure = "" if files.has("build/CMakeCache.txt") else "cmake -B build && "
     command = f"{configure}cmake --build build && ctest --test-dir build --output-on-failure"
-    return ProjectCheck(command, "CMakeLists.txt has tests", "ctest")
+    return ProjectCheck(command, "CMakeLists.txt has tests")
 
 
 # The first that finds something: what a project wrote for people to type comes before what follows from its language.
@@ -264,18 +263,20 @@ class CheckReminder:
         """Begin a turn. find: finds the check; asked only after a change."""
         self._find = find
         self._changes = 0
-        self._runs: list[tuple[int, str, bool]] = []
+        self._runs: list[tuple[int, CommandEnd]] = []
         self._reminders = 0
         self._check: ProjectCheck | None = None
         self.unknown = False
 
-    def note(self, call: ToolCall, output: str, *, changed: bool) -> None:
-        """A call ran. output: its answer, of a command `{"stdout": …, "exit_code": …}`; changed: a file."""
+    def note(self, call: ToolCall, result: ToolResult, *, changed: bool) -> None:
+        """Note a call that ran, and whether it changed a file."""
         self._changes += changed
         command = call.arguments.get(_COMMAND)
-        if call.name == SHELL and isinstance(command, str):
-            # A command that was declined is not asked for again.
-            self._runs.append((self._changes, command, _exit_code(output) in (0, None)))
+        if result.command is not None:
+            self._runs.append((self._changes, result.command))
+        elif result.denied and call.name == SHELL and isinstance(command, str):
+            # It is not asked for again, as if it had passed.
+            self._runs.append((self._changes, CommandEnd(command, 0, (0, 0))))
 
     def due(self) -> str:
         """What the model is told now that it wants to end the turn; "" where it may."""
@@ -290,14 +291,14 @@ class CheckReminder:
         return text
 
     def _text(self, check: ProjectCheck) -> str:
-        core = re.compile(rf"(?<![\w-]){re.escape(check.core)}(?![\w-])")
-        passed = [ok for changes, command, ok in self._runs if changes == self._changes and core.search(command)]
-        if not passed:
+        ends = [_exit_code(check, ended) for changes, ended in self._runs if changes == self._changes]
+        codes = [code for code in ends if code is not None]
+        if not codes:
             return (
-                f"You changed files and have not run the project's check since. Run `{check.command}`, because "
-                f"{check.because}, and read its output. If it cannot be run here, say so."
+                f"You changed files and have not run the project's check since. Run `{check.command}` as it is, because"
+                f" {check.because}, and read its output. If it cannot be run here, say so."
             )
-        if passed[-1]:
+        if codes[-1] == 0:
             return ""
         return (
             f"The project's check failed. If your change is the cause, correct it and run `{check.command}` again. "
@@ -305,6 +306,15 @@ class CheckReminder:
         )
 
 
-def _exit_code(output: str) -> int | None:
-    found = _EXIT_CODE.findall(output)
-    return int(found[-1]) if found else None
+def _exit_code(check: ProjectCheck, ended: CommandEnd) -> int | None:
+    """Return the exit code of a check, None if the command was another one or its exit code is unknown.
+
+    The command is the check itself, or its output was piped on. `make test || true`, `echo make test` and
+    `cd other && make test` are other commands.
+    """
+    found = re.fullmatch(re.escape(check.command.strip()) + _INTO_PIPE, ended.command.strip())
+    if found is None:
+        return None
+    if not found["pipe"]:
+        return ended.exit_code
+    return ended.pipe[0] if len(ended.pipe) > 1 else ended.exit_code or None

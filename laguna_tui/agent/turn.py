@@ -294,7 +294,7 @@ class Turn:
         result = run.result.result()
         if not run.objection:
             if self._check:
-                self._check.note(run.call, result.output, changed=run.changed)
+                self._check.note(run.call, result, changed=run.changed)
             result = self._fitted(result)
             self._loops.record(run.call, result.output, edited=run.changed)
         self._guard.take(run.call, result)

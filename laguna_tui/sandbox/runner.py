@@ -300,7 +300,7 @@ class CommandRunner:
         except OSError as error:
             raise CommandNotRun(f"the sandbox cannot be made ({error.strerror or error})") from error
         try:
-            running = RunningCommand(prepared, leave=own)
+            running = RunningCommand(prepared, leave=own, is_bash=not own and Path(self.shell).name == "bash")
         except CommandNotRun as error:
             if isinstance(error.__cause__, LimitReachedError):
                 self._limit = str(error.__cause__)

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Findings, Prepared
+from laguna_tui.sandbox.pipe_status import PipeStatus
 
 TERM_WAIT_S, KILL_WAIT_S = 0.7, 1.0
 """Time that processes have to end when they are asked to, and when they are killed: a stop takes less than 2 s."""
@@ -45,23 +47,31 @@ class NeedsApproval(CommandNotRun):
 
 
 class RunningCommand:
-    """A command that was started. One thread alone uses it, and closes it in any case."""
+    """A command that was started. One thread alone uses it, and closes it in any case.
 
-    def __init__(self, prepared: Prepared, *, leave: bool = False) -> None:
+    Attributes:
+        pipe: exit codes of its last pipe's commands, once it is closed; empty if the shell did not report them.
+    """
+
+    def __init__(self, prepared: Prepared, *, leave: bool = False, is_bash: bool = False) -> None:
         """Start it.
 
         Args:
             prepared: the command; it is cleaned up by `close`.
             leave: when it ends by itself, what it has left running is left alone.
+            is_bash: whether it is a command for bash, which then reports on its last pipe.
 
         Raises:
             CommandNotRun: it cannot be started.
         """
         self._prepared = prepared
+        self.pipe: tuple[int, ...] = ()
+        self._pipe_status: PipeStatus | None = None
         try:
-            self._tree = prepared.start(leave=leave)
+            self._tree = self._start(leave=leave, is_bash=is_bash)
         except (OSError, ValueError, SandboxError) as error:
             prepared.cleanup()
+            self._read_pipe()
             raise CommandNotRun(_why(error)) from error
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._tree.output, selectors.EVENT_READ)
@@ -128,7 +138,20 @@ class RunningCommand:
         """End what is left of it. Returns what it did to files that other programs execute."""
         self._ready.close()
         self._tree.close()
+        self._read_pipe()
         return self._prepared.cleanup()
+
+    def _start(self, *, leave: bool, is_bash: bool) -> CommandTree:
+        if not is_bash:
+            return self._prepared.start(leave=leave)
+        status = self._pipe_status = PipeStatus()
+        self._prepared.env.update(status.variables)
+        return self._prepared.start(inherited=status.inherited, leave=leave)
+
+    def _read_pipe(self) -> None:
+        if self._pipe_status is not None:
+            self.pipe = self._pipe_status.close()
+            self._pipe_status = None
 
     def _read_status(self) -> None:
         tree = self._tree
@@ -154,6 +177,7 @@ class CommandResult:
     Attributes:
         stdout: output and errors as they came, for reading: the head and the tail of what is too long.
         exit_code: as a shell says it; 124 and 130 where it was stopped; None while it runs.
+        pipe: exit codes of the commands in the last pipe that it ran, or of the last command; empty if unknown.
         timed_out: whether it was stopped at its time limit.
         cancelled: whether it was stopped by the user, or by the model in the background.
         seconds: how long it ran, or has run.
@@ -169,6 +193,7 @@ class CommandResult:
 
     stdout: str
     exit_code: int | None
+    pipe: tuple[int, ...] = ()
     timed_out: bool = False
     cancelled: bool = False
     seconds: float = 0.0
@@ -256,6 +281,7 @@ class Execution:
             return CommandResult(
                 text,
                 self._exit_code,
+                pipe=() if self._stopped else self._running.pipe,
                 timed_out=self._stopped == TIMED_OUT,
                 cancelled=self._stopped == CANCELLED,
                 seconds=self.seconds,

@@ -160,6 +160,8 @@ class Toolbox:
             return failure(f"there is no tool {name}; the tools are {', '.join(self._tools)}")
         try:
             return self._store.result(self._answer(bound, arguments, run or self._alone()))
+        except PermissionDenied as error:
+            return replace(failure(str(error)), denied=True)
         except (ToolError, WorkspaceError) as error:
             return failure(str(error))
         except OSError as error:

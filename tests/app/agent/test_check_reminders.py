@@ -76,6 +76,17 @@ def test_a_command_that_changed_nothing_and_the_check_itself_are_not(opened, fol
     assert REMINDED not in prompt(session)
 
 
+def test_a_check_that_fails_into_a_pipe_does_not_end_the_turn_as_done(opened, folder):
+    (folder / "Makefile").write_text("test:\n\t@false\n")
+    check = call("shell", cmd="make test 2>/dev/null | tail -3")
+    session = opened(READ, EDIT, check, "All tests pass.", "The check fails.", "It still fails.")
+    events = ask(session, "fix add")
+    assert [event.output for event in events if isinstance(event, ToolFinished)][-1] == (
+        '{"stdout": "", "exit_code": 0, "note": "make ended with 2"}'
+    )
+    assert "The project's check failed." in prompt(session).partition("All tests pass.")[2]
+
+
 def test_the_users_own_check_is_told_before_the_first_message_and_reminded_of(opened, folder):
     (folder / "Makefile").write_text("test:\n\ttrue\n")
     session = opened(READ, EDIT, "Done.", call("shell", cmd="sh check.sh"), "It passes.")

@@ -6,6 +6,7 @@ import pytest
 
 from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.project_check import CheckReminder, ProjectCheck, find_check
+from laguna_tui.agent.tools.base.results import CommandEnd, ToolResult
 from laguna_tui.repo.workspace import Workspace
 from tests.app.odd_files import odd
 
@@ -123,8 +124,7 @@ def test_no_text_of_a_project_gets_into_the_command_or_the_reason(tmp_path, file
     check_of(tmp_path, hostile)
     found = find_check(Workspace(tmp_path))
     assert found is not None
-    assert not any("evil" in text for text in (found.command, found.because, found.core))
-    assert found.core in found.command
+    assert not any("evil" in text for text in (found.command, found.because))
 
 
 @odd
@@ -160,7 +160,7 @@ def test_looking_starts_no_process(tmp_path, monkeypatch):
     assert not (tmp_path / "pwned").exists()
 
 
-PROJECT = ProjectCheck("make test", "the Makefile has a target test", "make test")
+PROJECT = ProjectCheck("make test", "the Makefile has a target test")
 EDIT = ToolCall("edit", {"path": "a.py"})
 
 
@@ -168,13 +168,28 @@ def shell(command):
     return ToolCall("shell", {"cmd": command})
 
 
+DENIED = ToolResult("error: the user declined this", ok=False, denied=True)
+NOT_RUN = ToolResult("error: the sandbox cannot be made", ok=False)
+
+
 def reminder(*calls, check=PROJECT):
-    """A turn's reminder after calls: each with its exit code (None for no command) and whether it changed a file."""
+    """A turn's reminder after calls: each with how it ended and whether it changed a file.
+
+    A command ends with an exit code, or with those of its pipe.
+    """
     made = CheckReminder(lambda: check)
-    for call, code, changed in calls:
-        output = "done" if code is None else f'{{"stdout": "it says \\\\"exit_code\\\\": 7", "exit_code": {code}}}'
-        made.note(call, output, changed=changed)
+    for call, ended, changed in calls:
+        made.note(call, result_of(call, ended), changed=changed)
     return made
+
+
+def result_of(call, ended):
+    if isinstance(ended, ToolResult):
+        return ended
+    if ended is None:
+        return ToolResult("done")
+    pipe = ended if isinstance(ended, tuple) else (ended,)
+    return ToolResult("", command=CommandEnd(call.arguments["cmd"], pipe[-1], pipe))
 
 
 CHANGE = (EDIT, None, True)
@@ -190,14 +205,64 @@ def test_a_turn_that_changed_nothing_is_not_reminded():
     assert reminder((ToolCall("read", {"path": "a.py"}), None, False), (shell("ls"), 0, False)).due() == ""
 
 
-@pytest.mark.parametrize("command", ["make test", "cd sub && make test -j4", "CI=1 make test 2>&1 | tail"])
-def test_a_check_that_passed_after_the_last_change_is_enough(command):
-    assert reminder(CHANGE, (shell(command), 0, False)).due() == ""
+@pytest.mark.parametrize(
+    ("command", "pipe"),
+    [
+        ("make test", (0,)),
+        (" make test 2>&1\n", (0,)),
+        ("make test | tail -3", (0, 0)),
+        ("make test 2>&1 | grep FAILED", (0, 1)),
+        ("make test |& tee out.txt | head -5", (0, 141, 0)),
+    ],
+)
+def test_a_check_that_passed_after_the_last_change_is_enough(command, pipe):
+    assert reminder(CHANGE, (shell(command), pipe, False)).due() == ""
 
 
-@pytest.mark.parametrize("command", ["make tests", "make test-quick", "cmake test", "pytest"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make tests",
+        "make test-quick",
+        "cmake test",
+        "pytest",
+        "echo make test",
+        "cat Makefile | grep 'make test'",
+        "make test || true",
+        "make test; true",
+        "cd sub && make test",
+        "make test &",
+        "make test -k one",
+        "! make test",
+        "make test | tail && true",
+        "make test | $(true)",
+    ],
+)
 def test_another_command_is_not_the_check(command):
-    assert "have not run" in reminder(CHANGE, (shell(command), 0, False)).due()
+    assert reminder(CHANGE, (shell(command), (0, 0), False)).due() == (
+        "You changed files and have not run the project's check since. Run `make test` as it is, because the Makefile"
+        " has a target test, and read its output. If it cannot be run here, say so."
+    )
+
+
+@pytest.mark.parametrize("command", ["make test | tail -3", "make test 2>&1 | grep -c FAILED"])
+def test_a_check_that_failed_into_a_pipe_that_did_not_has_failed(command):
+    assert reminder(CHANGE, (shell(command), (2, 0), False)).due() == (
+        "The project's check failed. If your change is the cause, correct it and run `make test` again. If it failed"
+        " before your change or cannot pass, say so plainly; do not change the check."
+    )
+
+
+def test_a_check_whose_shell_says_nothing_of_its_pipe_has_not_passed():
+    made = reminder(CHANGE)
+    ended = CommandEnd("make test | tail", 0)
+    made.note(shell("make test | tail"), ToolResult("", command=ended), changed=False)
+    assert "have not run" in made.due()
+
+
+def test_a_check_that_ran_nowhere_or_in_the_background_has_not_passed():
+    assert "have not run" in reminder(CHANGE, (shell("make test"), NOT_RUN, False)).due()
+    assert "have not run" in reminder(CHANGE, (shell("make test"), ToolResult('{"exit_code": null}'), False)).due()
 
 
 def test_a_check_before_the_last_change_is_not_enough():
@@ -215,15 +280,15 @@ def test_a_check_that_passed_in_the_end_is_enough():
 
 
 def test_a_check_that_the_user_declined_is_not_asked_for_again():
-    assert reminder(CHANGE, (shell("make test"), None, False)).due() == ""
+    assert reminder(CHANGE, (shell("make test"), DENIED, False)).due() == ""
 
 
 def test_there_are_two_reminders_at_most():
     made = reminder(CHANGE)
     assert made.due()
-    made.note(shell("make test"), '{"stdout": "", "exit_code": 1}', changed=False)
+    made.note(shell("make test"), result_of(shell("make test"), 1), changed=False)
     assert made.due()
-    made.note(EDIT, "done", changed=True)
+    made.note(EDIT, ToolResult("done"), changed=True)
     assert made.due() == ""
 
 
@@ -242,14 +307,15 @@ def test_what_the_user_chose_comes_before_what_is_found(tmp_path):
     assert find_check(Workspace(tmp_path), None).command == "make test"
 
 
-def test_a_chosen_check_counts_as_run_however_it_stands_in_a_command():
-    chosen = ProjectCheck("tox -e py", "it was chosen for this folder", "tox -e py")
-    assert "Run `tox -e py`, because it was chosen" in reminder(CHANGE, check=chosen).due()
-    assert reminder(CHANGE, (shell("cd . && tox -e py 2>&1 | tail"), 0, False), check=chosen).due() == ""
+def test_a_chosen_check_counts_as_run_when_its_output_is_piped_on():
+    chosen = ProjectCheck("cd a && tox -e py", "it was chosen for this folder")
+    assert "Run `cd a && tox -e py` as it is, because it was chosen" in reminder(CHANGE, check=chosen).due()
+    assert reminder(CHANGE, (shell("cd a && tox -e py 2>&1 | tail"), (0, 0), False), check=chosen).due() == ""
+    assert "failed" in reminder(CHANGE, (shell("cd a && tox -e py 2>&1 | tail"), 3, False), check=chosen).due()
 
 
 def test_that_there_is_no_check_is_another_answer_than_that_none_is_known():
-    unknown, none = reminder(CHANGE, check=None), reminder(CHANGE, check=ProjectCheck("", "", ""))
+    unknown, none = reminder(CHANGE, check=None), reminder(CHANGE, check=ProjectCheck("", ""))
     assert unknown.due() == none.due() == ""
     assert unknown.unknown and not none.unknown
 

@@ -96,6 +96,42 @@ def test_the_exit_code_is_the_shells(run, command, code):
     assert run(command).exit_code == code
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "pipe"),
+    [
+        ("true", 0, (0,)),
+        ("exit 3", 3, (0,)),
+        ("(exit 5) | (exit 6) | cat", 0, (5, 6, 0)),
+        ("(exit 5) | cat; exit", 0, (5, 0)),
+        ("(exit 5) | cat && true", 0, (0,)),
+        ("set -e; (exit 5) | cat", 0, (5, 0)),
+        ("yes | head -1", 0, (141, 0)),
+        ("if fi", 2, (2,)),
+        ("kill -9 $$", 137, ()),
+        ("trap 'echo mine' EXIT; false | true", 0, ()),
+        ("sleep 600 & (exit 5) | cat", 0, (5, 0)),
+    ],
+)
+def test_bash_reports_how_each_command_of_the_last_pipe_ended(run, command, code, pipe):
+    result = run(command)
+    assert (result.exit_code, result.pipe) == (code, pipe)
+
+
+def test_the_report_on_pipes_changes_nothing_that_a_command_sees(run):
+    assert run('echo $# $LINENO\necho $LINENO "$BASH_ENV"').stdout == "0 1\n2 \n"
+    result = run("echo one\nif fi")
+    assert result.exit_code == 2
+    assert "one\n" in result.stdout and "-c: line 2: syntax error" in result.stdout
+
+
+def test_a_forged_report_on_pipes_is_none(run):
+    assert run("for fd in /proc/self/fd/*; do echo 'not a number' >&${fd##*/}; done 2>/dev/null").pipe == ()
+
+
+def test_a_command_that_was_stopped_reports_no_pipe(run):
+    assert run("sleep 600 | cat", timeout_s=0.2).pipe == ()
+
+
 def test_output_and_errors_come_in_order(run):
     assert run("echo one; echo two >&2; echo three").stdout == "one\ntwo\nthree\n"
 
@@ -103,6 +139,18 @@ def test_output_and_errors_come_in_order(run):
 def test_it_runs_in_its_folder(run, work):
     (work / "inner").mkdir()
     assert run("pwd", folder=work / "inner").stdout.rstrip("\n").endswith("/work/inner")
+
+
+def test_the_report_on_pipes_comes_out_of_every_sandbox(status, place):
+    made = CommandRunner(place, results=place / "results", probe=lambda: status)
+    assert made.run("(exit 5) | cat", folder=place, timeout_s=PATIENCE_S).pipe == (5, 0)
+    made.close()
+
+
+def test_another_shell_reports_no_pipe(run, monkeypatch):
+    monkeypatch.setattr(runner_module, "find_program", lambda name: None)
+    result = run("(exit 5) | cat")
+    assert (result.exit_code, result.pipe) == (0, ())
 
 
 def test_there_is_nothing_to_read_and_no_terminal(run):

@@ -25,17 +25,33 @@ _HEAD_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
+class CommandEnd:
+    """A command that was waited for, and how it ended.
+
+    Attributes:
+        command: as it ran, after the user's corrections.
+        exit_code: the shell's.
+        pipe: exit codes of the commands in the last pipe; empty if the shell did not report them.
+    """
+
+    command: str
+    exit_code: int
+    pipe: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out.
 
     `excerpt`: the part of a file that it shows, as it is in the file. `full_output`: the file that has all of it,
-    where the tool has kept it already.
+    where the tool has kept it already. `command`: the command that it ran to its end.
     """
 
     output: str
     whole: str | None = None
     excerpt: str = ""
     full_output: Path | None = None
+    command: CommandEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +59,16 @@ class ToolResult:
     """One answer. `output` is exactly what the model is given; `full_output` names a file with all of it, if cut.
 
     Of a tool that failed unexpectedly, that file has the traceback.
-    `excerpt`: the part of a file that it shows, as it is in the file.
+    `excerpt`: the part of a file that it shows, as it is in the file. `command`: the command that it ran to its end.
+    `denied`: whether it did not run because the user, a rule or the mode did not allow it.
     """
 
     output: str
     ok: bool = True
     full_output: str | None = None
     excerpt: str = ""
+    command: CommandEnd | None = None
+    denied: bool = False
 
 
 def failure(message: str) -> ToolResult:
@@ -63,12 +82,10 @@ class ResultStore(KeptFiles):
     def result(self, answer: Answer) -> ToolResult:
         """The answer within the limit; what was left out, here or by the tool, is kept on disk."""
         shown = _head_and_tail(answer.output)
-        if answer.full_output is not None:
-            return ToolResult(shown, full_output=str(answer.full_output), excerpt=answer.excerpt)
-        if answer.whole is None and shown == answer.output:
-            return ToolResult(shown, excerpt=answer.excerpt)
-        whole = self.keep(answer.whole or answer.output)
-        return ToolResult(shown, full_output=whole, excerpt=answer.excerpt)
+        whole = None if answer.full_output is None else str(answer.full_output)
+        if whole is None and (answer.whole is not None or shown != answer.output):
+            whole = self.keep(answer.whole or answer.output)
+        return ToolResult(shown, full_output=whole, excerpt=answer.excerpt, command=answer.command)
 
     def keep(self, text: str) -> str | None:
         """The path of a new private file (mode 0600) with the text, or None when the disk refuses."""

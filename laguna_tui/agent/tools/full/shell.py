@@ -7,7 +7,8 @@ say. No argument changes what the sandbox allows; the user does, who is asked.
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.moved_files import ask_to_put_back
 from laguna_tui.agent.permissions.policy import secrets_named
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import Answer, CommandEnd
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
 from laguna_tui.base.events import Notice, ToolProgress
@@ -44,6 +45,10 @@ EARLY_S = 1.0
 WAIT_S = 10
 """Reading a background command waits so long for something new, where the model names no other time."""
 
+_PIPE_CLOSED = 141
+"""Exit code of a command that wrote on after the next one in its pipe had read enough: no failure."""
+
+_ASSIGNMENT = re.compile(r"\w+=")
 _EDITED_CHARS = 400
 _COMMAND_CHARS = 80
 
@@ -136,8 +141,11 @@ class Shell:
         result = replace(result, stdout=printed + result.stdout)
         network = answer.decision is Decision.YES_WITH_NETWORK
         blocked = _blocked(result, command, commands.status, network)
-        notes = [*moved, *_edited(answer), *_notes(result, timeout_s, job), *blocked]
-        return _answer(run, result, notes, job)
+        notes = [*_failed(command, result.pipe), *moved, *_edited(answer), *_notes(result, timeout_s, job), *blocked]
+        said = _answer(run, result, notes, job)
+        if job is not None or result.exit_code is None:
+            return said
+        return replace(said, command=CommandEnd(command, result.exit_code, result.pipe))
 
     def _run(
         self, run: ToolRun, wanted: ShellArguments, command: str, answer: PermissionAnswer, *, beyond_limits: bool
@@ -219,6 +227,34 @@ def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | 
     if notes:
         said["note"] = "; ".join(notes)
     return Answer(json.dumps(said, ensure_ascii=False), full_output=result.full_output)
+
+
+def _failed(command: str, pipe: Sequence[int]) -> Iterator[str]:
+    """Name the commands that failed in the last pipe, whose exit code is that of its last one alone."""
+    programs = _last_pipe(command)
+    for number, code in enumerate(pipe[:-1]):
+        if code not in (0, _PIPE_CLOSED):
+            named = programs[number] if len(programs) == len(pipe) else f"command {number + 1} of the last pipe"
+            yield f"{named} ended with {code}"
+
+
+def _last_pipe(command: str) -> list[str]:
+    """Return the programs of the last pipe in a command, as far as its text says; empty if it is unclear."""
+    words = shlex.shlex(command.rstrip("; \n"), posix=True, punctuation_chars="|&;()<>\n")
+    words.whitespace, words.commenters = " \t\r", ""
+    pipe: list[list[str]] = [[]]
+    try:
+        for word in words:
+            if word in {"|", "|&"}:
+                pipe.append([])
+            elif set(word) <= set("|&;()\n"):
+                pipe = [[]]
+            else:
+                pipe[-1].append(word)
+    except ValueError:
+        return []
+    programs = [next((word for word in part if not _ASSIGNMENT.match(word)), "") for part in pipe]
+    return [program.rpartition("/")[2] for program in programs] if all(programs) else []
 
 
 def _edited(answer: PermissionAnswer) -> Iterator[str]:

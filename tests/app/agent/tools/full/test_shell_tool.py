@@ -9,7 +9,7 @@ import pytest
 
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS
+from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, CommandEnd
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
 from laguna_tui.agent.tools.full import shell
@@ -76,6 +76,30 @@ def bench(tmp_path):
 
 def test_the_answer_is_the_json_that_models_were_trained_on(bench):
     assert bench.run(cmd="echo 'Zoë'; echo oops >&2; exit 3").output == '{"stdout": "Zoë\\noops\\n", "exit_code": 3}'
+
+
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        ("(exit 1) | tail -3", "command 1 of the last pipe ended with 1"),
+        ("ls no-such-file 2>/dev/null | tail -3", "ls ended with 2"),
+        ("cd . && LANG=C /bin/ls no-such-file 2>&1 | cat | wc -l;", "ls ended with 2"),
+        ("true; ls no-such-file 2>/dev/null | cat | ls no-such-file | cat", "ls ended with 2; ls ended with 2"),
+        ("if ls no-such-file 2>/dev/null | cat; then :; fi", None),
+        ("yes | head -1", None),
+        ("false", None),
+        ("true | false", None),
+        ("false | true && true", None),
+    ],
+)
+def test_what_failed_in_the_last_pipe_stands_beside_the_exit_code(bench, command, note):
+    assert bench.said(cmd=command).get("note") == note
+
+
+def test_how_a_command_ended_is_passed_on_with_the_command_that_ran(bench):
+    bench.answer = PermissionAnswer(Decision.YES, edited="false | true")
+    assert bench.run(cmd="make test").command == CommandEnd("false | true", 0, (1, 0))
+    assert bench.run(cmd="sleep 600", background=True).command is None
 
 
 def test_it_runs_in_the_projects_folder_in_bash(bench):
