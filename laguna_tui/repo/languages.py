@@ -1,7 +1,6 @@
 """What a definition can be, and which files are code, by suffix. Compiles no pattern (`language_patterns`)."""
 
 from enum import Enum
-from typing import SupportsIndex
 
 
 class DefinitionKind(Enum):
@@ -11,7 +10,7 @@ class DefinitionKind(Enum):
     TYPE = "type"
     VARIABLE = "variable"
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[type["DefinitionKind"], tuple[str]]:
+    def __reduce_ex__(self, protocol: object) -> tuple[type["DefinitionKind"], tuple[str]]:
         # Python 3.11.0 to 3.11.3 would name `getattr`, which `parse_pool` refuses in a worker's answer.
         return type(self), (self.value,)
 
