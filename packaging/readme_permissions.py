@@ -7,7 +7,7 @@ from pathlib import Path
 
 from laguna_tui.agent.permissions.modes import Effect, Mode
 from laguna_tui.agent.permissions.policy import Permissions
-from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest
 
@@ -17,9 +17,10 @@ _ROOT = Path("/shop")
 _RULE = "shell(pytest …)"
 
 
-def _change(path: str, asks_because: str = "") -> PermissionRequest:
-    proposal = ChangeProposal(path, "", "", 1, (), "", _ROOT, b"", b"", FolderIdentity(0, 0), asks_because=asks_because)
-    return PermissionRequest("edit", proposal)
+def _change(path: str, asks_because: str = "", kind: ChangeKind = ChangeKind.EDIT) -> PermissionRequest:
+    identity = FolderIdentity(0, 0)
+    proposal = ChangeProposal(path, "", "", 1, (), "", _ROOT, b"", b"", identity, asks_because=asks_because, kind=kind)
+    return PermissionRequest("delete" if kind is ChangeKind.DELETE else "edit", proposal)
 
 
 def _command(text: str, always_asks: str = "") -> PermissionRequest:
@@ -31,6 +32,7 @@ _CASES: list[tuple[str, str, str | PermissionRequest]] = [
     ("read a file", "", "cart.py"),
     ("read a file with secrets", "", ".env"),
     ("change a file", "", _change("cart.py")),
+    ("delete a file", "", _change("cart.py", kind=ChangeKind.DELETE)),
     ("change a file that programs obey or run", "", _change(".envrc.d", asks_because="shells run what it says")),
     ("change a file with secrets", "", _change(".env")),
     ("run a command", "holds", _command("make")),

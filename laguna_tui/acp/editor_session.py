@@ -19,9 +19,9 @@ from laguna_tui.session.values import Here, ModelChoice
 MODEL, THINKING = "model", "thinking"
 _MODES = {
     Mode.ASK: "Ask about every change and command",
-    Mode.ACCEPT_EDITS: "Change files unasked",
+    Mode.ACCEPT_EDITS: "Change files unasked, but ask before one is deleted",
     Mode.PLAN: "Only look, and end with a plan",
-    Mode.AUTO: "Change files, and run commands in the sandbox, unasked",
+    Mode.AUTO: "Change files, and run commands that the sandbox can hold, unasked",
 }
 THINKING_VALUES = {"default": "As the model is made for", "on": "On", "off": "Off"}
 

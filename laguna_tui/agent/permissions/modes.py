@@ -7,8 +7,8 @@ from enum import Enum
 class Mode(Enum):
     """What is done without asking.
 
-    ASK: reading. ACCEPT_EDITS: changes of files too. PLAN: reading, and the rest is denied. AUTO: changes of files, and
-    commands in the sandbox.
+    ASK: reading. ACCEPT_EDITS: changes of files too, but no deletion. PLAN: reading, and the rest is denied. AUTO:
+    changes and deletions of files, and commands in the sandbox.
     """
 
     ASK = "ask"
@@ -27,6 +27,7 @@ class RequestKind(Enum):
 
     READ = "read a file"
     CHANGE = "change a file"
+    DELETE = "delete a file"
     COMMAND = "run a command"
     OTHER = "call another tool"
 
@@ -61,7 +62,7 @@ _GRANTED: dict[Mode, frozenset[RequestKind]] = {
     Mode.ASK: frozenset({RequestKind.READ}),
     Mode.ACCEPT_EDITS: frozenset({RequestKind.READ, RequestKind.CHANGE}),
     Mode.PLAN: frozenset({RequestKind.READ}),
-    Mode.AUTO: frozenset({RequestKind.READ, RequestKind.CHANGE, RequestKind.COMMAND}),
+    Mode.AUTO: frozenset({RequestKind.READ, RequestKind.CHANGE, RequestKind.DELETE, RequestKind.COMMAND}),
 }
 PLANNING = (
     "laguna-tui is in plan mode, in which nothing is changed and nothing is run; look with the reading tools, and end"
@@ -76,6 +77,7 @@ NO_SANDBOX = "no sandbox holds on this machine, so every command is asked about"
 _GRANTED_BY_MODE = "the mode {mode} allows it"
 _ASKED = {
     RequestKind.CHANGE: "each change is asked about in the mode {mode}",
+    RequestKind.DELETE: "each deletion of a file is asked about in the mode {mode}",
     RequestKind.COMMAND: "each command is asked about in the mode {mode}",
     RequestKind.OTHER: "each call of a tool that is not laguna-tui's own is asked about",
 }

@@ -132,7 +132,8 @@ def subject_of(request: PermissionRequest, root: Path) -> Subject:
     proposal = request.proposal
     if isinstance(proposal, ChangeProposal):
         paths = (proposal.path, proposal.target) if proposal.kind is ChangeKind.MOVE else (proposal.path,)
-        return Subject(request.tool, RequestKind.CHANGE, root, paths, change=proposal.kind)
+        kind = RequestKind.DELETE if proposal.kind is ChangeKind.DELETE else RequestKind.CHANGE
+        return Subject(request.tool, kind, root, paths, change=proposal.kind)
     if isinstance(proposal, CommandProposal):
         return Subject(request.tool, RequestKind.COMMAND, root, command=proposal.command)
     return Subject(request.tool, RequestKind.OTHER, root)

@@ -20,9 +20,15 @@ from laguna_tui.tui.transcript.selection import final_answer
 
 MODE_SENTENCES = {
     Mode.ASK: "You are asked before a file is changed or a command is run.",
-    Mode.ACCEPT_EDITS: "Files are changed without asking, except those that other programs run. /mode ask asks again.",
+    Mode.ACCEPT_EDITS: (
+        "Files are changed without asking. Deleting a file, or changing one that other programs run, is asked about. "
+        "/mode ask asks again."
+    ),
     Mode.PLAN: "Nothing is changed and nothing is run: the answer ends in a plan. /mode ask ends it.",
-    Mode.AUTO: "Files are changed, and commands are run in the sandbox, without asking. /mode ask asks again.",
+    Mode.AUTO: (
+        "Files are changed without asking, except those that other programs run; so are commands that the sandbox here "
+        "can hold. /mode ask asks again."
+    ),
 }
 APPROVED = "The plan is approved. Carry it out."
 APPROVED_EDITED = "The plan is approved with these changes. Carry it out:\n\n{plan}"

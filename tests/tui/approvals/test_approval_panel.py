@@ -682,11 +682,25 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("typed", "mode", "told"),
         [
-            ("/mode", Mode.ASK, "You are asked"),
-            ("/mode accept-edits", Mode.ACCEPT_EDITS, "Files are changed without asking"),
-            ("/mode plan", Mode.PLAN, "Nothing is changed"),
-            ("/mode auto", Mode.AUTO, "Files are changed, and"),
-            ("/mode maybe", Mode.ASK, "There is no /mode maybe."),
+            ("/mode", Mode.ASK, "You are asked before a file is changed or a command is run."),
+            (
+                "/mode accept-edits",
+                Mode.ACCEPT_EDITS,
+                "Files are changed without asking. Deleting a file, or changing one that other programs run, is asked "
+                "about. /mode ask asks again.",
+            ),
+            (
+                "/mode plan",
+                Mode.PLAN,
+                "Nothing is changed and nothing is run: the answer ends in a plan. /mode ask ends it.",
+            ),
+            (
+                "/mode auto",
+                Mode.AUTO,
+                "Files are changed without asking, except those that other programs run; so are commands that the "
+                "sandbox here can hold. /mode ask asks again.",
+            ),
+            ("/mode maybe", Mode.ASK, "There is no /mode maybe. There are: ask, accept-edits, plan, auto."),
         ],
     )
     async def test_the_mode_can_be_changed(self, typed: str, mode: Mode, told: str) -> None:
@@ -695,7 +709,7 @@ class TestCommands:
             await ready(app, pilot)
             app.prompt.replace_text(typed)
             await pilot.press("enter")
-            await until(pilot, lambda: told in screen(app))
+            await until(pilot, lambda: [each.message for each in app._notifications] == [told])
             assert chat.permissions.mode is mode
             await until(pilot, lambda: app.status_bar.status.permissions is mode)
 

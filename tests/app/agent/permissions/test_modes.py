@@ -6,9 +6,16 @@ import pytest
 
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
+from laguna_tui.base.change_proposal import ChangeKind
 from tests.app.agent.permissions.requests import call, change, command
 
-REQUESTS = {"change": change("a.py"), "command": command("make"), "other": call()}
+REQUESTS = {
+    "change": change("a.py"),
+    "move": change("a.py", ChangeKind.MOVE, target="b.py"),
+    "delete": change("a.py", ChangeKind.DELETE),
+    "command": command("make"),
+    "other": call(),
+}
 # request, whether a sandbox holds, whether somebody can be asked: the effect in each mode.
 TABLE = """
           sandbox  user    ask    accept-edits  plan   auto
@@ -16,6 +23,14 @@ change    yes      yes     ask    allow         deny   allow
 change    yes      no      deny   allow         deny   allow
 change    no       yes     ask    allow         deny   allow
 change    no       no      deny   allow         deny   allow
+move      yes      yes     ask    allow         deny   allow
+move      yes      no      deny   allow         deny   allow
+move      no       yes     ask    allow         deny   allow
+move      no       no      deny   allow         deny   allow
+delete    yes      yes     ask    ask           deny   allow
+delete    yes      no      deny   deny          deny   allow
+delete    no       yes     ask    ask           deny   allow
+delete    no       no      deny   deny          deny   allow
 command   yes      yes     ask    ask           deny   allow
 command   yes      no      deny   deny          deny   allow
 command   no       yes     ask    ask           deny   ask
@@ -42,7 +57,7 @@ def test_each_mode_does_what_the_table_says(kind: str, sandbox: str, user: str, 
 
 
 def test_the_table_has_every_case():
-    assert len({tuple(row[:3]) for row in ROWS}) == 3 * 2 * 2
+    assert len({tuple(row[:3]) for row in ROWS}) == len(REQUESTS) * 2 * 2
 
 
 @pytest.mark.parametrize("mode", Mode)
