@@ -123,7 +123,7 @@ class _Files:
             data = self._workspace.read(self._workspace.locate(path), _LIMIT_BYTES)
         except (WorkspaceError, OSError):
             return ""
-        return data.decode("utf-8", "replace")
+        return data.decode("utf-8-sig", "replace")
 
     def json(self, path: str) -> Mapping[str, object]:
         """The object that a JSON file holds."""

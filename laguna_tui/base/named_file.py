@@ -21,7 +21,7 @@ def read_named_text(option: str, path: Path, limit: int, remedy: str, *, errors:
         UserError: It cannot be read, is not a regular file, is too large, or is not UTF-8.
     """
     try:
-        return read_small_file(path.expanduser(), limit).decode("utf-8", errors).replace("\r\n", "\n")
+        return read_small_file(path.expanduser(), limit).decode("utf-8-sig", errors).replace("\r\n", "\n")
     except UnicodeDecodeError:
         why = "it is not text in UTF-8"
     except OSError as error:

@@ -281,7 +281,7 @@ def parse_settings(text: str, source: Path) -> Settings:
     import tomllib
 
     try:
-        table = tomllib.loads(text)
+        table = tomllib.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{source}: {error}; correct the file or move it away") from error
     unknown = unknown_names(Settings, table)

@@ -17,6 +17,7 @@ from laguna_tui.context.completion import completions
 from laguna_tui.context.mentions import Mention, mentions, written
 from laguna_tui.context.name_resolution import Meaning, meanings
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.root_folder import nfc
 from laguna_tui.repo.syntax import analyse
 from laguna_tui.repo.text_files import SNIFF_BYTES, decode, is_binary, split_lines
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
@@ -190,18 +191,19 @@ def _line_counter(content: str) -> Callable[[int], int]:
 
 def _ending(name: str, paths: Sequence[str]) -> list[str]:
     """Files and folders whose last parts are exactly these; in any case when there are none."""
-    wanted = f"/{name.strip('/').removeprefix('./')}"
+    wanted = f"/{nfc(name).strip('/').removeprefix('./')}"
     if wanted == "/":
         return []
     for same in (str, str.lower):
         end, inner = same(wanted), f"{same(wanted)}/"
         found: dict[str, None] = {}
         for path in paths:
-            whole = same(f"/{path}")
+            whole = same(f"/{nfc(path)}")
             if whole.endswith(end) and not name.endswith("/"):
                 found[path] = None
             elif (at := whole.find(inner)) >= 0:
-                found[path[: at + len(inner) - 1]] = None
+                folders = whole[: at + len(inner)].count("/") - 1
+                found["/".join([*path.split("/")[:folders], ""])] = None
         if found:
             return list(found)
     return []

@@ -152,7 +152,7 @@ def _read(path: Path, remedy: str, missing: dict[str, Any] | None = None) -> dic
 
 def _parsed(text: str, path: Path, remedy: str) -> dict[str, Any]:
     try:
-        document = tomllib.loads(text)
+        document = tomllib.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: cannot be read as a model catalogue ({error}); {remedy}") from error
     models = document.pop("models", {})

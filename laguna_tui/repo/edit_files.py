@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.spelling import nearest
-from laguna_tui.repo.nearest_text import nearest_text
+from laguna_tui.repo.editor_config import with_charset
+from laguna_tui.repo.nearest_text import nearest_text, unseen_difference
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.root_folder import nfc
 from laguna_tui.repo.text_diff import LINE_CHARS, diff
-from laguna_tui.repo.text_files import TextFile, decode, is_binary
+from laguna_tui.repo.text_files import TextFile, decode, is_binary, split_lines
 from laguna_tui.repo.text_replacement import (
     Replacement,
     find_additions,
@@ -37,6 +39,10 @@ _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
 _PART = "old is only a part of longer names in {path}, and all finds whole names; call again with a whole name"
 _ASKED = "You are asked in any case, because {because}."
+_GUESSED = (
+    "{path} does not say in which encoding it is; {encoding} is guessed, so U+{character:04X} cannot be written safely:"
+    " call again with ASCII and characters that the file already has"
+)
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 
 
@@ -142,7 +148,7 @@ def find_file(workspace: Workspace, path: str, should_stop: Callable[[], bool]) 
         return inside
     except UnreadableError:
         paths = [entry.path for entry in workspace.files(should_stop).entries]
-    ends = [known for known in paths if known.endswith(f"/{inside}")]
+    ends = [known for known in paths if nfc(known).endswith(f"/{nfc(inside)}")]
     if len(ends) == 1:
         return workspace.locate(ends[0])
     if ends:
@@ -186,11 +192,9 @@ def _check_places(inside: str, text: str, old: str, made: Sequence[Replacement],
 
 
 def _alike(text: str, old: str) -> str:
-    """Where the old text may have been meant: the first line that differs from its first one in blanks alone."""
-    wanted = next((line.split() for line in old.splitlines() if line.strip()), [])
-    lines = with_line_feeds(text).split("\n")
-    found = next((number for number, line in enumerate(lines, 1) if wanted and line.split() == wanted), None)
-    return "" if found is None else f", but line {found} begins like it, perhaps with other blanks"
+    """Where the old text may have been meant: a line that looks like its first one, and what is different there."""
+    lines, first = split_lines(text), next(filter(str.strip, split_lines(old)), "")
+    return unseen_difference(lines, [first] * len(lines), range(len(lines))) if first else ""
 
 
 def _sound(
@@ -223,15 +227,19 @@ def read_editable(workspace: Workspace, inside: str) -> tuple[bytes, TextFile]:
     data = workspace.read(inside)
     if is_binary(data):
         raise EditError(f"{escaped(inside)} is a binary file; only text can be edited")
-    return data, decode(data)
+    return data, with_charset(workspace, inside, decode(data))
 
 
 def encode(inside: str, file: TextFile, after: str) -> bytes:
-    """A file's new text in its encoding.
+    """A file's new text in its encoding, or in the one that the new text declares.
 
     Raises:
-        EditError: the encoding lacks a character, or the file would be too large.
+        EditError: the encoding lacks a character, or is a guess and it is a new character beyond ASCII; or the file
+            would be too large.
     """
+    file = file.redeclared(after)
+    if file.guessed and (new := "".join(sorted(set(after) - set(file.text)))) and not new.isascii():
+        raise EditError(_GUESSED.format(path=escaped(inside), encoding=file.encoding, character=ord(new[-1])))
     try:
         data = file.encode(after)
     except UnicodeEncodeError as error:

@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.repo.edit_files import EditError, encode, read_editable
+from laguna_tui.repo.editor_config import with_charset
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import MAX_DEPTH, RootFolder
@@ -40,6 +41,7 @@ _LINE_BREAK = re.compile("\r\n|\n|\r")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _ASKED = "You are asked in any case, because {because}."
 _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
+_NEW_FILE = TextFile("", "utf-8")
 _LINK = "{path} is a link to {target}; call again with {target}, or use shell for the link itself"
 
 
@@ -192,7 +194,8 @@ def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
     """
     if "\0" in text:
         raise EditError("the text has a NUL character, which no text file has")
-    file = TextFile("", "utf-8") if proposal.kind is ChangeKind.CREATE else decode(proposal.old)
+    file = _NEW_FILE if proposal.kind is ChangeKind.CREATE else decode(proposal.old)
+    file = with_charset(Workspace(proposal.root, proposal.identity), proposal.path, file)
     text = text if proposal.kind is ChangeKind.CREATE else _like(file, text)
     new = encode(proposal.path, file, text)
     return replace(proposal, after=text, new=new, places=1, hunks=whole_diff(file.text, text), warning="", notes=())
@@ -233,7 +236,7 @@ def _created(workspace: Workspace, path: str, inside: str, content: str) -> Chan
         warning=" ".join(filter(None, (_asked(because), syntax_warning(inside, "", content)))),
         root=workspace.root,
         old=b"",
-        new=encode(inside, TextFile("", "utf-8"), content),
+        new=encode(inside, with_charset(workspace, inside, _NEW_FILE), content),
         identity=workspace.identity,
         asks_because=because,
         kind=ChangeKind.CREATE,

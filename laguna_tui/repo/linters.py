@@ -99,7 +99,7 @@ class _Folder:
             data = self.workspace.read(posixpath.join(self.inside, name), _CONFIG_BYTES)
         except WorkspaceError:
             return None
-        return data.decode("utf-8", "replace")
+        return data.decode("utf-8-sig", "replace")
 
     def toml(self, name: str) -> dict[str, Any]:
         """What a TOML file in it says; nothing where it cannot be read."""

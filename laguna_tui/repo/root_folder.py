@@ -7,6 +7,7 @@ folder goes through here. Works on relative paths with "/" between the parts.
 
 import errno
 import os
+import unicodedata
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,27 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Each folder on the way holds a descriptor, and a process has about a thousand. No project is this deep.
 MAX_DEPTH = 200
+
+
+def as_on_disk(path: Path) -> Path:
+    """Return a path with its parts as the folders spell them.
+
+    A part that is not there becomes the name that is the same text in another Unicode normal form: macOS and archives
+    write "é" as two characters (NFD), keyboards and models as one (NFC).
+    """
+    found = Path(path.parts[0]) if path.parts else path
+    for part in path.parts[1:]:
+        if not part.isascii() and not os.path.lexists(found / part):
+            with suppress(OSError):
+                same = sorted(entry.name for entry in found.iterdir() if nfc(entry.name) == nfc(part))
+                part = same[0] if same else part  # noqa: PLW2901
+        found /= part
+    return found
+
+
+def nfc(text: str) -> str:
+    """Return the text in the normal form in which most of it is written."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 class FolderReplacedError(OSError):

@@ -194,7 +194,7 @@ class _Walker:
         try:
             holder = self._tree.folder(folder.removesuffix("/"))
             data = read_small_file(".gitignore", _IGNORE_FILE_LIMIT_BYTES, dir_fd=holder, follow=False)
-            lines = _harmless(data.decode("utf-8", "replace").splitlines())
+            lines = _harmless(data.decode("utf-8-sig", "replace").splitlines())
             if len(lines) > self._patterns_left:
                 return []
             self._patterns_left -= len(lines)

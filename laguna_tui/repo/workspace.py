@@ -16,7 +16,7 @@ from typing import BinaryIO
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.repo.protected_paths import is_git_name
 from laguna_tui.repo.relative_paths import escaped, unescaped
-from laguna_tui.repo.root_folder import FolderReplacedError, RootFolder
+from laguna_tui.repo.root_folder import FolderReplacedError, RootFolder, as_on_disk
 from laguna_tui.repo.walk import FileListing, WalkedFile, walk
 
 # Larger files are no source; reading one would take seconds and memory.
@@ -113,7 +113,7 @@ class Workspace:
             raise UnreadableError(f"{escaped(path)} is no path; use a path as find lists it") from error
         if "\0" in path:
             raise OutsideError("the path contains a NUL character; use a path as find lists it")
-        return PurePosixPath(path or ".")
+        return PurePosixPath(path or "." if path.isascii() else as_on_disk(self.root / path))
 
     def is_link(self, path: str) -> bool:
         """Return whether the path that the model gave names a link, wherever that leads. Raises as `locate` does."""

@@ -29,6 +29,7 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.path_globs import glob_matches
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
 from laguna_tui.repo.protected_paths import folded
+from laguna_tui.repo.root_folder import as_on_disk, nfc
 from laguna_tui.repo.sensitive_paths import sensitive_because
 
 READ, SHELL = "read", "shell"
@@ -272,7 +273,7 @@ def _behind_links(pattern: str, top: str) -> str:
     """
     path, parts = "" if pattern.startswith("/") else top, pattern.removeprefix("/").split("/")
     plain = list(takewhile(_GLOB_SIGNS.isdisjoint, parts))
-    places = list(accumulate(plain, lambda above, part: f"{above}/{part}", initial=path))
+    places = list(accumulate(plain, lambda above, part: str(as_on_disk(Path(f"{above}/{part}"))), initial=path))
     if not any(map(os.path.islink, places[1:])):
         return ""
     return "/".join([os.path.realpath(places[-1]), *parts[len(plain) :]])
@@ -291,9 +292,10 @@ def _covers(tool: str, subject: Subject) -> bool:
 
 
 def _allows_path(pattern: str, path: str) -> bool:
-    """Whether a path in the folder matches a glob, as it is written."""
+    """Whether a path in the folder matches a glob, as it is written or in another Unicode normal form."""
     if not is_inside(path):
         return False
+    pattern, path = nfc(pattern), nfc(path)
     if sys.platform == "darwin":
         pattern, path = folded_path(pattern), folded_path(path)
     return glob_matches(pattern, path)

@@ -44,6 +44,7 @@ def clear(): pass
     "web/index.md": "# Web\n",
     "src.py/inner.py": "x = 1\n",
     "a b.py": "y = 2\n",
+    "docs/re\u0301sume\u0301/plan.md": "decomposed names\n",
     "q\"uote'.py": "z = 3\n",
     "naïve 文件.py": "w = 4\n",
     "a.py:3": "a name that ends like lines\n",
@@ -134,6 +135,15 @@ def where(found):
 )
 def test_a_file(meaning, text, path):
     assert where(meaning(text)) == (MentionKind.FILE, path, None, None)
+
+
+@pytest.mark.parametrize("text", ["@docs/r\u00e9sum\u00e9/plan.md", "@r\u00e9sum\u00e9/plan.md"])
+def test_a_name_is_found_in_another_normal_form(meaning, text):
+    assert where(meaning(text)) == (MentionKind.FILE, "docs/re\u0301sume\u0301/plan.md", None, None)
+
+
+def test_a_folder_is_found_in_another_normal_form(meaning):
+    assert where(meaning("@r\u00e9sum\u00e9/"))[:2] == (MentionKind.FOLDER, "docs/re\u0301sume\u0301")
 
 
 def test_an_absolute_path_inside_the_folder_is_the_file(meaning, root):

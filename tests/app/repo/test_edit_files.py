@@ -13,7 +13,7 @@ import pytest
 
 from laguna_tui.agent.changes import Changes
 from laguna_tui.repo.edit_files import MAX_PLACES, EditDialect, EditError, propose_edit
-from laguna_tui.repo.file_changes import apply_change
+from laguna_tui.repo.file_changes import apply_change, propose_write
 from laguna_tui.repo.source_writer import TemporaryFiles
 from laguna_tui.repo.text_diff import LINE_CHARS
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -164,7 +164,11 @@ def test_a_text_that_is_not_there_is_refused(workspace, refused):
 
 def test_a_text_that_is_there_but_for_its_blanks_is_refused_with_its_line(workspace, refused):
     (workspace.root / "src/cart.py").write_text("def total(items):\n\treturn  sum(items)\n")
-    assert "line 2 begins like it" in refused("src/cart.py", "    return sum(items)\n\n", "return 0\n")
+    said = refused("src/cart.py", "    return sum(items)\n\n", "return 0\n")
+    assert said == (
+        "the old text is not in src/cart.py, but line 2 looks like it: it has a tab where old has 4 spaces; call again"
+        " with text as it stands"
+    )
 
 
 @pytest.mark.parametrize(
@@ -233,9 +237,136 @@ def test_what_is_no_text_file_is_refused(workspace, refused):
     assert "is a folder" in refused("src")
 
 
+def in_file(workspace, name, data, old, new):
+    """The bytes of a file after an edit."""
+    (workspace.root / name).write_bytes(data)
+    apply_change(propose_edit(workspace, name, old, new))
+    return (workspace.root / name).read_bytes()
+
+
+def test_an_edit_is_written_in_the_encoding_that_the_file_declares(workspace):
+    declared = b"# coding: latin-1\nx = 'e'\n"
+    assert in_file(workspace, "a.py", declared, "'e'", "'é'") == b"# coding: latin-1\nx = '\xe9'\n"
+    xml = b'<?xml version="1.0" encoding="windows-1251"?>\n<a>x</a>\n'
+    assert in_file(workspace, "a.xml", xml, ">x<", ">я<") == xml.replace(b">x<", b">\xff<")
+
+
+def test_an_edit_that_changes_the_declaration_changes_the_encoding(workspace):
+    data = "# coding: latin-1\nx = 'é'\n".encode("latin-1")
+    assert in_file(workspace, "a.py", data, "# coding: latin-1\n", "") == "x = 'é'\n".encode()
+    assert in_file(workspace, "b.py", "x = 'é'\n".encode(), "x =", "# coding: latin-1\nx =") == data
+
+
+def test_an_edit_of_a_file_with_one_bad_byte_keeps_the_byte_and_writes_utf8(workspace):
+    data = "ä = 'ü'\n# ".encode() + b"\xe9\ntotal\n"
+    assert in_file(workspace, "a.py", data, "total", "é") == data.replace(b"total", "é".encode())
+
+
+def test_in_a_guessed_encoding_only_characters_that_the_file_has_are_written(workspace, refused):
+    data = "café\ntotal\n".encode("latin-1")
+    assert in_file(workspace, "a.txt", data, "total", "thé") == "café\nthé\n".encode("latin-1")
+    said = (
+        "a.txt does not say in which encoding it is; cp1252 is guessed, so U+00E0 cannot be written safely: call again"
+        " with ASCII and characters that the file already has"
+    )
+    assert refused("a.txt", "thé", "à") == said
+    sjis = "表示\ntotal\n".encode("shift_jis")
+    assert in_file(workspace, "b.txt", sjis, "total", "sum") == sjis.replace(b"total", b"sum")
+    assert "guessed" in refused("b.txt", "sum", "é")
+
+
+@pytest.mark.parametrize(
+    ("config", "written"),
+    [
+        ("[*]\ncharset = latin1\n", b"\xe9"),
+        ("\ufeffroot = true\n\n[*.{c,TXT,txt}]\ncharset=Latin1\n", b"\xe9"),
+        ("[docs/**.txt]\ncharset = latin1\n", b"\xe9"),
+        ("[a.[ht]xt]\ncharset = latin1\n", b"\xe9"),
+        ("[*]\ncharset = latin1\n[*.txt]\ncharset = utf-8\n", "é".encode()),
+        ("[*.py]\ncharset = latin1\n", "é".encode()),
+        ("[docs/*/*.txt]\ncharset = latin1\n", "é".encode()),
+        ("[*.{" + "{a,b}" * 40 + ",txt}]\ncharset = latin1\n", "é".encode()),
+    ],
+)
+def test_an_encoding_that_editorconfig_names_counts(workspace, config, written):
+    (workspace.root / ".editorconfig").write_text(config, encoding="utf-8")
+    (workspace.root / "docs").mkdir()
+    assert in_file(workspace, "docs/a.txt", b"total\n", "total", "é") == written + b"\n"
+    apply_change(propose_write(workspace, "docs/new.txt", "é\n"))
+    if "a.[" not in config:
+        assert (workspace.root / "docs/new.txt").read_bytes() == written + b"\n"
+
+
+def test_the_nearest_editorconfig_wins_and_a_pipe_is_none(workspace):
+    (workspace.root / ".editorconfig").write_text("[*]\ncharset = latin1\n")
+    (workspace.root / "docs/inner").mkdir(parents=True)
+    (workspace.root / "docs/.editorconfig").write_text("root = true\n[*.py]\ncharset = latin1\n")
+    os.mkfifo(workspace.root / "docs/inner/.editorconfig")
+    assert in_file(workspace, "docs/inner/a.txt", b"total", "total", "é") == "é".encode()
+    assert in_file(workspace, "a.txt", b"total", "total", "é") == b"\xe9"
+
+
+def test_a_new_file_gets_the_encoding_that_it_or_editorconfig_declares(workspace):
+    apply_change(propose_write(workspace, "a.py", "# coding: latin-1\nx = 'é'\n"))
+    assert (workspace.root / "a.py").read_bytes() == "# coding: latin-1\nx = 'é'\n".encode("latin-1")
+    (workspace.root / ".editorconfig").write_text("[*.txt]\ncharset = utf-8-bom\n[*.reg]\ncharset = utf-16le\n")
+    for name, data in {"a.txt": "\ufeffé".encode(), "a.reg": "\ufeffé".encode("utf-16-le")}.items():
+        apply_change(propose_write(workspace, name, "é"))
+        assert (workspace.root / name).read_bytes() == data
+
+
+NFC, NFD = "caf\u00e9", "cafe\u0301"
+
+
+@pytest.mark.parametrize(("there", "named"), [(NFC, NFD), (NFD, NFC)], ids=["NFD for NFC", "NFC for NFD"])
+def test_a_name_in_another_normal_form_is_the_same_file(workspace, there, named):
+    folder = workspace.root / there
+    folder.mkdir()
+    (folder / f"{there}.py").write_text("total = 1\n")
+    for path in (f"{named}/{named}.py", f"{there}/{named}.py", str(workspace.root / named / f"{named}.py")):
+        assert workspace.locate(path) == f"{there}/{there}.py"
+    apply_change(propose_edit(workspace, f"{named}.py", "total", "amount"))
+    apply_change(propose_write(workspace, f"{named}/{named}.py", "amount = 2\n"))
+    apply_change(propose_write(workspace, f"{named}/new.py", "x\n"))
+    assert workspace.read(f"{there}/{there}.py") == b"amount = 2\n"
+    assert sorted(each.name for each in folder.iterdir()) == sorted([f"{there}.py", "new.py"])
+    names = [each.name for each in workspace.root.iterdir()]
+    assert there in names
+    assert named not in names
+
+
+def test_where_both_forms_exist_each_is_its_own_file(workspace):
+    for name in (NFC, NFD):
+        (workspace.root / name).write_text(name)
+    if len(list(workspace.root.glob("caf*"))) == 2:  # a file system that keeps them apart
+        assert [workspace.locate(name) for name in (NFC, NFD)] == [NFC, NFD]
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "difference"),
+    [
+        ("x = 1", "x\N{NO-BREAK SPACE}= 1", "a space where old has a no-break space (U+00A0)"),
+        ("x\N{NO-BREAK SPACE}= 1", "x = 1", "a no-break space (U+00A0) where old has a space"),
+        ("x =\r 1", "x = 1", "a carriage return and a space where old has a space"),
+        ("x =\t 1", "x =  1", "a tab and a space where old has 2 spaces"),
+        ("x\N{ZERO WIDTH SPACE} = 1", "x = 1", "a zero width space (U+200B) and a space where old has a space"),
+        (
+            "cafe\u0301 = 1",
+            "caf\u00e9 = 1",
+            "'cafe\u0301' in the normal form NFD where old has 'caf\u00e9' in the normal form NFC",
+        ),
+    ],
+)
+def test_what_differs_in_lines_that_look_the_same_is_said(workspace, refused, line, old, difference):
+    (workspace.root / "src/cart.py").write_text(f"# comment\n{line}\ny = 2\n", newline="")
+    said = refused("src/cart.py", f"{old}\ny = 2\n", "z = 3\n")
+    assert said.startswith(f"the old text is not in src/cart.py, but line 2 looks like it: it has {difference}; ")
+
+
 def test_a_character_that_the_files_encoding_lacks_is_refused(workspace, refused):
-    (workspace.root / "old.txt").write_bytes("é total".encode("latin-1"))
-    assert "has no character U+4E2D" in refused("old.txt", "total", "\u4e2d")
+    (workspace.root / "old.py").write_bytes("# coding: latin-1\né = total".encode("latin-1"))
+    said = "old.py is written in iso8859-1, which has no character U+4E2D; call again without it"
+    assert refused("old.py", "total", "\u4e2d") == said
     (workspace.root / "new.txt").write_text("total")
     assert "has no character U+D800" in refused("new.txt", "total", "\ud800")
 

@@ -37,6 +37,17 @@ def test_a_text_that_differs_in_blanks_alone_is_nearest_to_itself():
     assert {"11:     def clear(self):", "12:         self.items = []"} <= set(shown(answer))
 
 
+def test_what_differs_in_a_line_that_looks_the_same_is_said():
+    answer = nearest_text("cart.py", CART, "    def clear(self):\n\tself.items = []")
+    assert answer.split("\n")[0] == (
+        "the old text is not in cart.py, but line 12 looks like it: it has 8 spaces where old has a tab; the nearest"
+        " text is lines 8-12, call again with old as it is there:"
+    )
+    decomposed = CART.replace("price", "pri\u0301ce")
+    answer = nearest_text("cart.py", decomposed, "        return sum(item.pr\u00edce for item in self.items) * rate")
+    assert "line 9 looks like it: it has 'sum(item.pri\u0301ce' in the normal form NFD where old has" in answer
+
+
 def test_a_line_that_is_the_same_counts_more_than_many_of_its_words_elsewhere():
     text = "alpha beta gamma delta\n" * 3 + "\n" * 20 + "return alpha\n"
     assert "24: return alpha" in shown(nearest_text("a.txt", text, "return alpha\nreturn beta_gamma"))

@@ -26,6 +26,68 @@ def test_text_is_read_in_its_own_encoding(data, text, encoding):
     assert file.encode(file.text) == data
 
 
+@pytest.mark.parametrize(
+    ("data", "text", "encoding"),
+    [
+        (b"# coding: latin-1\n\xe9", "# coding: latin-1\né", "iso8859-1"),
+        (b"# coding: latin-1\nx", "# coding: latin-1\nx", "iso8859-1"),
+        (b"# coding: latin-1\n\xc3\xa9", "# coding: latin-1\nÃ©", "iso8859-1"),
+        (b"#!/usr/bin/python\n# -*- coding: cp1251-unix -*-\n\xff", None, "cp1251"),
+        (
+            "# vim: set fileencoding=shift_jis :\n表".encode("shift_jis"),
+            "# vim: set fileencoding=shift_jis :\n表",
+            "shift_jis",
+        ),
+        (b"x = 1\n# coding: latin-1\n\xc3\xa9", "x = 1\n# coding: latin-1\né", "utf-8"),
+        (b"\n\n# coding: latin-1\n\xc3\xa9", "\n\n# coding: latin-1\né", "utf-8"),
+        (
+            b'<?xml version="1.0" encoding="ISO-8859-2"?>\n\xb1',
+            '<?xml version="1.0" encoding="ISO-8859-2"?>\ną',
+            "iso8859-2",
+        ),
+        (b"# coding: utf-16\n\xc3\xa9", "# coding: utf-16\né", "utf-8"),
+        (b"# coding: punycode\n\xc3\xa9", "# coding: punycode\né", "utf-8"),
+        (b"# coding: nonsense\n\xc3\xa9", "# coding: nonsense\né", "utf-8"),
+        (b"# coding: ascii\n\xc3\xa9", "# coding: ascii\né", "utf-8"),
+        (b"\xef\xbb\xbf# coding: latin-1\n\xc3\xa9", "# coding: latin-1\né", "utf-8"),
+    ],
+)
+def test_a_declared_encoding_counts(data, text, encoding):
+    file = decode(data)
+    assert file.encoding == encoding
+    assert file.text == text or text is None
+    assert not file.guessed
+    assert file.encode(file.text) == data
+
+
+@pytest.mark.parametrize("bad", [b"\xe9", b"\xff\xfe", b"\xe2\x82", b"\xed\xa0\x80"])
+def test_a_file_in_utf8_but_for_some_bytes_stays_so_and_keeps_them(bad):
+    data = "Grüße, 世界, ".encode() + bad + " и мир\n".encode()
+    file = decode(data)
+    assert (file.encoding, file.guessed) == ("utf-8", False)
+    assert file.encode(file.text + "é") == data + "é".encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "surtaxé\n".encode("latin-1"),
+        "これは日本語です".encode("shift_jis"),
+        "한국어 문서입니다".encode("euc-kr"),
+        "中文文件".encode("gbk"),
+    ],
+)
+def test_another_encoding_that_nothing_names_is_a_guess(data):
+    file = decode(data)
+    assert file.guessed
+    assert file.encode(file.text) == data
+
+
+@given(st.binary(max_size=200).map(lambda data: "ü\U0010feff".encode() * 3 + data))
+def test_characters_that_stand_for_bytes_are_told_from_those_of_a_file(data):
+    assert decode(data).encode(decode(data).text) == data
+
+
 @given(st.binary(max_size=200) | st.text().map(lambda t: t.encode("utf-16", "surrogatepass")))
 def test_any_bytes_come_back_exactly(data):
     file = decode(data)

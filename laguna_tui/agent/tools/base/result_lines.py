@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.root_folder import nfc
 from laguna_tui.repo.text_files import decode, is_binary, split_lines
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace
 
@@ -69,8 +70,10 @@ def read_lines(workspace: Workspace, inside: str, limit: int = READ_LIMIT_BYTES)
 
 def matching_paths(pattern: str, paths: Sequence[str]) -> list[str]:
     """Paths that contain the text (in either case, unless it has capitals) or that the glob matches."""
+    pattern = nfc(pattern)
     exact = pattern != pattern.lower()
-    contained = {path for path in paths if pattern in (path if exact else path.lower())}
+    plain = {path: nfc(path) for path in paths}
+    contained = {path for path, text in plain.items() if pattern in (text if exact else text.lower())}
     if is_glob(pattern):
-        contained.update(path for path in paths if glob_matches(pattern, path))
+        contained.update(path for path, text in plain.items() if glob_matches(pattern, text))
     return sorted(contained)

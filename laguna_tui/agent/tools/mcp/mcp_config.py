@@ -4,6 +4,7 @@ Both files have the form that other programs read: {"mcpServers": {"NAME": {"com
 {...}}}}. What is in them and cannot be used is left out alone, with a sentence.
 """
 
+import codecs
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,6 @@ _LIMIT_BYTES = 1 << 18
 MAX_SERVER_NAME = 32
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MAX_SERVER_NAME - 1}}}")
 _DIGEST_CHARS = 6
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _VARIABLE = re.compile(r"\$\{[^}]*\}")
 # An editor's hint about the file's form.
 _HARMLESS = {"$schema"}
@@ -183,7 +183,7 @@ def _read(file: Path) -> bytes | None:
 def _parsed(data: bytes | None, file: Path) -> McpServers:
     if data is None:
         return McpServers()
-    data = data.removeprefix(_BYTE_ORDER_MARK)
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
         parsed = msgspec.json.decode(data, type=_File)
         keys = _unused(data, {"mcpServers"})

@@ -143,6 +143,19 @@ def test_a_rule_that_allows_minds_case_where_files_do(monkeypatch: pytest.Monkey
     assert allowed("edit(src/**)", change("SRC/a.py"))
 
 
+@pytest.mark.parametrize(("written", "path"), [("caf\u00e9.py", "cafe\u0301.py"), ("cafe\u0301.py", "caf\u00e9.py")])
+def test_a_rule_holds_for_a_name_in_another_normal_form(written: str, path: str):
+    assert allowed(f"edit({written})", change(path))
+    assert restricted(f"edit({written})", change(path))
+
+
+def test_a_restriction_holds_behind_a_link_that_is_named_in_another_normal_form(tmp_path: Path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "cafe\u0301").symlink_to("real")
+    subject = subject_of(change("real/a.py"), tmp_path)
+    assert restricts(parse_rule("edit(caf\u00e9/**)"), subject) is Match.YES
+
+
 @pytest.mark.parametrize("tool", ["edit", "write", "replace_symbol", "read"])
 @pytest.mark.parametrize("kind", ChangeKind)
 def test_a_restriction_of_a_file_holds_for_every_way_to_change_it(tool: str, kind: ChangeKind):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_tui.agent.tools.base.result_lines import glob_matches, is_glob
+from laguna_tui.agent.tools.base.result_lines import glob_matches, is_glob, matching_paths
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,9 @@ def test_what_a_glob_is():
 def test_hostile_globs_take_no_time(glob, expected):
     assert glob_matches(glob, "/".join("a" * 200)) is expected
     assert glob_matches(glob, "a" * 250) is expected
+
+
+@pytest.mark.parametrize("pattern", ["caf\u00e9", "cafe\u0301", "caf\u00e9*.py", "cafe\u0301*.py"])
+def test_a_path_is_found_in_either_normal_form(pattern):
+    paths = ["caf\u00e9.py", "cafe\u0301.py", "cafe.py"]
+    assert matching_paths(pattern, paths) == sorted(paths[:2])
