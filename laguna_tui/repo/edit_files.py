@@ -6,16 +6,18 @@ person agrees, is in `protected`.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.spelling import nearest
+from laguna_tui.base.units import plural
 from laguna_tui.repo.editor_config import with_charset
 from laguna_tui.repo.nearest_text import nearest_text, unseen_difference
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.root_folder import nfc
+from laguna_tui.repo.root_folder import RootFolder, nfc
 from laguna_tui.repo.text_diff import LINE_CHARS, diff
 from laguna_tui.repo.text_files import TextFile, decode, is_binary, split_lines
 from laguna_tui.repo.text_replacement import (
@@ -107,7 +109,7 @@ def propose_edit(
     if any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines):
         warnings.append(_LONG)
     encoded = encode(inside, file, after)
-    because = asks_because(workspace.root, inside)
+    because = edit_asks_because(workspace, inside)
     if because:
         warnings.insert(0, _ASKED.format(because=because))
     return ChangeProposal(
@@ -214,6 +216,21 @@ def _sound(
     if better != made and not syntax_error(replace_text(text, better)):
         return better, [_INDENTED], [_INDENTED]
     return made, [_FAULTY.format(fault=wrong)], [_MADE_FAULTY.format(fault=wrong)]
+
+
+def edit_asks_because(workspace: Workspace, inside: str) -> str:
+    """Why the text of a located file is changed only with approval, as a clause; empty for most files.
+
+    A file with other names, hard links, becomes a file of its own when it is written. The others may lie anywhere.
+    """
+    if because := asks_because(workspace.root, inside):
+        return because
+    with suppress(OSError), RootFolder(workspace.root, workspace.identity) as tree:
+        others = tree.lstat(inside).st_nlink - 1
+        if others > 0:
+            names = f"{others} other {plural(others, 'name')} ({plural(others, 'a hard link', 'hard links')})"
+            return f"the file has {names}, perhaps outside the folder, and is changed under this one only"
+    return ""
 
 
 def read_editable(workspace: Workspace, inside: str) -> tuple[bytes, TextFile]:

@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.repo.edit_files import EditError, encode, read_editable
+from laguna_tui.repo.edit_files import EditError, edit_asks_because, encode, read_editable
 from laguna_tui.repo.editor_config import with_charset
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.relative_paths import escaped
@@ -166,7 +166,7 @@ def edited_file(
     Raises:
         EditError: the file's encoding lacks a character, or it would be too large.
     """
-    because = asks_because(workspace.root, inside)
+    because = edit_asks_because(workspace, inside)
     hunks = whole_diff(file.text, after)
     long = any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines)
     warning = syntax_warning(inside, file.text, after)
