@@ -18,6 +18,7 @@ from laguna_engine.events import FinishReason, Prefill, Stats, Token
 from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts
 from laguna_tui.server.chat_request import ChatRequest
 from laguna_tui.server.generation_run import GenerationRun, RunFinished
+from laguna_tui.server.shown_tokens import ShownToken, ShownTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ class ReasoningPiece:
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """More of the text. tokens: those that completed it, for their logprobs; empty unless they are wanted."""
+    """More of the text. tokens: those that it completes, for their logprobs; empty unless they are wanted."""
 
     text: str
-    tokens: tuple[Token, ...] = ()
+    tokens: Sequence[ShownToken] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class ChatAnswer:
         self._request, self._prompts, self._prompt, self._run = request, prompts, prompt, run
         self._parser = prompts.parser(request, prompt)
         self._generated: list[int] = []
-        self._pending: list[Token] = []
+        self._shown = None if request.wanted.logprobs is None else ShownTokens(prompts.piece)
         self._calls: list[ToolCall] = []
         self._texts: list[str] = []
         self._thoughts: list[str] = []
@@ -168,10 +169,16 @@ class ChatAnswer:
         if self._is_over:
             return ()
         self._generated.append(token.id)
-        if self._request.wanted.logprobs is not None and token.text:
-            self._pending.append(token)
         # Its text and not its bytes: of the token that completes a stop text only a part is shown.
-        return self._heard(self._parser.feed(token.id, token.text.encode()))
+        events = self._parser.feed(token.id, token.text.encode())
+        marker = self._prompts.encoder.markers.get(token.id)
+        text = marker is None or any(isinstance(event, Text) and event.text.endswith(marker) for event in events)
+        if self._shown is not None and text:
+            self._shown.add(token)
+        pieces = self._heard(events)
+        if self._shown is not None and not text:
+            self._shown.clear()
+        return pieces
 
     def _heard(self, events: Sequence[ParserEvent], *, cut: bool = False) -> list[AnswerPiece]:
         pieces: list[AnswerPiece] = []
@@ -180,12 +187,12 @@ class ChatAnswer:
                 case Reasoning(text):
                     self._reasoning += 1
                     self._thoughts.append(text)
-                    self._pending.clear()
+                    if self._shown is not None:
+                        self._shown.clear()
                     pieces.append(ReasoningPiece(text))
                 case Text(text):
                     pieces.append(self._text(text))
                 case CallFinished(call) if not (self._request.one_call and self._calls):
-                    self._pending.clear()
                     pieces.append(CallPiece(len(self._calls), call))
                     self._calls.append(call)
                 case Malformed(raw=raw) if not cut:
@@ -196,9 +203,8 @@ class ChatAnswer:
         return pieces
 
     def _text(self, text: str) -> TextPiece:
-        tokens, self._pending = tuple(self._pending), []
         self._texts.append(text)
-        return TextPiece(text, tokens)
+        return TextPiece(text, () if self._shown is None else self._shown.take(text))
 
     def _finished(self, event: RunFinished) -> list[AnswerPiece]:
         whole = event.reason in (FinishReason.STOP_TOKEN, FinishReason.STOP_TEXT)
@@ -208,4 +214,6 @@ class ChatAnswer:
         self._prompts.remember(self._prompt, self.said, self._generated)
         ending = Ending.CALLS if self._calls else Ending.STOP if whole or over else Ending.LENGTH
         usage = Usage(event.stats, self._reasoning, event.read_again)
+        rest = [] if self._shown is None else self._shown.rest()
+        pieces += [TextPiece("", rest)] if rest else []
         return [*pieces, AnswerEnded(ending, usage, event.stop)]

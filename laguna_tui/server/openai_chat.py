@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from laguna_engine.chat.messages import AssistantMessage
-from laguna_engine.events import Token
 from laguna_engine.llama.vocab import Vocab
 from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import AnswerEnded, CallPiece, ChatAnswer, Progress, ReasoningPiece, TextPiece
@@ -26,6 +25,7 @@ from laguna_tui.server.openai_shared import (
     usage_of,
 )
 from laguna_tui.server.request_body import refuse
+from laguna_tui.server.shown_tokens import ShownToken
 from laguna_tui.session.shared_model import SharedModel
 
 _SPEAKERS = {
@@ -126,12 +126,12 @@ class ChatCompletion:
     async def whole(self) -> dict[str, object]:
         """The answer in one object."""
         calls: list[dict[str, object]] = []
-        noted: list[Token] = []
+        shown: list[ShownToken] = []
         ended: AnswerEnded | None = None
         async for piece in self._answer.pieces():
             match piece:
                 case TextPiece(tokens=tokens):
-                    noted += tokens
+                    shown += tokens
                 case CallPiece():
                     calls.append(_call(piece))
                 case AnswerEnded():
@@ -146,7 +146,7 @@ class ChatCompletion:
         if calls:
             message["tool_calls"] = calls
         choice: dict[str, object] = {"index": 0, "message": message, "finish_reason": ended.ending.value}
-        choice["logprobs"] = self._logprobs(noted)
+        choice["logprobs"] = self._logprobs(shown)
         body = self._head("chat.completion") | {"choices": [choice], "usage": usage_of(ended.usage)}
         return body | {"timings": ended.usage.timings}
 
@@ -191,21 +191,21 @@ class ChatCompletion:
         choice = {"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": finish}
         return sse(self._head("chat.completion.chunk") | {"choices": [choice]} | more)
 
-    def _logprobs(self, tokens: Sequence[Token]) -> dict[str, object] | None:
+    def _logprobs(self, tokens: Sequence[ShownToken]) -> dict[str, object] | None:
         if self._wanted.logprobs is None:
             return None
         return {"content": [noted(token, self._vocab) for token in tokens]}
 
 
-def noted(token: Token, vocab: Vocab) -> dict[str, object]:
+def noted(entry: ShownToken, vocab: Vocab) -> dict[str, object]:
     """How likely a token was, and the likeliest in its place."""
-    assert token.logprobs is not None, "the request wants it"
-    own = _token(token.id, token.logprobs.chosen, vocab)
-    return own | {"top_logprobs": [_token(each, chance, vocab) for each, chance in token.logprobs.top]}
+    logprobs = entry.token.logprobs
+    assert logprobs is not None, "the request wants it"
+    top = [_token(each, vocab.piece(each), chance) for each, chance in logprobs.top]
+    return _token(entry.token.id, entry.shown, logprobs.chosen) | {"top_logprobs": top}
 
 
-def _token(token: int, logprob: float, vocab: Vocab) -> dict[str, object]:
-    piece = vocab.piece(token)
+def _token(token: int, piece: bytes, logprob: float) -> dict[str, object]:
     return {"id": token, "token": piece.decode("utf-8", "replace"), "logprob": logprob, "bytes": list(piece)}
 
 

@@ -15,6 +15,7 @@ from laguna_tui.server.chat_request import GenerationBody, Limit, Logprobs, Stop
 from laguna_tui.server.generation_run import GenerationRun, RunFinished
 from laguna_tui.server.openai_shared import DONE, FINGERPRINT, Format, new_id, now, schema_of, sse, usage_of
 from laguna_tui.server.request_body import refuse
+from laguna_tui.server.shown_tokens import ShownToken, ShownTokens
 from laguna_tui.session.shared_model import SharedModel
 
 _ENDS = {FinishReason.STOP_TOKEN: "stop", FinishReason.STOP_TEXT: "stop"}
@@ -85,51 +86,63 @@ class TextCompletion:
 
     def __init__(self, wanted: Wanted, run: GenerationRun, model: SharedModel) -> None:
         self._wanted, self._run, self._vocab = wanted, run, model.engine.vocab
+        self._shown = ShownTokens(self._vocab.piece)
         self._id, self._created = new_id("cmpl-"), now()
 
     async def whole(self) -> dict[str, object]:
         """The continuation in one object."""
-        tokens: list[Token] = []
+        texts: list[str] = []
+        shown: list[ShownToken] = []
         finished: RunFinished | None = None
         async for event in self._run.events():
             if isinstance(event, Token):
-                tokens.append(event)
+                texts.append(event.text)
+                shown += self._take(event)
             elif isinstance(event, RunFinished):
                 finished = event
         assert finished is not None, "every run ends"
-        text = "".join(token.text for token in tokens)
+        shown += self._shown.rest()
         usage = Usage(finished.stats, 0, finished.read_again)
-        choice = self._choice(text, tokens, _ENDS.get(finished.reason, "length"))
+        choice = self._choice("".join(texts), shown, _ENDS.get(finished.reason, "length"))
         return self._head() | {"choices": [choice], "usage": usage_of(usage), "timings": usage.timings}
 
     async def stream(self) -> AsyncIterator[bytes]:
         """The continuation as server-sent events."""
         async for event in self._run.events():
-            if isinstance(event, Token) and event.text:
-                yield sse(self._head() | {"choices": [self._choice(event.text, [event], None)]})
+            if isinstance(event, Token):
+                shown = self._take(event)
+                if event.text:
+                    yield sse(self._head() | {"choices": [self._choice(event.text, shown, None)]})
             elif isinstance(event, RunFinished):
                 usage = Usage(event.stats, 0, event.read_again)
-                choice = self._choice("", [], _ENDS.get(event.reason, "length"))
+                choice = self._choice("", self._shown.rest(), _ENDS.get(event.reason, "length"))
                 yield sse(self._head() | {"choices": [choice], "timings": usage.timings})
                 if self._wanted.usage:
                     yield sse(self._head() | {"choices": [], "usage": usage_of(usage)})
         yield DONE
 
+    def _take(self, token: Token) -> list[ShownToken]:
+        if self._wanted.logprobs is None:
+            return []
+        self._shown.add(token)
+        return self._shown.take(token.text) if token.text else []
+
     def _head(self) -> dict[str, object]:
         own = {"id": self._id, "object": "text_completion", "created": self._created, "model": self._wanted.model}
         return own | {"system_fingerprint": FINGERPRINT}
 
-    def _choice(self, text: str, tokens: Sequence[Token], finish: str | None) -> dict[str, object]:
-        found = None if self._wanted.logprobs is None else self._logprobs(tokens)
+    def _choice(self, text: str, shown: Sequence[ShownToken], finish: str | None) -> dict[str, object]:
+        found = None if self._wanted.logprobs is None else self._logprobs(shown)
         return {"index": 0, "text": text, "logprobs": found, "finish_reason": finish}
 
-    def _logprobs(self, tokens: Sequence[Token]) -> dict[str, object]:
+    def _logprobs(self, shown: Sequence[ShownToken]) -> dict[str, object]:
         def text(token: int) -> str:
             return self._vocab.piece(token).decode("utf-8", "replace")
 
-        noted = [(token, token.logprobs) for token in tokens if token.logprobs is not None]
+        noted = [(each, each.token.logprobs) for each in shown if each.token.logprobs is not None]
         return {
-            "tokens": [text(token.id) for token, _ in noted],
+            "tokens": [each.shown.decode("utf-8", "replace") for each, _ in noted],
+            "bytes": [list(each.shown) for each, _ in noted],
             "token_logprobs": [chance.chosen for _, chance in noted],
             "top_logprobs": [{text(each): value for each, value in chance.top} for _, chance in noted],
         }

@@ -143,7 +143,7 @@ def test_logprobs(nano: Served):
     noted = found.choices[0].logprobs
     assert noted is not None
     assert noted.content is not None
-    assert "".join(token.token for token in noted.content).strip() == found.choices[0].message.content
+    assert "".join(token.token for token in noted.content) == found.choices[0].message.content
     for token in noted.content:
         assert token.logprob <= 0
         assert bytes(token.bytes or []).decode() == token.token
@@ -154,7 +154,7 @@ def test_logprobs(nano: Served):
 def test_logprobs_stream(nano: Served):
     events = nano.chat_events("hello", temperature=0, max_tokens=5, logprobs=True, top_logprobs=3)
     noted = [token for event in events for token in (event["choices"][0]["logprobs"] or {}).get("content", [])]
-    assert "".join(token["token"] for token in noted).strip() == said(events)
+    assert "".join(token["token"] for token in noted) == said(events)
     assert {len(token["top_logprobs"]) for token in noted} == {3}
 
 
