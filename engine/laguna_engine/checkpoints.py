@@ -77,6 +77,7 @@ class Checkpoints:
         self._most = most
         self._limit = limit
         self._kept: dict[int, Checkpoint] = {}
+        self._shared: set[int] = set()
 
     @property
     def wanted(self) -> bool:
@@ -92,6 +93,11 @@ class Checkpoints:
         """The checkpoint at `length`, which must be in `lengths`."""
         return self._kept[length]
 
+    def share(self) -> tuple[Checkpoint, ...]:
+        """Return all checkpoints for a copy of the sequence. Their memory is not reused from now on."""
+        self._shared.update(self.lengths)
+        return tuple(self._kept[length] for length in self.lengths)
+
     def drafter_at(self, length: int) -> DrafterSnapshot | None:
         """The drafter's snapshot of the checkpoint at `length`; None if either does not exist."""
         return self._kept[length].drafter if length in self._kept else None
@@ -105,23 +111,42 @@ class Checkpoints:
         return self.wanted and nbytes <= self._limit
 
     def make_room(self, length: int, nbytes: int) -> Checkpoint | None:
-        """Evict checkpoints until one of `nbytes`, which fits, can be added at `length`. Returns the last evicted."""
-        gone = self._kept.pop(length, None)
-        while self._kept and (len(self._kept) >= self._most or self.nbytes + nbytes > self._limit):
-            gone = self._kept.pop(self._least_missed(length))
-        self.lengths = tuple(sorted(self._kept))
-        return gone
+        """Evict checkpoints until one of `nbytes`, which fits, can be added at `length`.
 
-    def add(self, checkpoint: Checkpoint) -> None:
-        """Add `checkpoint`, after `make_room`."""
+        Returns one of the evicted whose memory may be reused, None if there is none.
+        """
+        unused = self._pop(length)
+        while self._kept and (len(self._kept) >= self._most or self.nbytes + nbytes > self._limit):
+            unused = self._pop(self._least_missed(length)) or unused
+        self.lengths = tuple(sorted(self._kept))
+        return unused
+
+    def add(self, checkpoint: Checkpoint, *, shared: bool = False) -> None:
+        """Add `checkpoint`, after `make_room`.
+
+        Args:
+            checkpoint: the new one.
+            shared: whether a copy of the sequence may refer to it too, so that its memory must not be reused.
+        """
         self._kept[checkpoint.length] = checkpoint
         self.lengths = tuple(sorted(self._kept))
+        if shared:
+            self._shared.add(checkpoint.length)
 
     def cut(self, length: int) -> None:
         """Drop the checkpoints beyond `length`: the sequence was truncated to it."""
         if self.lengths and self.lengths[-1] > length:
             self.lengths = tuple(kept for kept in self.lengths if kept <= length)
             self._kept = {kept: self._kept[kept] for kept in self.lengths}
+            self._shared.intersection_update(self.lengths)
+
+    def _pop(self, length: int) -> Checkpoint | None:
+        """Remove the checkpoint at `length` if there is one; returns it if its memory may be reused."""
+        checkpoint = self._kept.pop(length, None)
+        if length not in self._shared:
+            return checkpoint
+        self._shared.discard(length)
+        return None
 
     def _least_missed(self, coming: int) -> int:
         """The checkpoint whose eviction costs the fewest expected prefill tokens, given a new one at `coming`.

@@ -259,8 +259,8 @@ class TokenSequence:
         nbytes = self.context.window_bytes() + (0 if drafter is None else drafter.nbytes)
         if not self.checkpoints.fits(nbytes):
             return
-        gone = self.checkpoints.make_room(self.position, nbytes)
-        window = self.context.save_window(None if gone is None else gone.window)
+        unused = self.checkpoints.make_room(self.position, nbytes)
+        window = self.context.save_window(None if unused is None else unused.window)
         if window is not None:
             self.checkpoints.add(Checkpoint(self.position, window, drafter))
 

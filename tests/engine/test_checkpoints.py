@@ -63,6 +63,18 @@ def test_room_is_made_before_anything_is_copied_so_the_bytes_are_never_exceeded(
     assert checkpoints.nbytes == 80
 
 
+def test_memory_that_a_copy_of_the_sequence_refers_to_is_not_offered_again():
+    checkpoints = kept([100, 200], most=2, limit=PLENTY, nbytes=40)
+    assert [each.length for each in checkpoints.share()] == [100, 200]
+    assert checkpoints.make_room(200, 40) is None
+    assert checkpoints.make_room(300, 40) is None
+    checkpoints.add(checkpoint(300, nbytes=40), shared=True)
+    assert checkpoints.make_room(300, 40) is None
+    own = checkpoint(300, nbytes=40)
+    checkpoints.add(own)
+    assert checkpoints.make_room(300, 40) is own
+
+
 def test_old_checkpoints_come_to_lie_further_apart():
     lengths = kept(list(range(100, 6500, 100)), most=6).lengths
     gaps = np.diff([0, *lengths])

@@ -133,8 +133,7 @@ class StatePool:
         context.synchronize()
         rows, caches = context.read_rows(0, length)
         window = context.save_window() if caches > 1 else None
-        lengths = sequence.checkpoints.lengths
-        checkpoints = tuple(sequence.checkpoints.at(each) for each in lengths)
+        checkpoints = sequence.checkpoints.share()
         tokens = list(sequence.tokens[:length])
         return HeldState(
             tokens, _packed(rows), caches, window, context.positions()[0], checkpoints, self._speculator.remember()
@@ -172,7 +171,7 @@ class StatePool:
         self._speculator.restored(len(state.tokens), state.drafter)
         for checkpoint in state.checkpoints:
             sequence.checkpoints.make_room(checkpoint.length, checkpoint.nbytes)
-            sequence.checkpoints.add(checkpoint)
+            sequence.checkpoints.add(checkpoint, shared=True)
         return True
 
 

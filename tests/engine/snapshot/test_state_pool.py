@@ -1,10 +1,12 @@
 """Conversations that take turns on one sequence: each continues as if it had been alone, without being read again."""
 
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import pytest
 
+from laguna_engine import checkpoints
 from laguna_engine.config import PLAIN
 from laguna_engine.engine import Engine
 from laguna_engine.snapshot.state_pool import WORTH_TOKENS
@@ -13,6 +15,12 @@ from tests.engine.snapshot.chats import EARLIER, MESSAGES, options, say
 
 PLENTY = 64 << 20
 OTHER = [60 + (17 * index) % 370 for index in range(320)]
+
+
+@pytest.fixture(autouse=True)
+def checkpoints_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make each checkpoint that is due, even if a busy machine needs long to copy one."""
+    monkeypatch.setattr(checkpoints, "_SHARE", inf)
 
 
 @pytest.fixture(params=["plain", "dflash"])
@@ -95,3 +103,19 @@ def test_a_budget_of_nothing_frees_what_was_held(engine: Engine):
     assert engine.held.held == 1
     engine.hold_conversations(0)
     assert (engine.held.held, engine.held.nbytes) == (0, 0)
+
+
+def test_a_waiting_chat_keeps_its_checkpoints_while_the_next_one_evicts_them(tiny_model_path: Path):
+    """Two long chats that begin alike, more checkpoints than fit, and the first one edited."""
+    with Engine.open(options(tiny_model_path, checkpoints=3)) as engine:
+        engine.hold_conversations(PLENTY)
+        first = [*EARLIER, *OTHER, *OTHER[:200]]
+        for length in (len(EARLIER), len(first)):
+            say(engine, first[:length], 3, PLAIN)
+        second = list(EARLIER)
+        for message in MESSAGES:
+            second = [*second, *message, *OTHER[:100]]
+            say(engine, second, 3, PLAIN)
+        assert len(EARLIER) not in engine._sequence.checkpoints.lengths
+        edited = [*first[:700], 41, *MESSAGES[0]]
+        assert say(engine, edited, 3, PLAIN).cached == len(EARLIER)
