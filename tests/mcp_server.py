@@ -1,16 +1,16 @@
 """A real MCP server over stdio for tests. How it behaves is its first argument.
 
-`plain` offers three tools; `runs` offers one that runs a command; `odd` offers `echo` among tools that
-break the protocol; `other` offers different ones; `hangs` never answers; `dies` ends in the middle of a call;
-`floods` sends without being asked, `complains` writes errors without end; `silent` does not even answer the first
-message; `crashes` ends at once; `cuts` answers with half a character.
+`plain` offers three tools; `runs` offers one that runs a command; `other` offers different ones; `hangs` never answers;
+`dies` ends in the middle of a call; `floods` sends without being asked, `complains` writes errors without end; `silent`
+does not even answer the first message; `crashes` ends at once; `cuts` answers with half a character; `stops` can be
+stopped, or not; `works` reports progress; `waits` starts once there is a file `go`.
 """
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,12 @@ async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.
     text = (params.arguments or {}).get("text", "")
     if HOW == "hangs":
         await asyncio.sleep(600)
+    if HOW == "stops":
+        return await stop_or_not(text)
+    if HOW == "works":
+        for step in range(30):
+            await asyncio.sleep(0.1)
+            await context.session.report_progress(step)
     if HOW == "dies":
         sys.stderr.write("out of luck\n")
         sys.stderr.flush()
@@ -73,34 +79,17 @@ async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.
     return types.CallToolResult(content=[types.TextContent(type="text", text=said)])
 
 
-def serve_oddly() -> None:
-    """Speak the protocol by hand: the library lists no such tools."""
-    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    many = {"type": "object", "properties": {f"p{at}": {} for at in range(200)}}
-    tools = [
-        {"name": "echo", "inputSchema": schema, "outputSchema": {"type": "nothing"}, "annotations": 5, "icons": "no"},
-        {"name": None, "inputSchema": schema},
-        {"name": "no_schema"},
-        {"name": "many", "inputSchema": many},
-        {"name": "surrogate", "description": "\ud800", "inputSchema": {"type": "object", "properties": {"\ud800": {}}}},
-        {"name": "large", "inputSchema": {"type": "object", "properties": {"a": {"maximum": "N"}}}},
-        {"name": "nested", "inputSchema": {"type": "object", "properties": {"a": {"default": "D"}}}},
-    ]
-    odd = {'"N"': "9" * 5000, '"D"': "[" * 300 + "]" * 300}
-    started = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {"tools": {}},
-        "serverInfo": {"name": "", "version": ""},
-    }
-    for line in sys.stdin:
-        message = json.loads(line)
-        called = {"content": [{"type": "text", "text": message.get("params", {}).get("arguments", {}).get("text", "")}]}
-        results = {"initialize": started, "tools/list": {"tools": tools}, "tools/call": called}
-        if message.get("method") in results:
-            text = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]})
-            for placeholder, what in odd.items():
-                text = text.replace(placeholder, what)
-            print(text, flush=True)
+async def stop_or_not(text: str) -> types.CallToolResult:
+    if text != "pid":
+        Path("waiting").touch()
+    if text == "block":
+        time.sleep(600)
+    if text == "wait":
+        try:
+            await asyncio.sleep(600)
+        finally:
+            Path("cancelled").touch()
+    return types.CallToolResult(content=[types.TextContent(type="text", text=str(os.getpid()))])
 
 
 async def main() -> None:
@@ -108,10 +97,12 @@ async def main() -> None:
         sys.exit("no such database")
     if HOW == "silent":
         await asyncio.sleep(600)
+    while HOW == "waits" and not Path("go").exists():
+        await asyncio.sleep(0.02)
     server = Server("tests", on_list_tools=list_tools, on_call_tool=call_tool)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
 if __name__ == "__main__":
-    serve_oddly() if HOW == "odd" else asyncio.run(main())
+    asyncio.run(main())

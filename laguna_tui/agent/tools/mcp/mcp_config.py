@@ -25,6 +25,8 @@ _LIMIT_BYTES = 1 << 18
 MAX_SERVER_NAME = 32
 _NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_-]{{0,{MAX_SERVER_NAME - 1}}}")
 _DIGEST_CHARS = 6
+_MILLISECONDS = range(1000, 3_600_001)
+"""What a time-out may be: those of other programs' files are in milliseconds too."""
 _VARIABLE = re.compile(r"\$\{[^}]*\}")
 # An editor's hint about the file's form.
 _HARMLESS = {"$schema"}
@@ -46,6 +48,8 @@ class _Server(msgspec.Struct):
     network: bool = False
     disabled: bool = False
     url: str = ""
+    timeout: int | None = None
+    start_timeout: int | None = msgspec.field(name="startTimeout", default=None)
 
 
 class _File(msgspec.Struct):
@@ -63,6 +67,7 @@ class McpServer:
         variables: what it has in its environment beside what every command has; never shown.
         network: whether it may open connections.
         source: the file, or who else named it.
+        call_s, start_s: seconds that a call and a start may take; None for the usual ones.
     """
 
     name: str
@@ -70,6 +75,8 @@ class McpServer:
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     network: bool = False
     source: str = ""
+    call_s: float | None = None
+    start_s: float | None = None
 
     @property
     def digest(self) -> str:
@@ -201,7 +208,7 @@ def _parsed(data: bytes | None, file: Path) -> McpServers:
             notes.append(f"{file}: the server {shown!r} is left out: {error}.")
             continue
         servers += found
-        keys = _unused(raw, set(_Server.__struct_fields__) - {"url"}) if found else ()
+        keys = _unused(raw, set(_Server.__struct_encode_fields__) - {"url"}) if found else ()
         if keys:
             notes.append(_UNUSED.format(file=file, name=shown, keys=_listed(keys)))
         words = [word for each in found for word in (*each.command, *each.variables.values())]
@@ -231,7 +238,16 @@ def _server(name: str, server: _Server, file: Path) -> Iterator[McpServer]:
         raise ValueError(f'{what}; give its command, or set "disabled": true')
     command = (server.command, *server.args)
     _check_words(command, server.env)
-    yield McpServer(name, command, dict(server.env), server.network, str(file))
+    limits = [_seconds("timeout", server.timeout), _seconds("startTimeout", server.start_timeout)]
+    yield McpServer(name, command, dict(server.env), server.network, str(file), *limits)
+
+
+def _seconds(key: str, milliseconds: int | None) -> float | None:
+    if milliseconds is None:
+        return None
+    if milliseconds not in _MILLISECONDS:
+        raise ValueError(f'its "{key}" is in milliseconds, from {_MILLISECONDS[0]:,} to {_MILLISECONDS[-1]:,}')
+    return milliseconds / 1000
 
 
 def _check_words(command: Sequence[str], variables: Mapping[str, str]) -> None:

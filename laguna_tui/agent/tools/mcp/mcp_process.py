@@ -1,13 +1,17 @@
 """One MCP server as a process in the sandbox, spoken to over its standard input and output.
 
 It is started when it is first needed, and again after it has ended. Whatever it does (hangs, dies, floods, sends
-garbage) costs one sentence: the call is answered with it, and the process is ended.
+garbage) costs one sentence: the call is answered with it, and the process is ended. What it lists and answers is taken
+from its messages as JSON before the library sees it, which refuses a whole message for one part that breaks the
+protocol.
 """
 
 import asyncio
 import contextlib
 import json
 import os
+import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
@@ -17,6 +21,7 @@ import anyio
 import mcp
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from laguna_engine.native.child import find_program
 from laguna_engine.native.command_tree import CommandTree
@@ -33,19 +38,29 @@ from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 T = TypeVar("T")
 
 START_S, CALL_S = 20.0, 120.0
-"""Seconds for starting and listing, which may unpack a package; and for a call."""
+"""Seconds for starting and for listing, each of which may unpack a package; and for a call, between two messages about
+its progress. A server's entry may give others."""
+LONGEST_CALL_S = 3600.0
+"""Seconds for a call that reports progress."""
 LINE_BYTES = 8 << 20
 FLOOD_BYTES = 32 << 20
 """What a server may send between two requests."""
-_MAX_PAGES = 8
 _POLL_S, _END_S = 0.1, 10.0
+_PING_S = 2.0
+"""Seconds in which a server whose call was stopped has to show that it still listens."""
 _TAIL_CHARS = 300
-# The server gets our pipes as its input and output.
-_START = 'i=$1; o=$2; shift 2; exec "$@" <&$i >&$o'
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_INTERNAL_ERROR = -32603
+# The server gets our pipes as its input and output, and no copies of them, which would stay open after it closes one.
+_START = 'i=$1; o=$2; shift 2; eval "exec \\"\\$@\\" <&$i >&$o $i<&- $o>&-"'
 
 
 class McpError(Exception):
     """A server cannot do what is asked; the message is a sentence that names it."""
+
+
+class _StoppedError(McpError):
+    """A call was stopped, and its server runs on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,9 @@ class McpProcess:
         """
         self.server = server
         self._thread, self._commands = thread, commands
+        self._lock = threading.Lock()
+        self._finished = False
+        self._progressed = 0.0
         self._policy: SandboxPolicy | None = None
         self._session: mcp.ClientSession | None = None
         self._life: Future[None] | None = None
@@ -91,24 +109,38 @@ class McpProcess:
         """
         session = self._started(cancelled)
         self._tools = []
-        self._waited(_list_all(session), START_S, "does not list its tools", cancelled)
+        self._waited(_list_all(session), self._start_s, "does not list its tools", cancelled)
         return tuple(self._tools)
 
     def call(self, name: str, arguments: Mapping[str, object], cancelled: Callable[[], bool]) -> CallAnswer:
         """Call a tool.
+
+        A call that is stopped leaves the server running, if it still listens.
 
         Raises:
             McpError: it cannot be started, does not answer, or ended; or the call was stopped.
         """
         session = self._started(cancelled)
         self._received = 0
-        return self._waited(_called(session, name, dict(arguments)), CALL_S, f"does not answer {name}", cancelled)
+        limit_s = CALL_S if self.server.call_s is None else self.server.call_s
+        calling = self._called(session, name, _whole_characters(dict(arguments)))
+        return self._waited(calling, limit_s, f"does not answer {name}", cancelled)
 
     def close(self) -> None:
-        """End it. Idempotent."""
+        """End it. Idempotent; the next call starts it again."""
         life, self._life, self._session = self._life, None, None
         if life is not None:
             life.cancel()
+
+    def finish(self) -> None:
+        """End it for good, even while another thread starts it. Idempotent."""
+        with self._lock:
+            self._finished = True
+        self.close()
+
+    @property
+    def _start_s(self) -> float:
+        return START_S if self.server.start_s is None else self.server.start_s
 
     def _started(self, cancelled: Callable[[], bool]) -> mcp.ClientSession:
         policy = replace(self._commands().policy(network=self.server.network), programs=tuple(self.server.command))
@@ -119,31 +151,36 @@ class McpProcess:
         self._policy = policy
         self._received, self._flooded, self._errors = 0, False, ""
         ready: Future[mcp.ClientSession] = Future()
-        self._life = self._thread.start(self._live(ready, policy))
-        self._life.add_done_callback(lambda _: ready.done() or ready.cancel())
-        self._session = self._result(ready, START_S, "does not start", cancelled)
+        with self._lock:
+            if self._finished:
+                raise McpError(self._sentence("ended with the session"))
+            self._life = life = self._thread.start(self._live(ready, policy))
+        life.add_done_callback(lambda _: ready.done() or ready.cancel())
+        self._session = self._result(ready, self._start_s, "does not start", cancelled)
         return self._session
 
     def _waited(self, asked: Coroutine[Any, Any, T], limit_s: float, what: str, cancelled: Callable[[], bool]) -> T:
         return self._result(self._thread.start(asked), limit_s, what, cancelled)
 
     def _result(self, future: "Future[T]", limit_s: float, what: str, cancelled: Callable[[], bool]) -> T:
-        """The result, waited for; a server that does not give one is ended."""
-        waited = 0.0
+        """The result, waited for; a server that does not give one is ended.
+
+        limit_s: between two messages about its progress.
+        """
+        begun = self._progressed = time.monotonic()
         try:
             while True:
                 with contextlib.suppress(TimeoutError):
                     return future.result(_POLL_S)
-                waited += _POLL_S
                 if not self.running and not future.done():
                     raise McpError(self._sentence("ended"))
                 if cancelled():
-                    raise McpError(self._sentence("was stopped with the turn"))
-                if waited >= limit_s:
-                    raise McpError(self._sentence(f"{what} within {limit_s:.0f} seconds, and was ended"))
-        except McpError:
+                    raise self._stopped(future)
+                self._check_time(begun, limit_s, what)
+        except McpError as error:
             future.cancel()
-            self.close()
+            if not isinstance(error, _StoppedError):
+                self.close()
             raise
         except CancelledError:
             self.close()
@@ -153,8 +190,49 @@ class McpProcess:
             if ended:
                 self._wait_for_end()
                 self.close()
-            said = "ended" if ended else f"failed: {sanitize_line(str(error))[:_TAIL_CHARS] or type(error).__name__}"
+            said = "ended" if ended else f"failed: {sanitize_line(_reason(error))[:_TAIL_CHARS]}"
             raise McpError(self._sentence(said)) from error
+
+    def _check_time(self, begun: float, limit_s: float, what: str) -> None:
+        """Raise McpError if there was no progress for `limit_s`, or all of it took too long."""
+        now = time.monotonic()
+        for since, most_s in ((self._progressed, limit_s), (begun, LONGEST_CALL_S)):
+            if now - since >= most_s:
+                raise McpError(self._sentence(f"{what} within {most_s:.0f} seconds, and was ended"))
+
+    def _stopped(self, future: "Future[Any]") -> McpError:
+        """Stop a call, of which the library notifies the server; return the error that says so."""
+        future.cancel()
+        if self._listens():
+            return _StoppedError(f"the call of the MCP server {self.server.name} was stopped with the turn")
+        return McpError(self._sentence("was stopped with the turn"))
+
+    def _listens(self) -> bool:
+        """Return whether it answers a ping, which a server can while one of its tools runs."""
+        session = self._session
+        if session is None:
+            return False
+        pinged = self._thread.start(session.send_ping())
+        try:
+            pinged.result(_PING_S)
+        except mcp.MCPError:
+            # An error is an answer too.
+            return not self._ended.is_set()
+        except (CancelledError, Exception):
+            pinged.cancel()
+            return False
+        return True
+
+    async def _called(self, session: mcp.ClientSession, name: str, arguments: dict[str, Any]) -> CallAnswer:
+        async def progressed(progress: float, total: float | None, message: str | None) -> None:
+            self._progressed = time.monotonic()
+
+        # Not `call_tool`, which lists the tools again and refuses results by output schemas that no model is given.
+        params = mcp.types.CallToolRequestParams(name=name, arguments=arguments)
+        request = mcp.types.CallToolRequest(params=params)
+        result = await session.send_request(request, mcp.types.CallToolResult, progress_callback=progressed)
+        texts = (each.text for each in result.content if isinstance(each, mcp.types.TextContent))
+        return CallAnswer("\n".join(texts), ok=not result.is_error)
 
     def _wait_for_end(self) -> None:
         """Let it end, so that what it complained about is known."""
@@ -258,8 +336,7 @@ class McpProcess:
                     return
                 # What is not a message, such as a print, is ignored.
                 with contextlib.suppress(ValueError, RecursionError):
-                    message = self._without_tools(_decoded(line))
-                    await received.send(SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False)))
+                    await received.send(SessionMessage(_message(self._simple(_decoded(line)))))
         except ValueError:
             self._flooded = True
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
@@ -268,15 +345,18 @@ class McpProcess:
             received.close()
             ended.set()
 
-    def _without_tools(self, message: Any) -> Any:
-        """Take the list of tools out of a message, if it has one.
+    def _simple(self, message: Any) -> Any:
+        """Return a message with what the library might refuse of a result taken out, or put as text.
 
-        The library refuses the whole list for one tool that breaks the protocol; `usable` checks them one by one.
+        A list of tools goes to `_tools`; `usable` checks them one by one.
         """
         result = message.get("result") if isinstance(message, dict) else None
         if isinstance(result, dict) and isinstance(tools := result.get("tools"), list):
             self._tools += tools
             result["tools"] = []
+        elif isinstance(result, dict) and not result.keys().isdisjoint(("content", "structuredContent")):
+            content = [{"type": "text", "text": _answer_text(result)}]
+            message["result"] = {"content": content, "isError": bool(result.get("isError"))}
         return message
 
     def _take_errors(self, descriptor: int, end: Callable[[], object]) -> None:
@@ -304,10 +384,60 @@ def _integer(digits: str) -> int | float:
 
 def _decoded(line: bytes) -> Any:
     """Return the JSON in a line; half a character, which a server leaves where it cuts a text, is replaced."""
-    value = json.loads(line.decode("utf-8", "replace"), parse_int=_integer)
-    if b"\\ud" in line.lower():
-        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-    return value
+    value = json.loads(line.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace"), parse_int=_integer)
+    return _whole_characters(value) if b"\\ud" in line.lower() else value
+
+
+def _whole_characters(value: Any) -> Any:
+    """Return a value of JSON without halves of characters, which no text in UTF-8 can hold."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _message(value: Any) -> Any:
+    """Return a message of the library; an error for an answer that breaks the protocol, so that its request ends.
+
+    Raises:
+        ValueError: It is not a message.
+    """
+    try:
+        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError as error:
+        if not isinstance(value, dict) or "method" in value or not isinstance(value.get("id"), int):
+            raise
+        reason = {"code": _INTERNAL_ERROR, "message": f"its answer breaks the protocol: {_reason(error)}"}
+        return jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", "id": value["id"], "error": reason})
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, in a line; of a message that breaks the protocol only the first problem."""
+    if isinstance(error, ValidationError):
+        problem = error.errors(include_url=False, include_input=False)[-1]
+        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+    return str(error) or type(error).__name__
+
+
+def _answer_text(result: Mapping[str, Any]) -> str:
+    """Return what a tool answered: its items in order; its structured content where there is no other."""
+    content, structured = result.get("content"), result.get("structuredContent")
+    text = "\n".join(map(_item_text, content if isinstance(content, list) else ()))
+    return text if text.strip() or structured is None else json.dumps(structured, ensure_ascii=False)
+
+
+def _item_text(item: object) -> str:
+    match item:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "resource", "resource": {"text": str(text), **about}}:
+            return f"[resource {about.get('uri', '')}]\n{text}"
+        case {"type": "resource" as kind, "resource": {"uri": str(uri)}} | {
+            "type": "resource_link" as kind,
+            "uri": str(uri),
+        }:
+            return f"[{kind} {uri}]"
+        case {"type": str(kind)}:
+            return f"[{kind}]"
+        case _:
+            return "[unknown]"
 
 
 async def _write(writer: asyncio.StreamWriter, sent: Any, ended: asyncio.Event) -> None:
@@ -317,22 +447,16 @@ async def _write(writer: asyncio.StreamWriter, sent: Any, ended: asyncio.Event) 
             writer.write(text.encode("utf-8", "replace") + b"\n")
             await writer.drain()
     except OSError:
+        pass
+    finally:
         ended.set()
 
 
 async def _list_all(session: mcp.ClientSession) -> None:
-    cursor = None
-    for _ in range(_MAX_PAGES):
+    cursor: str | None = None
+    # A server that repeats itself would have no last page.
+    seen: set[str | None] = set()
+    while cursor not in seen:
+        seen.add(cursor)
         params = mcp.types.PaginatedRequestParams(cursor=cursor) if cursor else None
-        page = await session.list_tools(params=params)
-        cursor = page.next_cursor
-        if not cursor:
-            break
-
-
-async def _called(session: mcp.ClientSession, name: str, arguments: dict[str, Any]) -> CallAnswer:
-    # Not `call_tool`, which lists the tools again and refuses results by output schemas that no model is given.
-    params = mcp.types.CallToolRequestParams(name=name, arguments=arguments)
-    result = await session.send_request(mcp.types.CallToolRequest(params=params), mcp.types.CallToolResult)
-    texts = (each.text if isinstance(each, mcp.types.TextContent) else f"[{each.type}]" for each in result.content)
-    return CallAnswer("\n".join(texts), ok=not result.is_error)
+        cursor = (await session.list_tools(params=params)).next_cursor or None

@@ -1,18 +1,24 @@
 """The tools of all MCP servers of a session, as the model is told of them: behind our own, under masked names.
 
-What a server offers is kept from the last time, so that it need not run before one of its tools is called, and the
-prompt of a session stays as it began whatever the server says later.
+What a server offers is saved, so that it need not run before one of its tools is called, and the prompt of a session
+stays as it began whatever the server says later. A session waits for a server that was never listed, but not for long,
+and only once: one that is slower is listed in the background, for the next session.
 """
 
+import hashlib
 import json
 import math
 import re
+import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.agent.tool_run import ToolError, ToolRun
@@ -29,6 +35,8 @@ from laguna_tui.context.trust import Trust
 if TYPE_CHECKING:
     from laguna_tui.agent.tools.mcp.mcp_process import McpProcess
     from laguna_tui.sandbox.runner import CommandRunner
+
+T = TypeVar("T")
 
 PREFIX = "mcp__"
 LISTS = "mcp-tools.json"
@@ -54,7 +62,18 @@ _NOT_HELD = (
     "the MCP server {name} could read or change what a rule of yours keeps from it, and no sandbox that works here can"
     " prevent that"
 )
-_UNUSABLE = "The MCP server {name} offers tools that are left out: {problems}."
+OFFER_S = 10.0
+"""Seconds in which the servers that were never listed may start and list their tools before the session goes ahead."""
+_DIGEST_CHARS = 6
+_UNUSABLE = "{used} of {all} tools of the MCP server {name} are used; left out: {problems}."
+_SLOW = (
+    "The MCP server {name} is not ready after {seconds:.0f} seconds, so its tools come with the next session. To wait"
+    " for it: laguna-tui mcp list"
+)
+_WAS_SLOW = (
+    "The MCP server {name} was slow to start before, so it is started in the background and its tools come with the"
+    " next session. To wait for it: laguna-tui mcp list"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +84,9 @@ class OfferedTool:
     theirs: str
     description: str
     parameters: Mapping[str, Any]
+
+
+Listing = tuple[OfferedTool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,27 +142,36 @@ class McpTools:
         self._servers, self._state, self._commands = found.servers, state, commands
         self._thread = AsyncThread("laguna-mcp")
         self._processes: dict[str, McpProcess] = {}
-        self._offered: dict[str, tuple[OfferedTool, ...]] = {}
+        self._offered: dict[str, Listing] = {}
         self._problems: dict[str, str] = {}
+        self._saving = threading.Lock()
         self._checked: set[str] = set()
 
     def offer(self, *, fresh: bool = False) -> tuple[Tool[Any], ...]:
-        """The tools, in the same order for the same servers; those never listed before are started and asked.
+        """Return the tools, in the same order for the same servers.
 
-        fresh: ask all of them.
+        Those never listed are started side by side and waited for, up to `OFFER_S`.
+
+        Args:
+            fresh: Start and list all of them, however long they take.
         """
         if self._servers and find_spec("mcp") is None:
             self.notes.append(_NO_PACKAGE.format(file=self._servers[0].source))
             return ()
-        kept = self._kept()
+        saved = self._saved()
+        listings: dict[str, Future[Sequence[object]]] = {}
         for server in self._servers:
-            known = kept.get(server.digest)
+            known = saved.get(server.digest)
             if known is not None and not fresh:
                 self._offered[server.name] = known
-                continue
-            self._list(server)
-        if self._servers:
-            self._keep(kept)
+            else:
+                listings[server.name] = _in_background(self._process(server).tools)
+        deadline = time.monotonic() + OFFER_S
+        for server in self._servers:
+            if server.name in listings:
+                was_slow = server.digest in saved and not fresh
+                wait_s = None if fresh else 0.0 if was_slow else max(deadline - time.monotonic(), 0.0)
+                self._take(server, listings[server.name], wait_s, _WAS_SLOW if was_slow else _SLOW)
         return tuple(self._tool(server, offered) for server in self._servers for offered in self._of(server))
 
     @property
@@ -166,10 +197,10 @@ class McpTools:
     def close(self) -> None:
         """End all servers. Idempotent."""
         for process in self._processes.values():
-            process.close()
+            process.finish()
         self._thread.close()
 
-    def _of(self, server: McpServer) -> tuple[OfferedTool, ...]:
+    def _of(self, server: McpServer) -> Listing:
         return self._offered.get(server.name, ())
 
     def _process(self, server: McpServer) -> "McpProcess":
@@ -179,12 +210,23 @@ class McpTools:
             self._processes[server.name] = McpProcess(server, self._thread, self._commands)
         return self._processes[server.name]
 
-    def _list(self, server: McpServer) -> None:
-        """Start a server and take what it offers."""
+    def _take(self, server: McpServer, listing: "Future[Sequence[object]]", wait_s: float | None, late: str) -> None:
+        """Take what a server lists.
+
+        Args:
+            wait_s: Seconds to wait for it; None for as long as it takes.
+            late: The sentence about one that is not ready by then.
+        """
         from laguna_tui.agent.tools.mcp.mcp_process import McpError
 
         try:
-            listed = self._process(server).tools()
+            listed = listing.result(wait_s)
+        except TimeoutError:
+            self._problems[server.name] = late.format(name=server.name, seconds=OFFER_S)
+            self.notes.append(self._problems[server.name])
+            self._save(server, None)
+            listing.add_done_callback(lambda done: self._save_late(server, done))
+            return
         except McpError as error:
             self._problems[server.name] = str(error)
             self.notes.append(f"{str(error)[:1].upper()}{str(error)[1:]}; its tools are left out of this session.")
@@ -192,10 +234,17 @@ class McpTools:
         offered, problems = usable(server.name, listed)
         self._offered[server.name] = offered
         self._checked.add(server.name)
+        self._save(server, offered)
         if problems:
             more = len(problems) - _SHOWN_PROBLEMS
             shown = [*problems[:_SHOWN_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
-            self.notes.append(_UNUSABLE.format(name=server.name, problems="; ".join(shown)))
+            counts = {"used": len(offered), "all": len(listed)}
+            self.notes.append(_UNUSABLE.format(name=server.name, problems="; ".join(shown), **counts))
+
+    def _save_late(self, server: McpServer, listing: "Future[Sequence[object]]") -> None:
+        """Save what a server lists for the next session. It stays unlisted if it fails, or the session ends first."""
+        if listing.exception() is None:
+            self._save(server, usable(server.name, listing.result())[0])
 
     def _tool(self, server: McpServer, offered: OfferedTool) -> Tool[Any]:
         def run(run: ToolRun, arguments: dict[str, object]) -> Answer:
@@ -220,7 +269,8 @@ class McpTools:
             answer = process.call(offered.theirs, arguments, run.cancelled)
         except McpError as error:
             raise ToolError(f"{error}; go on without it, or tell the user") from error
-        run.note_change()
+        finally:
+            run.note_change()
         text = sanitize(answer.text[:MAX_RESULT])
         if not answer.ok:
             raise ToolError(text or f"{offered.name} failed and does not say why")
@@ -244,33 +294,51 @@ class McpTools:
         self._checked.add(server.name)
         if now != self._of(server):
             run.emit(Notice(_CHANGED.format(name=server.name)))
-            kept = self._kept()
-            self._write({**kept, server.digest: now})
+            self._save(server, now)
 
     # -- what was offered last
 
-    def _kept(self) -> dict[str, tuple[OfferedTool, ...]]:
-        """What servers offered, by their digests; nothing where that cannot be read."""
+    def _saved(self) -> dict[str, Listing | None]:
+        """Return what servers offered, by their digests, None for one that was slow; nothing if it cannot be read."""
         if self._state is None:
             return {}
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             table = json.loads(read_small_file(self._state / LISTS, _LIMIT_BYTES))
-            return {digest: tuple(OfferedTool(**each) for each in tools) for digest, tools in table.items()}
+            return {
+                digest: None if tools is None else tuple(OfferedTool(**each) for each in tools)
+                for digest, tools in table.items()
+            }
         return {}
 
-    def _keep(self, before: Mapping[str, tuple[OfferedTool, ...]]) -> None:
-        listed = {each.digest: self._offered[each.name] for each in self._servers if each.name in self._offered}
-        if any(before.get(digest) != tools for digest, tools in listed.items()):
-            self._write({**before, **listed})
+    def _save(self, server: McpServer, listing: Listing | None) -> None:
+        with self._saving:
+            before = self._saved()
+            if self._state is None or (server.digest in before and before[server.digest] == listing):
+                return
+            table = {
+                digest: None if tools is None else [asdict(each) for each in tools]
+                for digest, tools in {**before, server.digest: listing}.items()
+            }
+            # Without it, the servers are asked again.
+            with suppress(OSError, UserError):
+                self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
+                write_atomically(self._state / LISTS, json.dumps(table).encode())
 
-    def _write(self, table: Mapping[str, Sequence[OfferedTool]]) -> None:
-        if self._state is None:
-            return
-        text = json.dumps({digest: list(map(asdict, tools)) for digest, tools in table.items()})
-        # Without it, the servers are asked again.
-        with suppress(OSError, UserError):
-            self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_atomically(self._state / LISTS, text.encode())
+
+def _in_background(call: Callable[[], T]) -> "Future[T]":
+    """Call on a thread that ends with the program."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            result = call()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threading.Thread(target=run, name="laguna-mcp-list", daemon=True).start()
+    return future
 
 
 def overview_text(servers: Sequence[ServerOverview], notes: Sequence[str]) -> str:
@@ -293,11 +361,13 @@ def usable(server: str, listed: Sequence[object]) -> tuple[tuple[OfferedTool, ..
     """
     offered: dict[str, OfferedTool] = {}
     problems: list[str] = []
+    names = [name for each in listed if isinstance(each, dict) and isinstance(name := each.get("name"), str) and name]
+    counts = Counter(map(_masked, set(names)))
     for place, each in enumerate(listed, 1):
         name = each.get("name") if isinstance(each, dict) else None
         shown = sanitize_line(name)[:MAX_NAME] if isinstance(name, str) else f"number {place}"
         try:
-            tool = _offered(server, each)
+            tool = _offered(server, each, counts)
             if tool.name in offered:
                 raise _UnusableError("another tool has this name")
             if len(offered) == MAX_TOOLS:
@@ -312,18 +382,24 @@ class _UnusableError(Exception):
     """A tool cannot be offered; the message is a clause."""
 
 
-def _offered(server: str, listed: object) -> OfferedTool:
-    if not isinstance(listed, dict) or not isinstance(theirs := listed.get("name"), str):
+def _offered(server: str, listed: object, counts: Mapping[str, int]) -> OfferedTool:
+    """Return a tool as it is offered. counts: how many names of the server become the same one."""
+    if not isinstance(listed, dict) or not isinstance(theirs := listed.get("name"), str) or not theirs:
         raise _UnusableError("it has no name")
-    masked = re.sub(r"[^A-Za-z0-9_-]", "_", theirs)
+    masked = _masked(theirs)
     name = f"{PREFIX}{server}__{masked}"
-    if not masked.strip("_"):
-        raise _UnusableError("its name has no letter and no digit")
-    if len(name) > MAX_NAME:
-        raise _UnusableError(f"its name is too long: {name[:MAX_NAME]}… has more than {MAX_NAME} characters")
+    ambiguous = masked != theirs and counts[masked] > 1
+    if ambiguous or not masked.strip("_") or len(name) > MAX_NAME:
+        digest = hashlib.sha256(theirs.encode("utf-8", "replace")).hexdigest()[:_DIGEST_CHARS]
+        name = f"{name[: MAX_NAME - _DIGEST_CHARS - 1]}_{digest}"
     description = listed.get("description")
     text = sanitize_line(description) if isinstance(description, str) else ""
     return OfferedTool(name, theirs, text[:MAX_DESCRIPTION], _schema(listed.get("inputSchema")))
+
+
+def _masked(name: str) -> str:
+    """Return a name of the characters that the endpoints of models accept."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
 def _schema(given: object) -> dict[str, Any]:

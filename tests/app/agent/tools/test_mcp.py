@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from laguna_engine.chat.template import to_json
 from laguna_engine.files import write_atomically
 from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
-from laguna_tui.agent.tools.mcp import mcp_process
+from laguna_tui.agent.tools.mcp import mcp_process, mcp_tools
 from laguna_tui.agent.tools.mcp.mcp_config import (
     FOLDER_FILE,
     MAX_SERVERS,
@@ -24,7 +25,7 @@ from laguna_tui.agent.tools.mcp.mcp_config import (
     load_servers,
     trust_servers,
 )
-from laguna_tui.agent.tools.mcp.mcp_tools import LISTS, McpTools, usable
+from laguna_tui.agent.tools.mcp.mcp_tools import LISTS, MAX_NAME, McpTools, usable
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import config_path, data_root
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
@@ -34,14 +35,16 @@ from laguna_tui.repo.workspace import Workspace
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.session.local import LocalSession
-from tests import mcp_server
+from tests import mcp_server, odd_mcp_server
 
 SERVER = str(Path(mcp_server.__file__).resolve())
+ODD = str(Path(odd_mcp_server.__file__).resolve())
+BY_HAND = ("odd", "says", "pages", "repeats", "marked", "closes")
 NAMES = ["mcp__notes__echo", "mcp__notes__variables", "mcp__notes__write_file_"]
 
 
 def names(how: str = "plain", **more) -> bytes:
-    server = {"command": sys.executable, "args": [SERVER, how], **more}
+    server = {"command": sys.executable, "args": [ODD if how in BY_HAND else SERVER, how], **more}
     return json.dumps({"mcpServers": {"notes": server}}).encode()
 
 
@@ -77,8 +80,18 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path):
+def place(tmp_path, monkeypatch):
+    # A busy machine may need longer than a user should wait.
+    monkeypatch.setattr(mcp_tools, "OFFER_S", 60.0)
     return Place(tmp_path)
+
+
+def eventually(holds) -> None:
+    """Wait until this holds."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_tools_are_offered_under_masked_names_and_answer(place):
@@ -171,6 +184,160 @@ def test_an_answer_with_half_a_character_is_an_answer(place, half, shown):
     place.own.write_bytes(names("cuts"))
     with closing(place.tools()) as tools:
         assert place.call(tools, 0, {"text": half}) == shown
+
+
+def test_half_a_character_in_an_argument_is_replaced(place):
+    place.own.write_bytes(names())
+    with closing(place.tools()) as tools:
+        assert place.call(tools, 0, {"text": "half \ud83d"}).startswith("half ?")
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "a\nb"),
+        (
+            {"content": [{"type": "resource", "resource": {"uri": "notes://1", "text": "the note"}}]},
+            "[resource notes://1]\nthe note",
+        ),
+        (
+            {"content": [{"type": "resource", "resource": {"uri": "notes://1", "blob": "AA=="}}]},
+            "[resource notes://1]",
+        ),
+        ({"content": [{"type": "resource_link", "uri": "notes://1", "name": "x"}]}, "[resource_link notes://1]"),
+        (
+            {"content": [{"type": "image"}, {"type": "hologram", "of": []}, {"text": "?"}, 5, None]},
+            "[image]\n[hologram]\n[unknown]\n[unknown]\n[unknown]",
+        ),
+        ({"content": [{"type": "text", "text": "said"}, {"type": "hologram"}]}, "said\n[hologram]"),
+        ({"content": [], "structuredContent": {"degrees": 21, "city": "Köln"}}, '{"degrees": 21, "city": "Köln"}'),
+        ({"structuredContent": {"degrees": 21}}, '{"degrees": 21}'),
+        ({"content": [{"type": "text", "text": "21"}], "structuredContent": {"degrees": 21}}, "21"),
+        ({"content": None, "isError": None}, "(no output)"),
+    ],
+)
+def test_all_of_an_answer_that_is_text_reaches_the_model(place, result, text):
+    place.own.write_bytes(names("says"))
+    with closing(place.tools()) as tools:
+        assert place.call(tools, 0, {"text": json.dumps(result)}) == text
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ({"content": [{"type": "text", "text": "no such note"}], "isError": True}, "no such note"),
+        (
+            None,
+            "the MCP server notes failed: its answer breaks the protocol: JSONRPCError.error: Field required; go on"
+            " without it, or tell the user",
+        ),
+        ({}, "the MCP server notes failed: content: Field required; go on without it, or tell the user"),
+    ],
+)
+def test_an_answer_that_is_none_is_an_error_in_one_line(place, result, reason):
+    place.own.write_bytes(names("says"))
+    with closing(place.tools()) as tools:
+        with pytest.raises(ToolError) as raised:
+            place.call(tools, 0, {"text": json.dumps(result)})
+        assert str(raised.value) == reason
+        assert tools.overview()[0].running
+
+
+def test_all_pages_of_a_list_are_read_and_what_is_left_out_is_counted(place):
+    place.own.write_bytes(names("pages"))
+    with closing(place.tools()) as tools:
+        assert [tool.name for tool in tools.offer()] == [f"mcp__notes__t{at:03}" for at in range(64)]
+        assert tools.notes == [
+            "64 of 300 tools of the MCP server notes are used; left out: t064 (a server may offer at most 64 tools);"
+            " t065 (a server may offer at most 64 tools); t066 (a server may offer at most 64 tools); and 233 more."
+        ]
+
+
+def test_a_list_whose_pages_repeat_ends(place):
+    place.own.write_bytes(names("repeats"))
+    with closing(place.tools()) as tools:
+        assert [tool.name for tool in tools.offer()] == ["mcp__notes__echo"]
+
+
+def test_a_byte_order_mark_before_the_first_message_is_ignored(place):
+    place.own.write_bytes(names("marked"))
+    with closing(place.tools()) as tools:
+        assert [tool.name for tool in tools.offer()] == ["mcp__notes__echo"]
+
+
+@pytest.mark.parametrize("probe", [probe_sandbox, lambda: SandboxStatus(SandboxKind.NONE, "")], ids=["sandbox", "none"])
+def test_a_server_that_closes_its_output_has_ended(place, probe):
+    place.own.write_bytes(names("closes"))
+    with closing(place.tools_of(CommandRunner(place.project, probe=probe))) as tools:
+        with pytest.raises(ToolError) as raised:
+            place.call(tools, 0, {"text": "hi"})
+        assert str(raised.value) == "the MCP server notes ended; go on without it, or tell the user"
+
+
+def test_every_message_about_progress_begins_the_time_of_a_call_again(place, monkeypatch):
+    """The server reports progress every 0.1 seconds and needs 3 seconds."""
+    monkeypatch.setattr(mcp_process, "CALL_S", 2.0)
+    place.own.write_bytes(names("works"))
+    with closing(place.tools()) as tools:
+        assert place.call(tools, 0, {"text": "done"}).startswith("done")
+        monkeypatch.setattr(mcp_process, "LONGEST_CALL_S", 1.0)
+        with pytest.raises(
+            ToolError, match="the MCP server notes does not answer echo within 1 seconds, and was ended"
+        ):
+            place.call(tools, 0, {"text": "done"})
+
+
+def test_the_time_of_a_call_is_that_of_the_servers_entry(place):
+    place.own.write_bytes(names("hangs", timeout=1000, startTimeout=60_000))
+    with (
+        closing(place.tools()) as tools,
+        pytest.raises(ToolError, match="the MCP server notes does not answer echo within 1 seconds, and was ended"),
+    ):
+        place.call(tools, 0, {"text": "hi"})
+
+
+def test_a_server_that_was_slow_is_not_waited_for_again(place, monkeypatch):
+    monkeypatch.setattr(mcp_tools, "OFFER_S", 0.5)
+    servers = {name: {"command": sys.executable, "args": [SERVER, "silent"]} for name in ("a", "b")}
+    place.own.write_text(json.dumps({"mcpServers": servers}))
+    with closing(place.tools()) as tools:
+        assert tools.offer() == ()
+        assert tools.notes == [
+            f"The MCP server {name} is not ready after 0 seconds, so its tools come with the next session. To wait"
+            " for it: laguna-tui mcp list"
+            for name in ("a", "b")
+        ]
+    monkeypatch.setattr(mcp_tools, "OFFER_S", 3600.0)
+    with closing(place.tools()) as tools:
+        assert tools.offer() == ()
+        assert tools.notes == [
+            f"The MCP server {name} was slow to start before, so it is started in the background and its tools come"
+            " with the next session. To wait for it: laguna-tui mcp list"
+            for name in ("a", "b")
+        ]
+
+
+def test_a_slow_server_is_listed_for_the_next_session(place, monkeypatch):
+    monkeypatch.setattr(mcp_tools, "OFFER_S", 0.0)
+    place.own.write_bytes(names("waits"))
+    with closing(place.tools()) as tools:
+        assert tools.offer() == ()
+        (place.project / "go").touch()
+        eventually(lambda: b"echo" in (place.state / LISTS).read_bytes())
+        assert tools.overview()[0].tools == ()
+    with closing(place.tools()) as tools:
+        assert [tool.name for tool in tools.offer()] == NAMES
+
+
+def test_a_session_that_ends_starts_no_server_any_more(place, monkeypatch):
+    monkeypatch.setattr(mcp_tools, "OFFER_S", 0.0)
+    place.own.write_bytes(names())
+    tools = place.tools()
+    process = tools._process(tools._servers[0])
+    tools.close()
+    with pytest.raises(mcp_process.McpError, match="the MCP server notes ended with the session"):
+        process.tools()
+    assert not process.running
 
 
 LANDLOCK = SandboxStatus(SandboxKind.LANDLOCK, "")
@@ -275,10 +442,39 @@ def test_a_call_is_always_asked_about_where_no_sandbox_can_hold_the_rules(place,
     )
 
 
-def test_a_stopped_turn_stops_the_call(place):
-    place.own.write_bytes(names("hangs"))
-    with closing(place.tools()) as tools, pytest.raises(ToolError, match="stopped with the turn"):
-        place.call(tools, 0, {"text": "hi"}, cancelled=lambda: True)
+def test_a_stopped_turn_stops_the_call_and_the_server_runs_on(place):
+    place.own.write_bytes(names("stops"))
+    with closing(place.tools()) as tools:
+        first = place.call(tools, 0, {"text": "pid"})
+        with pytest.raises(ToolError) as raised:
+            place.call(tools, 0, {"text": "wait"}, cancelled=(place.project / "waiting").exists)
+        assert str(raised.value) == (
+            "the call of the MCP server notes was stopped with the turn; go on without it, or tell the user"
+        )
+        eventually((place.project / "cancelled").exists)
+        assert place.call(tools, 0, {"text": "pid"}) == first
+
+
+def test_a_server_that_does_not_listen_is_ended_with_the_turn(place, monkeypatch):
+    monkeypatch.setattr(mcp_process, "_PING_S", 0.5)
+    place.own.write_bytes(names("stops"))
+    with closing(place.tools()) as tools:
+        with pytest.raises(ToolError) as raised:
+            place.call(tools, 0, {"text": "block"}, cancelled=(place.project / "waiting").exists)
+        assert str(raised.value) == (
+            "the MCP server notes was stopped with the turn; go on without it, or tell the user"
+        )
+        assert not tools.overview()[0].running
+
+
+def test_a_turn_that_is_stopped_while_a_server_starts_ends_it(place):
+    place.own.write_bytes(names())
+    with closing(place.tools()) as tools:
+        tools.offer()
+    with closing(place.tools()) as tools:
+        with pytest.raises(ToolError, match="the MCP server notes was stopped with the turn"):
+            place.call(tools, 0, {"text": "hi"}, cancelled=lambda: True)
+        assert not tools.overview()[0].running
 
 
 def test_a_module_of_the_workspace_is_not_taken_for_an_installed_server(place):
@@ -334,6 +530,8 @@ def test_a_wrong_file_is_refused_with_a_sentence(place, text):
         ("a", {"command": "x\0"}, "it holds a NUL character; remove it"),
         ("a", {"command": "x", "args": [1]}, "Expected `str`, got `int` - at `$.args[0]`"),
         ("a", 5, "Expected `object`, got `int`"),
+        ("a", {"command": "x", "timeout": 60}, 'its "timeout" is in milliseconds, from 1,000 to 3,600,000'),
+        ("a", {"command": "x", "startTimeout": 0}, 'its "startTimeout" is in milliseconds, from 1,000 to 3,600,000'),
     ],
 )
 def test_a_wrong_server_is_left_out_alone(place, name, server, why):
@@ -438,12 +636,8 @@ def parameter(schema, **more):
     [
         (5, "number 2 (it has no name)"),
         ({"name": None, "inputSchema": PLAIN}, "number 2 (it has no name)"),
-        ({"name": "é", "inputSchema": PLAIN}, "é (its name has no letter and no digit)"),
-        (
-            {"name": "n" * 80, "inputSchema": PLAIN},
-            f"{'n' * 64} (its name is too long: mcp__s__{'n' * 56}… has more than 64 characters)",
-        ),
-        ({"name": "fi.ne", "inputSchema": PLAIN}, "fi.ne (another tool has this name)"),
+        ({"name": "", "inputSchema": PLAIN}, " (it has no name)"),
+        ({"name": "fi ne", "inputSchema": PLAIN}, "fi ne (another tool has this name)"),
         ({"name": "x"}, "x (its schema is not one of an object)"),
         ({"name": "x", "inputSchema": "{}"}, "x (its schema is not one of an object)"),
         ({"name": "x", "inputSchema": {"type": "array"}}, "x (its schema is not one of an object)"),
@@ -489,6 +683,24 @@ def test_an_unusable_tool_is_left_out_alone(tool, why):
     assert "; ".join(problems) == why
 
 
+@pytest.mark.parametrize(
+    ("names", "offered"),
+    [
+        (["git.log"], ["git_log"]),
+        (["fs/read", "fs.read", "fs_read"], ["fs_read_963799", "fs_read_4074bc", "fs_read"]),
+        (["é", "\N{CJK UNIFIED IDEOGRAPH-8AAD}"], ["__4a9955", "__be93c7"]),
+        (["n" * 80, "n" * 79 + "m"], [f"{'n' * 49}_feed93", f"{'n' * 49}_1af0d4"]),
+    ],
+)
+def test_a_tool_of_any_name_is_offered_under_a_name_of_its_own(names, offered):
+    tools, problems = usable("s", [{"name": name, "inputSchema": PLAIN} for name in names])
+    assert {tool.theirs: tool.name for tool in tools} == {
+        name: f"mcp__s__{masked}" for name, masked in zip(names, offered, strict=True)
+    }
+    assert all(len(tool.name) <= MAX_NAME for tool in tools)
+    assert problems == ()
+
+
 def test_a_server_offers_at_most_64_tools():
     offered, problems = usable("s", [{"name": f"t{at:02}", "inputSchema": PLAIN} for at in range(66)])
     assert len(offered) == 64
@@ -518,8 +730,8 @@ def test_a_server_with_unusable_tools_works_with_the_others(place):
     with closing(place.tools()) as tools:
         assert [tool.name for tool in tools.offer()] == ["mcp__notes__echo"]
         assert tools.notes == [
-            "The MCP server notes offers tools that are left out: number 2 (it has no name); no_schema (its schema is"
-            " not one of an object); many (it has more than 64 parameters); and 3 more."
+            "1 of 7 tools of the MCP server notes are used; left out: number 2 (it has no name); no_schema (its schema"
+            " is not one of an object); many (it has more than 64 parameters); and 3 more."
         ]
         assert place.call(tools, 0, {"text": "hi"}) == "hi"
 
