@@ -20,6 +20,7 @@ from laguna_tui.tui.approvals.approval_controller import ApprovalController
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.approvals.mode_controller import ModeController
 from laguna_tui.tui.chat_controller import ChatController
+from laguna_tui.tui.driver import TerminalClosed
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.history.commit_controller import CommitController
 from laguna_tui.tui.history.history_controller import HistoryController
@@ -275,6 +276,11 @@ class LagunaApp(AppActions):
     async def action_quit(self) -> None:
         """Quit."""
         self._leave(0)
+
+    @on(TerminalClosed)
+    def _end_without_terminal(self) -> None:
+        if not self._exit:
+            self._leave(_SIGNALLED + signal.SIGHUP)
 
     def _leave(self, code: int) -> None:
         """Stop all work and exit with this code; Textual restores the terminal."""

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from rich.console import RenderableType
 from textual.app import App
-from textual.drivers._writer_thread import WriterThread
 from textual.worker import WorkerFailed
 
 from laguna_tui.base.crash_log import write_crash_log, write_to_state_dir
@@ -60,9 +59,7 @@ class CrashSafeApp(App[None]):
         return self.return_code or 0
 
     def _thread_failed(self, failed: threading.ExceptHookArgs) -> None:
-        # A terminal that is gone is no failure of ours: reading from it ends the app in order.
-        if not (isinstance(failed.thread, WriterThread) and isinstance(failed.exc_value, OSError)):
-            self.failed_behind(failed.exc_value)
+        self.failed_behind(failed.exc_value)
 
     def failed_behind(self, error: BaseException | None) -> None:
         """Report an error in a background thread or task; the app continues."""

@@ -8,13 +8,14 @@ the end of a suspension. Here the event loop does both, once per stop.
 """
 
 import asyncio
+import contextlib
 import os
 import selectors
 import signal
 import threading
 from codecs import getincrementaldecoder
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TextIO
 
 from textual import constants
 from textual.drivers.linux_driver import LinuxDriver
@@ -36,12 +37,37 @@ _LEFT_ON = "\x1b[?1016l\x1b[?2048l"
 the former, and the latter not if the answer arrives while the app exits."""
 
 
+class TerminalClosed(Message):
+    """Posted to the app when the terminal is gone."""
+
+
+class _Screen:
+    """Standard error, which takes everything once its terminal is gone.
+
+    Textual's writer thread would end on the error, and the app would wait for ever for room in its queue.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.fileno = stream.fileno
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+
 class TerminalDriver(LinuxDriver):
     """A Linux driver that a shell can stop and continue. Bytes that are not UTF-8 are read as U+FFFD."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         before = {number: signal.getsignal(number) for number in (signal.SIGTSTP, signal.SIGCONT)}
         super().__init__(*arguments, **options)
+        assert self._file is not None
+        self._file = _Screen(self._file)  # type: ignore[assignment]
         for number, handler in before.items():
             signal.signal(number, handler)
         self._can_stop = before[signal.SIGTSTP] is not signal.SIG_IGN
@@ -64,11 +90,13 @@ class TerminalDriver(LinuxDriver):
             self.write("".join(f"\x1b[?{mode}{switch}" for mode in _MOUSE_MODES))
 
     def start_application_mode(self) -> None:
-        """Take the terminal. Does nothing if it belongs to another program permanently."""
+        """Take the terminal; the app ends if it is gone, or belongs to another program permanently."""
         # A stop in between would leave the terminal in neither state.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
         try:
             if not wait_for_foreground():
+                self._active = False
+                self.process_message(TerminalClosed())
                 return
             terminal.take()
             self._active = True
@@ -149,13 +177,13 @@ class TerminalDriver(LinuxDriver):
                 self._post(parser.tick())
 
     def _read(self) -> bytes:
-        """Read input; empty if the terminal is gone, which is then reported to the app as SIGHUP."""
+        """Read input; empty if the terminal is gone, which is then reported to the app: SIGHUP may be ignored."""
         try:
             data = os.read(self.fileno, _READ_BYTES)
         except OSError:
             data = b""
         if not data and not self.exit_event.is_set():
-            os.kill(os.getpid(), signal.SIGHUP)
+            self.process_message(TerminalClosed())
         return data
 
     def _post(self, messages: Iterable[Message]) -> None:

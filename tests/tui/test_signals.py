@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,28 @@ def test_a_stop_is_not_obeyed_where_no_shell_could_continue_it(tmp_path: Path) -
         job.type(QUIT_KEY)
         job.wait_until_none_is_left()
         assert job.left_behind == []
+
+
+NO_SIGNAL = ("sh", "-c", 'trap "" HUP; exec "$@"', "sh")
+"""As nohup starts a program."""
+
+
+@pytest.mark.parametrize(
+    ("command", "blocked"),
+    [(NO_SIGNAL, False), ((), True), (NO_SIGNAL, True)],
+    ids=["without its signal", "while it draws", "without its signal, while it draws"],
+)
+def test_a_terminal_that_is_closed_ends_it(command: tuple[str, ...], blocked: bool, tmp_path: Path) -> None:
+    words = (*command, sys.executable, "-m", "tests.tui.supervised", "answering", str(tmp_path))
+    with Job(*words, shell=False) as job:
+        job.wait_for(b"ready")
+        job.type(b"go\r")
+        job.wait_for(b"more words")
+        if blocked:
+            # Nobody reads what it draws, so that it cannot draw more.
+            time.sleep(3)
+        job.hang_up()
+        job.until(lambda: job.shell.poll() is not None, "the end")
+        assert job.shell.returncode == 128 + signal.SIGHUP
+        job.wait_until_none_is_left()
+    assert (tmp_path / "ended").read_text() == "SIGHUP"
