@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from laguna_engine.chat.answer_constraint import SchemaAnswer
     from laguna_tui.base.app_report import AppReport
     from laguna_tui.headless.run import Format
+    from laguna_tui.headless.time_limit import TimeLimit
     from laguna_tui.server.http_server import ServerOptions
     from laguna_tui.session.session_pool import SessionPool
     from laguna_tui.session.sharing import ModelServer
@@ -45,7 +46,7 @@ class AskOptions:
         stats: also write the measured rates to stderr.
         verbose: also write the output of commands to stderr as it comes.
         allow, deny: rules for this question only.
-        timeout_s: the turn is stopped after so many seconds; None for no limit.
+        limit: stops the turn once it is reached, and whatever is waited for before it.
         piped: text that came with the question, through a pipe; empty for none.
         resume: the saved session to resume; empty keeps nothing.
         given: names of the settings that come before those of the session.
@@ -56,7 +57,7 @@ class AskOptions:
     verbose: bool = False
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    timeout_s: float | None = None
+    limit: "TimeLimit | None" = None
     piped: str = ""
     resume: str = ""
     given: frozenset[str] = frozenset()
@@ -68,8 +69,9 @@ _PLAIN = AskOptions()
 
 def run_ask(settings: Settings, folder: Path, question: str, form: "Format", options: AskOptions = _PLAIN) -> ExitCode:
     """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
-    from laguna_tui.headless.run import run, within_time, write_failure
+    from laguna_tui.headless.run import run, write_failure
     from laguna_tui.headless.terminal_approver import terminal_approver
+    from laguna_tui.headless.time_limit import TimeLimit, TimeLimitReached
 
     session = LocalSession.prepare(
         settings,
@@ -84,12 +86,16 @@ def run_ask(settings: Settings, folder: Path, question: str, form: "Format", opt
         resume=options.resume,
         given=options.given,
     )
+    limit = options.limit or TimeLimit(None)
     approver = terminal_approver()
     if approver is not None:
         session.permissions.use_approver(approver)
     try:
         info = session.open(lambda progress: None)
     except EngineError as error:
+        if limit.reached:
+            # A callback from C code cannot pass the exception on.
+            raise TimeLimitReached from error
         write_failure(form, session.title, error)
         return _complain(error, ExitCode.MODEL)
     resumed = info.resumed.notices if info.resumed is not None else ()
@@ -101,13 +107,14 @@ def run_ask(settings: Settings, folder: Path, question: str, form: "Format", opt
             session.chat.constrain(options.schema)
         # Closed before the session is, also when nobody reads on: the turn still has to leave the conversation whole.
         message = _with_piped(session, question, options.piped)
-        turn = within_time(session.chat.ask(message), options.timeout_s, session.chat.cancel)
+        turn = limit.of_turn(session.chat.ask(message), session.chat.cancel)
         with closing(turn) as events:
             opened = info.plan[0]
             return run(events, form, session.title, stats=options.stats, opened=opened, verbose=options.verbose)
     except EngineError as error:
         return _complain(error, ExitCode.FAILED)
     finally:
+        limit.stop()
         failing = session.sessions.failing
         session.close()
         # The KV cache is kept last.

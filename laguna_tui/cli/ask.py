@@ -22,6 +22,8 @@ from laguna_tui.cli.session_options import (
 
 if TYPE_CHECKING:
     from laguna_engine.chat.answer_constraint import SchemaAnswer
+    from laguna_tui.compose import AskOptions
+    from laguna_tui.headless.time_limit import TimeLimit
 
 EXIT_CODES = "exit codes of `ask`:\n" + "".join(f"  {code:<2} {code.meaning}\n" for code in ExitCode)
 # A pipe that nobody writes to is mostly one that a script left open.
@@ -32,6 +34,8 @@ _PIPED_BYTES = 4 << 20
 _TOO_LONG = "laguna-tui: of the piped text only the first {limit:,} bytes are read\n"
 _READ_BYTES = 1 << 16
 _SCHEMA_BYTES = 1 << 20
+_STDIN_OPEN = "The time limit was reached before stdin ended (for none: < /dev/null), so nothing was asked."
+_NOT_OPENED = "The time limit was reached before the model was open, so nothing was asked."
 # A week.
 _LONGEST_S = 7 * 24 * 3600
 
@@ -62,7 +66,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         "--timeout",
         type=number_above_zero("a number of seconds", _LONGEST_S),
         metavar="SECONDS",
-        help="stop the answer after this long (default: no limit)",
+        help="stop after this long, counted from the start (default: no limit)",
     )
     parser.add_argument(
         "--schema",
@@ -84,25 +88,40 @@ def run(arguments: argparse.Namespace) -> int:
         UserError: There is no question, the settings name a model that does not exist, a rule is none, or the session
             cannot be resumed.
     """
+    from laguna_tui.base.events import TurnEnd, TurnFinished
     from laguna_tui.base.settings import load_settings
-    from laguna_tui.compose import AskOptions, run_ask
-    from laguna_tui.headless.run import Format
+    from laguna_tui.compose import run_ask
+    from laguna_tui.headless import run as headless
+    from laguna_tui.headless.time_limit import TimeLimit, TimeLimitReached
 
-    settings = load_settings().merged(chosen_settings(arguments))
-    folder, session = _folder_and_session(arguments)
-    question, piped = _question(arguments.question)
-    options = AskOptions(
+    form = headless.Format(arguments.form or "text")
+    with TimeLimit(arguments.timeout) as limit:
+        late = _STDIN_OPEN
+        try:
+            settings = load_settings().merged(chosen_settings(arguments))
+            folder, session = _folder_and_session(arguments)
+            question, piped = _question(arguments.question)
+            late = _NOT_OPENED
+            return run_ask(settings, folder, question, form, _options(arguments, limit, session, piped))
+        except TimeLimitReached:
+            ended = TurnFinished(TurnEnd.TIMED_OUT, late)
+            return headless.run(iter((ended,)), form, arguments.model or "", stats=False)
+
+
+def _options(arguments: argparse.Namespace, limit: "TimeLimit", session: str, piped: str) -> "AskOptions":
+    from laguna_tui.compose import AskOptions
+
+    return AskOptions(
         stats=arguments.stats,
         verbose=arguments.verbose,
         allow=tuple(arguments.allow),
         deny=tuple(arguments.deny),
-        timeout_s=arguments.timeout,
+        limit=limit,
         piped=piped,
         resume=session,
         given=given_settings(arguments),
         schema=_schema(arguments.schema) if arguments.schema else None,
     )
-    return run_ask(settings, folder, question, Format(arguments.form or "text"), options)
 
 
 def _schema(path: Path) -> "SchemaAnswer":

@@ -6,20 +6,17 @@ a pipe or a file the answer is written as the model wrote it.
 """
 
 import sys
-import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from enum import Enum
 
 from laguna_tui.base.choosing import Choosing
-from laguna_tui.base.events import AgentEvent, TurnEnd, TurnFinished
+from laguna_tui.base.events import AgentEvent
 from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.headless.json_output import stream_writer, turn_failed, turn_object, write_line
 from laguna_tui.headless.outcome import TurnOutcome
 from laguna_tui.headless.text_output import end_lines, finish_text, text_writer
-
-_CANCEL_AGAIN_S = 0.5
 
 
 class Format(Enum):
@@ -73,31 +70,6 @@ def run(
     if form is Format.TEXT:
         finish_text(outcome, stats=stats, opened=opened)
     return outcome.exit_code
-
-
-def within_time(
-    events: Generator[AgentEvent, None, None], limit_s: float | None, cancel: Callable[[], None]
-) -> Generator[AgentEvent, None, None]:
-    """A turn that is cancelled once it has taken too long, and says so at its end. limit_s: None for no limit."""
-    over, late = threading.Event(), threading.Event()
-
-    def watch() -> None:
-        if not over.wait(limit_s):
-            late.set()
-            # A turn that is still being begun does not notice.
-            cancel()
-            while not over.wait(_CANCEL_AGAIN_S):
-                cancel()
-
-    if limit_s is not None:
-        threading.Thread(target=watch, name="time limit", daemon=True).start()
-    with closing(events):
-        try:
-            for event in events:
-                timed_out = late.is_set() and event == TurnFinished(TurnEnd.CANCELLED)
-                yield TurnFinished(TurnEnd.TIMED_OUT) if timed_out else event
-        finally:
-            over.set()
 
 
 def write_failure(form: Format, model: str, error: Exception, outcome: TurnOutcome | None = None) -> None:

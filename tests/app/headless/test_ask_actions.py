@@ -7,11 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from threading import Event
 
 import psutil
 import pytest
 
+from laguna_tui.base.events import TextDelta, TurnEnd, TurnFinished
 from laguna_tui.base.exit_codes import ExitCode
+from laguna_tui.headless.time_limit import TimeLimit
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.scripted_model import call, say
 from tests.scripted_model.ask import TOP, command, run
@@ -138,6 +141,84 @@ def test_a_time_limit_ends_the_command_and_the_turn(ask):
     assert "The time limit was reached, so the turn was stopped. Raise --timeout." in err
     assert time.monotonic() - begun < 200
     assert not sleeping("300")
+
+
+STDIN_OPEN = (
+    "The time limit was reached before stdin ended (for none: < /dev/null), so nothing was asked. Raise --timeout."
+)
+NOT_OPENED = "The time limit was reached before the model was open, so nothing was asked. Raise --timeout."
+
+
+@pytest.mark.parametrize("question", ["hi", "-"])
+def test_a_time_limit_counts_waiting_for_the_end_of_stdin(tmp_path, question):
+    with stuck(tmp_path, "--timeout", "1", question) as process:
+        assert process.wait(120) == ExitCode.UNFINISHED
+        assert process.stdout.read() == ""
+        assert process.stderr.read() == f"laguna-tui: {STDIN_OPEN}\n"
+
+
+def test_a_time_limit_before_the_turn_is_an_object_as_well(tmp_path):
+    with stuck(tmp_path, "--timeout", "1", "--json", "hi") as process:
+        ended = json.loads(process.stdout.read())
+        assert process.wait(120) == ExitCode.UNFINISHED
+    assert (ended["end"], ended["detail"], ended["answer"]) == ("timed_out", STDIN_OPEN, "")
+    with stuck(tmp_path, "--timeout", "1", "--stream-json", "hi") as process:
+        ended = json.loads(process.stdout.read())
+        assert process.wait(120) == ExitCode.UNFINISHED
+    assert ended == {"type": "turn_finished", "end": "timed_out", "detail": STDIN_OPEN, "error": None}
+
+
+def stuck(tmp_path, *words):
+    """`ask` in a process of its own whose stdin stays open."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-m", "laguna_tui", "ask", *words], cwd=tmp_path, text=True, **pipes)
+
+
+@SANDBOXED
+def test_a_time_limit_counts_waiting_for_an_mcp_server(shop, tmp_path):
+    (tmp_path / "home/laguna-tui").mkdir(parents=True)
+    servers = {"mcpServers": {"mute": {"command": "sleep", "args": ["303"]}}}
+    (tmp_path / "home/laguna-tui/mcp.json").write_text(json.dumps(servers))
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    begun = time.monotonic()
+    with start(tmp_path, '["Done."]', "--timeout", "4", **pipes) as process:
+        err = process.stderr.read().decode()
+        assert process.wait(60) == ExitCode.UNFINISHED, err
+    assert time.monotonic() - begun < 15
+    assert err == f"laguna-tui: {NOT_OPENED}\n"
+    assert not sleeping("303")
+
+
+def test_a_time_limit_counts_opening_the_model(ask, monkeypatch):
+    monkeypatch.setattr("laguna_tui.session.engine_slot.EngineSlot.open", lambda slot, progress: Event().wait(100))
+    assert ask(["Done."], "--timeout", "1") == (ExitCode.UNFINISHED, "", f"laguna-tui: {NOT_OPENED}\n")
+
+
+def test_a_time_limit_ends_a_turn_that_does_not_notice_that_it_is_cancelled(monkeypatch):
+    monkeypatch.setattr("laguna_tui.headless.time_limit._GRACE_S", 0.1)
+    ends, cancels = [], []
+
+    def turn():
+        try:
+            yield TextDelta("It is")
+            Event().wait(100)
+        finally:
+            ends.append("in order")
+
+    with TimeLimit(0.2) as limit:
+        events = list(limit.of_turn(turn(), lambda: cancels.append("again")))
+    assert events == [TextDelta("It is"), TurnFinished(TurnEnd.TIMED_OUT)]
+    assert ends == ["in order"]
+    assert cancels
+
+
+def test_nothing_is_interrupted_once_a_limit_has_been_stopped():
+    before = signal.getsignal(signal.SIGALRM)
+    with TimeLimit(0.05) as limit:
+        limit.stop()
+        time.sleep(0.2)
+    assert not limit.reached
+    assert signal.getsignal(signal.SIGALRM) is before
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "soon", "1e99"])
