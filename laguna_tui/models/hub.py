@@ -274,8 +274,8 @@ def _no_match_text(source: HubSource, names: list[str]) -> str:
     wanted = ", ".join(source.files)
     there = ", ".join(name[:_LONGEST_NAME_SHOWN] for name in names[:_NAMES_SHOWN]) or "nothing"
     return (
-        f"{source.repository}: {wanted} names no single file in it (there is: {there}); name one in your own "
         f"{source.repository}: {wanted} does not name exactly one file (there is: {there}); name one in your own "
+        "models.toml, or update laguna-tui"
     )
 
 
