@@ -16,7 +16,14 @@ from laguna_tui.agent.aside import written_aside
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import AgentOptions, answer_reserve
 from laguna_tui.agent.message_step import Backend
-from laguna_tui.agent.messages import SUMMARY, ChatMessage, ConversationBlock, GeneratedMessage, is_question
+from laguna_tui.agent.messages import (
+    SUMMARY,
+    ChatMessage,
+    ConversationBlock,
+    GeneratedMessage,
+    is_instruction,
+    is_question,
+)
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting
 from laguna_tui.context.blocks import Attachment, Place
@@ -148,7 +155,7 @@ class Compaction:
         for piece in pieces:
             if not piece.choices or piece.place is not Place.KEPT or piece.number in newest:
                 continue
-            if piece.attachment is not None and piece.item >= asked:
+            if piece.attachment is not None and (piece.item >= asked or is_instruction(piece.attachment)):
                 continue
             if not any(f" {piece.about}".endswith(f" {path}") for path in changed):
                 yield piece
@@ -207,9 +214,13 @@ class Compaction:
         return min(fitting, default=begins[-1] if begins else 0)
 
     def _replaceable(self, items: int) -> int:
-        """Tokens of the first `items` messages, without the question that stays."""
+        """Tokens of the first `items` messages, without what stays of them: the question, and the instructions."""
         kept = next((at for at in reversed(range(items)) if is_question(self._conversation.items()[at])), None)
-        replaced = (piece for piece in self._conversation.pieces()[1:] if piece.item < items and piece.item != kept)
+        replaced = (
+            piece
+            for piece in self._conversation.pieces()[1:]
+            if piece.item < items and piece.item != kept and not (piece.attachment and is_instruction(piece.attachment))
+        )
         return sum(piece.block.end - piece.block.start for piece in replaced)
 
     @property

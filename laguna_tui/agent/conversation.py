@@ -27,6 +27,7 @@ from laguna_tui.agent.messages import (
     forgets,
     is_answer,
     is_question,
+    lasting,
     told_of_plan,
     with_opening,
 )
@@ -280,14 +281,16 @@ class Conversation:
     def replace_oldest(self, items: int, summary: ChatMessage) -> None:
         """Put a summary in the place of the first `items` of what was said; not while a generation runs.
 
-        The newest question stays behind it, if it is among them.
+        The newest question stays behind it, if it is among them. What the conversation began with stays before it:
+        the folder's instructions as they are, and what stands in for its map.
         """
         left, kept = self._heard[:items], self._heard[items:]
-        if not any(map(is_question, kept)):
-            kept = [*[each for each in left if is_question(each)][-1:], *kept]
-        opening = self._prompt_opening() or ""
+        stays = [] if any(map(is_question, kept)) else [each for each in left if is_question(each)][-1:]
+        gone = (each for each in left if isinstance(each, ChatMessage) and not any(each is other for other in stays))
+        attachments = (*(piece for each in gone for piece in lasting(each)), *summary.attachments)
         self._forgotten = []
-        self._say([replace(summary, opening=opening), *with_opening(kept, "")])
+        opening = self._prompt_opening() or ""
+        self._say([replace(summary, opening=opening, attachments=attachments), *with_opening([*stays, *kept], "")])
 
     def mark(self) -> ConversationMark:
         """What was said so far, to come back to."""

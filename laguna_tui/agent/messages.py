@@ -23,7 +23,7 @@ from laguna_engine.chat.transcript import Block, Role, Transcript
 from laguna_engine.config import Sampling
 from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
 from laguna_tui.agent.tools.base.results import dropped, places_of
-from laguna_tui.context.blocks import Attachment, Place
+from laguna_tui.context.blocks import Attachment, BlockKind, Place
 
 if TYPE_CHECKING:
     from laguna_engine.constrain.base import ConstraintSpec
@@ -38,6 +38,7 @@ SUMMARY = "summary"
 REJECTED = "rejected call"
 """The label of the answer to a call that cannot be run."""
 _TITLE_CHARS = 60
+_MAP_LEFT_OUT = "it was left out with the messages that the summary replaced"
 _FORGETS = "this model keeps {kept} of a chat in its prompt, so earlier ones are left out from here on"
 # As other coding agents write it, which models have read a lot of.
 _TAGGED = "<system-reminder>\n{}\n</system-reminder>"
@@ -197,6 +198,20 @@ def is_answer(each: ChatMessage | GeneratedMessage) -> bool:
 def is_question(each: ChatMessage | GeneratedMessage) -> bool:
     """Whether these are the user's own words, with which a turn begins."""
     return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
+
+
+def is_instruction(piece: Attachment) -> bool:
+    """Return whether this speaks to the model with the user's voice, so that the app never leaves it out."""
+    return piece.kind is BlockKind.INSTRUCTIONS
+
+
+def lasting(message: ChatMessage) -> Iterator[Attachment]:
+    """Yield what stays of a message that a summary replaces: instructions, and a line in place of the map."""
+    for piece in message.attached:
+        if is_instruction(piece):
+            yield piece
+        elif piece.kind is BlockKind.MAP:
+            yield piece if piece.place is Place.DROPPED else replace(piece.at(Place.DROPPED), why=_MAP_LEFT_OUT)
 
 
 def told_of_plan(heard: Sequence[ChatMessage | GeneratedMessage]) -> str:

@@ -183,6 +183,61 @@ def test_files_that_are_being_edited_come_along_whole(conversation, vocabulary, 
     assert set(asked) == {"shop/cart.py"}
 
 
+TOLD = "AGENTS.md (2 lines; the user's instructions for this folder)\n```\nAlways say heron-42.\n\tmake check\n```\n"
+AGENTS = Attachment(BlockKind.INSTRUCTIONS, "AGENTS.md", "AGENTS.md", TOLD, TOLD, Place.KEPT, "the folder is trusted")
+MAPPED = "cart.py: total\n" * 40
+MAP = Attachment(BlockKind.MAP, "map of the folder", "", MAPPED, MAPPED, Place.KEPT, "")
+MAP_LEFT_OUT = "[left out: map of the folder]\n"
+
+
+def opened(conversation, vocabulary):
+    conversation.begin("What is this?", Gathered((AGENTS, MAP)))
+    say(conversation, vocabulary, answer("A shop."))
+
+
+def test_instructions_outlast_every_summary_and_a_line_stands_for_the_map(conversation, vocabulary, asks):
+    opened(conversation, vocabulary)
+    assert text_of(conversation).count(MAPPED) == 1
+    for _ in range(3):
+        made = compaction(conversation, vocabulary)
+        talk(conversation, made, asks)
+        assert run(made).replaced
+        assert text_of(conversation).count(TOLD + MAP_LEFT_OUT) == 1
+        assert text_of(conversation).count(TOLD) == 1
+        assert MAPPED not in text_of(conversation)
+    instructions, folder_map = conversation.items()[0].attached
+    assert instructions == AGENTS
+    assert folder_map.why == "it was left out with the messages that the summary replaced"
+
+
+def test_instructions_of_the_question_that_stays_are_there_once(conversation, vocabulary, edits):
+    conversation.begin("Change all of it.", Gathered((AGENTS, MAP)))
+    made = compaction(conversation, vocabulary)
+    while not made.is_due():
+        for _ in range(20):
+            edits("shop/cart.py")
+    assert run(made).replaced
+    assert text_of(conversation).count(TOLD) == 1
+
+
+def test_instructions_that_the_user_left_out_stay_left_out(conversation, vocabulary, asks):
+    opened(conversation, vocabulary)
+    (number,) = (piece.number for piece in conversation.pieces() if piece.attachment == AGENTS)
+    conversation.change({number: Place.DROPPED})
+    made = compaction(conversation, vocabulary)
+    talk(conversation, made, asks)
+    run(made)
+    assert "heron-42" not in text_of(conversation)
+    assert text_of(conversation).count("[left out: AGENTS.md]\n" + MAP_LEFT_OUT) == 1
+
+
+def test_the_map_may_be_left_out_to_make_room_and_instructions_never(conversation, vocabulary, asks):
+    opened(conversation, vocabulary)
+    asks("What does function_7 do?")
+    made = compaction(conversation, vocabulary)
+    assert [piece.attachment for piece in made._shortenable()] == [MAP]
+
+
 @pytest.mark.parametrize("said", ["\n</assistant>", call("read", path="a.py")], ids=["nothing", "a call"])
 def test_a_model_that_writes_no_summary_loses_only_the_summary(conversation, vocabulary, asks, said):
     made = compaction(conversation, vocabulary, script=[said])
