@@ -107,6 +107,7 @@ class RecordFile(Generic[Head, Record]):
 
     def sort(self, key: Callable[[Record], Any]) -> None:
         """Put the records into an order, in the file too: until all of it is on the disk the old one stays."""
+        self._check_alone()
         self.records.sort(key=key)
         with replacing(self._path, mode=0o666, keep_mode=True, durable=True) as file:
             file.writelines(map(line_of, (self.head, *self.records)))
@@ -120,7 +121,15 @@ class RecordFile(Generic[Head, Record]):
         # The lock's own file stays: who removes it may let two others in.
         self._lock.release()
 
+    def _check_alone(self) -> None:
+        """UserError if another process wrote to the file, or replaced it: not every disk has locks that exclude it."""
+        status = os.fstat(self._file.fileno())
+        there = self._path.stat() if self._path.exists() else None
+        if status.st_size != self._file.tell() or there is None or not os.path.samestat(status, there):
+            raise UserError(_IN_USE.format(path=self._path))
+
     def _write(self, value: Head | Record) -> None:
+        self._check_alone()
         self._file.write(line_of(value))
         self._file.flush()
         os.fsync(self._file.fileno())

@@ -66,6 +66,7 @@ class ObjectStore:
         self._limit = limit
         self._held = -1
         self._end = self._synced = 0
+        self._torn = False
         try:
             if read_only:
                 self._held = open_private(folder / OBJECTS, os.O_RDONLY)
@@ -154,14 +155,26 @@ class ObjectStore:
         end = self._end
         left = memoryview(header + payload)
         try:
+            self._remove_torn()
+            if os.fstat(self._held).st_size != end:
+                # Not every disk has locks that exclude other processes.
+                raise StoreError(f"another laguna-tui has {self.folder} open")
             while left:
+                self._torn = True
                 written = os.pwrite(self._held, left, end)
                 end, left = end + written, left[written:]
+            self._torn = False
         except OSError as error:
             with suppress(OSError):
-                os.ftruncate(self._held, self._end)
+                self._remove_torn()
             raise self._refused(error) from error
         self._end = end
+
+    def _remove_torn(self) -> None:
+        """Remove what a failed write left behind the last record."""
+        if self._torn:
+            os.ftruncate(self._held, self._end)
+            self._torn = False
 
     def _scan(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
         """The names, and where each payload is, up to an unfinished record at the end."""

@@ -38,6 +38,7 @@ WAITING_LIMIT_BYTES = 32 * 1024 * 1024
 """How much waits in memory while nothing can be written; beyond it the journal stops for good."""
 # While something waits, and nothing new comes that would try again.
 _RETRY_S = 2.0
+_RESUMED = "another laguna-tui resumed it. Open a copy of it, or start a new session."
 _NO_LIMIT = 1 << 62
 
 
@@ -90,7 +91,7 @@ class SessionJournal:
         self._waiting_bytes = 0
         self._written = self._end = 0
         self._sync_wanted = self._folder_is_new = False
-        self._stopped = self._closed = False
+        self._stopped = self._closed = self._torn = False
         self._failing = ""
         self._timer: threading.Timer | None = None
         # Of the file when it was opened.
@@ -293,16 +294,31 @@ class SessionJournal:
         if name:
             self._blob_store(to_write=True).put(data)
             return
+        self._remove_torn()
+        self._check_size(self._written)
         left, at = memoryview(data), self._written
         try:
             while left:
                 count = os.pwrite(self._file, left, at)
                 at, left = at + count, left[count:]
         except OSError:
+            self._torn = True
             with suppress(OSError):
-                os.ftruncate(self._file, self._written)
+                self._remove_torn()
             raise
         self._written = at
+
+    def _remove_torn(self) -> None:
+        """Remove what a failed write left behind the last line."""
+        if self._torn:
+            os.ftruncate(self._file, self._written)
+            self._torn = False
+
+    def _check_size(self, expected: int) -> None:
+        """OSError if another process wrote to the file: not every disk has locks that exclude it."""
+        if os.fstat(self._file).st_size != expected:
+            self._stop(_RESUMED)
+            raise OSError(errno.ESTALE, "another laguna-tui resumed it")
 
     def _sync(self) -> None:
         if self._blobs is not None:
@@ -359,13 +375,11 @@ class SessionJournal:
         os.close(self._file)
         self._file = fresh
         fcntl.flock(fresh, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(fresh).st_size != self._size:
-            self._stop("another laguna-tui resumed it. Open a copy of it, or start a new session.")
-            raise OSError(errno.ESTALE, "another laguna-tui resumed it")
         self._cut()
 
     def _cut(self) -> None:
         """Cut off what is not valid, and keep it where it is more than a group that was being written."""
+        self._check_size(self._size)
         kept = keep_tail(self._file, self._written, self.folder)
         if kept is not None:
             self.notice = f"{size(self._size - self._written)} of this session could not be read; see {kept}"

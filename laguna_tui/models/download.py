@@ -20,7 +20,14 @@ from laguna_tui.models.download_errors import Cancelled, DiskFullError, Download
 from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress, ProgressReporter, RateMeter
 from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind, companions
 from laguna_tui.models.hub import Hub, check_pins
-from laguna_tui.models.partial_file import CHECKPOINT_BYTES, DownloadLock, PartialFile, partial_bytes
+from laguna_tui.models.partial_file import (
+    CHECKPOINT_BYTES,
+    DownloadLock,
+    PartialFile,
+    own_base,
+    partial_bytes,
+    private_path,
+)
 from laguna_tui.models.records import FileRecord, Fingerprint, RemoteFile, RepositoryListing, fingerprint_of
 from laguna_tui.models.store import ModelState, Store, converted_name
 from laguna_tui.models.transfer import RetryPolicy, Transfer, retry
@@ -33,6 +40,13 @@ _METADATA_TRIES = 3
 
 _WATCH_S = 0.25
 """Poll interval while another process downloads."""
+
+
+_TWO_WRITERS = (
+    "{file}: another laguna-tui downloads it at the same time, which the locks of this disk do not show; wait until it "
+    "has ended, then run the same again"
+)
+_VANISHED = "{model}: its download ended, but its file is no longer in {folder}; run the same again"
 
 
 class DownloadOutcome(StrEnum):
@@ -89,6 +103,7 @@ class Download:
         self._cancellation = Cancellation()
         self._reporter = ProgressReporter(progress, self._cancellation)
         self._items: list[_DownloadItem] = []
+        self._bases: dict[_DownloadItem, Path] = {}
 
     def run(self) -> DownloadOutcome:
         """Download everything. Call it again after a pause or an error to resume.
@@ -134,6 +149,9 @@ class Download:
             self._download_once(item)
         for entry in wanted:
             self._convert(entry)
+        for entry in wanted:
+            if self._store.status(entry).state not in whole:
+                raise DownloadError(_VANISHED.format(model=entry.title, folder=self._store.folder))
         self._reporter.report(DownloadPhase.DONE, always=True)
 
     def _plan(self, entry: ModelEntry) -> list[_DownloadItem]:
@@ -185,7 +203,12 @@ class Download:
                 self._cancellation.sleep(_WATCH_S)
             # The other process may have finished between the two checks.
             if self._path(item) is None:
-                self._download(item)
+                with own_base(self._base(item), lock) as base:
+                    self._bases[item] = base
+                    try:
+                        self._download(item)
+                    finally:
+                        del self._bases[item]
         self._update_done()
 
     def _download(self, item: _DownloadItem) -> None:
@@ -233,6 +256,12 @@ class Download:
                 f"({found.kind} {found.value[:12]}…) and were removed; try again, and if it happens again, use another "
                 "network: a proxy on the way changes the download"
             )
+        if self._path(item) is not None:
+            # Another process finished it, on a disk whose locks exclude nobody.
+            part.discard()
+            return
+        if not part.is_in_place:
+            raise DownloadError(_TWO_WRITERS.format(file=f"{item.repository}/{item.remote.name}"))
         final = self._store.final_path(item.source, item.remote.name)
         # The old version is removed first: a record must never describe a file other than its own.
         final.unlink(missing_ok=True)
@@ -250,9 +279,13 @@ class Download:
                 self._reporter.report(DownloadPhase.WAITING, file=name, note=f"{lock.holder()} is converting it")
                 self._cancellation.sleep(_WATCH_S)
             if self._store.path(entry) is None:
-                convert_downloaded(
-                    self._store, entry, source, listing, self._reporter.conversion_step(name), self._converter
-                )
+                base = self._store.partial_base(source, name)
+                target = base if lock.excludes_others else private_path(base)
+                step = self._reporter.conversion_step(name)
+                try:
+                    convert_downloaded(self._store, entry, source, listing, target, step, self._converter)
+                finally:
+                    target.unlink(missing_ok=True)
 
     def _check_room(self) -> None:
         """Raise DiskFullError before the first byte is requested."""
@@ -298,7 +331,7 @@ class Download:
         return self._store.file_path(item.source, item.remote.name, item.remote.etag)
 
     def _base(self, item: _DownloadItem) -> Path:
-        return self._store.partial_base(item.source, item.remote.name)
+        return self._bases.get(item) or self._store.partial_base(item.source, item.remote.name)
 
     def _cache_folder(self) -> Path:
         return self._cache or hub_cache.default_cache()

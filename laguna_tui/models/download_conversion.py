@@ -23,6 +23,7 @@ def convert_downloaded(
     entry: ModelEntry,
     source: HubSource,
     listing: RepositoryListing,
+    target: Path,
     step: Callable[[int, int], None],
     converter: Converter | None,
 ) -> None:
@@ -33,6 +34,7 @@ def convert_downloaded(
         entry: The drafter.
         source: Its source on the hub.
         listing: Its files.
+        target: Path beside its final one, for this process alone.
         step: Called with bytes done and bytes in total; may raise to stop.
         converter: None for the app's.
 
@@ -43,7 +45,7 @@ def convert_downloaded(
     from laguna_tui.models.convert_metadata import Provenance
 
     name = converted_name(entry)
-    target, final = store.partial_base(source, name), store.final_path(source, name)
+    final = store.final_path(source, name)
     files = [store.file_path(source, file.name, file.etag) for file in listing.files]
     known = {file.name: file.etag.value for file in listing.files if file.etag and file.etag.kind == SHA256}
     provenance = Provenance(source.repository, listing.commit, entry.license, known)
@@ -52,6 +54,8 @@ def convert_downloaded(
         work([path for path in files if path is not None], target, step, provenance)
     except UserError as error:
         raise DownloadError(f"{entry.title} was downloaded, but cannot be converted: {error}") from error
+    if store.path(entry) is not None:
+        return  # another process finished it, on a disk whose locks exclude nobody
     etag, size = fingerprint_of(target, SHA256, lambda count: None), target.stat().st_size
     final.unlink(missing_ok=True)
     source_hashes = tuple(known.values())

@@ -6,12 +6,15 @@ checkpoint that matches. So a resumed file is as good as one downloaded in one g
 bytes after it. It also means that no checkpoint waits for the disk: one whose bytes were lost in a power cut does not
 match, and the one before it counts. Only the complete file is synced, once.
 
-Written by one process at a time, the holder of its `DownloadLock`.
+Written by one process at a time, the holder of its `DownloadLock`. Where the disk's locks exclude nobody, a process
+takes the file under a name of its own (`own_base`), and gives it back when it stops.
 """
 
 import contextlib
+import glob
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +23,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from laguna_engine.files import read_small_file, write_atomically
+from laguna_tui.base.file_locks import excludes_others
 from laguna_tui.models.records import CHUNK, SHA256, Digest, Fingerprint, RemoteFile, read_json, write_json
 
 
@@ -27,12 +31,16 @@ class DownloadLock:
     """Exclusive right to write the file at `base`. Released when its process ends, however it ends.
 
     The lock file is never removed: another process may hold the deleted file and lock something nobody else sees.
+
+    Attributes:
+        excludes_others: Whether the disk keeps others from acquiring it too.
     """
 
     def __init__(self, base: Path) -> None:
         self._lock_path = base.with_name(base.name + ".lock")
         self._holder_path = base.with_name(base.name + ".holder")
         self._lock = FileLock(str(self._lock_path), thread_local=False)
+        self.excludes_others = True
 
     def acquire(self) -> bool:
         """Try to acquire it without waiting; returns whether it succeeded."""
@@ -41,6 +49,7 @@ class DownloadLock:
             self._lock.acquire(timeout=0)
         except Timeout:
             return False
+        self.excludes_others = excludes_others(self._lock_path)
         write_json(self._holder_path, {"pid": os.getpid()})
         return True
 
@@ -65,6 +74,9 @@ class DownloadLock:
 CHECKPOINT_BYTES = 32 << 20
 CHECKPOINT_S = 5.0
 """At most this many bytes, or `CHECKPOINT_S` seconds of them, are lost when the process is killed."""
+_OWN_DIGITS = 8
+# Longer than all retries of a connection.
+_ABANDONED_S = 3600.0
 # A day of checkpoints takes a hundredth of it.
 _JOURNAL_LIMIT_BYTES = 64 << 20
 
@@ -149,6 +161,13 @@ class PartialFile:
         self._reset()
         self._write_header()
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file being written still has its name: another process that wrote it may have finished it."""
+        with contextlib.suppress(OSError):
+            return os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
+        return False
+
     def finish(self, target: Path) -> None:
         """Give the complete, checked file its name. Its record must have been saved before."""
         os.fsync(self._file.fileno())
@@ -219,6 +238,49 @@ class PartialFile:
         if self.have:
             lines.append({"bytes": self.have, "hash": self._digest.value})
         write_atomically(self._journal, "".join(json.dumps(line) + "\n" for line in lines))
+
+
+@contextlib.contextmanager
+def own_base(base: Path, lock: DownloadLock) -> Iterator[Path]:
+    """Take a partial file for this process: at a base path of its own if the lock excludes nobody.
+
+    What is there, or what a killed process left an hour ago, is moved there, and back at the end.
+    """
+    if lock.excludes_others:
+        yield base
+        return
+    own = private_path(base)
+    for other in (base, *_abandoned(base)):
+        if not partial_path(own).exists():
+            _move(other, own)
+    try:
+        yield own
+    finally:
+        _move(own, base)
+
+
+def private_path(base: Path) -> Path:
+    """Return a path beside `base` that no other process has."""
+    return base.with_name(f"{base.name}.{secrets.token_hex(_OWN_DIGITS // 2)}")
+
+
+def private_parts(base: Path) -> list[Path]:
+    """Paths of the received bytes of processes that took the file for themselves."""
+    return sorted(base.parent.glob(f"{glob.escape(base.name)}.{'[0-9a-f]' * _OWN_DIGITS}.part"))
+
+
+def _abandoned(base: Path) -> Iterator[Path]:
+    for part in private_parts(base):
+        with contextlib.suppress(OSError):
+            if time.time() - part.stat().st_mtime > _ABANDONED_S:
+                yield part.with_suffix("")
+
+
+def _move(base: Path, target: Path) -> None:
+    # A journal without its file, or with another one, is found out by the hashes in it.
+    for path in (partial_path, journal_path):
+        with contextlib.suppress(OSError):
+            path(base).replace(path(target))
 
 
 def partial_path(base: Path) -> Path:

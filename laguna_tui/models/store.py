@@ -18,7 +18,13 @@ from laguna_engine.files import unfinished_files
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import store_folder
 from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind
-from laguna_tui.models.partial_file import DownloadLock, journal_path, partial_bytes, partial_path
+from laguna_tui.models.partial_file import (
+    DownloadLock,
+    journal_path,
+    partial_bytes,
+    partial_path,
+    private_parts,
+)
 from laguna_tui.models.records import (
     SHA256,
     FileRecord,
@@ -235,7 +241,8 @@ class Store:
                 raise UserError(f"{name} is being downloaded by {lock.holder()}; stop that first")
             freed = 0
             # `base` itself and unfinished files of it are left by a conversion that was killed.
-            left = (partial_path(base), journal_path(base), base, *unfinished_files(base))
+            own = [path for part in private_parts(base) for path in (part, journal_path(part.with_suffix("")))]
+            left = (partial_path(base), journal_path(base), base, *unfinished_files(base), *own)
             for path in (self.final_path(source, name), *left):
                 freed += path.stat().st_size if path.is_file() else 0
                 path.unlink(missing_ok=True)

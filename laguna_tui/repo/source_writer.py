@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from laguna_engine.files import read_small_file
+from laguna_tui.base.file_locks import excludes_others
 from laguna_tui.repo.own_changes import announce
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import RootFolder
@@ -81,6 +82,8 @@ class TemporaryFiles:
         held = os.open(note, _FILE_FLAGS)
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while its writer lives
+            if not excludes_others(note):
+                return  # its writer may live
             path = Path(os.fsdecode(read_small_file(note, _NOTE_BYTES, follow=False)))
             if path.is_absolute() and path.name == note.name and _IS_NEW_NAME.fullmatch(path.name):
                 with suppress(FileNotFoundError):

@@ -1,5 +1,6 @@
 """Contents are stored once, exactly, privately, and not beyond what is allowed."""
 
+import fcntl
 import os
 import random
 import stat
@@ -159,3 +160,14 @@ def test_what_is_no_store_is_left_alone(tmp_path):
     remove_old_stores(tmp_path, days=0, limit=0)
     remove_old_stores(tmp_path / "missing")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "notes"]
+
+
+def test_where_locks_exclude_nobody_a_second_writer_is_refused(store, monkeypatch):
+    monkeypatch.setattr(fcntl, "flock", lambda descriptor, operation: None)
+    other = ObjectStore(store.folder)
+    name = store.put(b"one")
+    with pytest.raises(StoreError) as refused:
+        other.put(b"other")
+    other.close()
+    assert str(refused.value) == f"another laguna-tui has {store.folder} open"
+    assert store.get(name) == b"one"

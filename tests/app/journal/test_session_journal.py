@@ -1,6 +1,7 @@
 """A session's journal gives back what was appended, cuts what was torn, and never stops for what the disk does."""
 
 import errno
+import fcntl
 import os
 import stat
 import subprocess
@@ -402,3 +403,25 @@ def test_a_blob_is_read_while_another_process_has_the_session_open(journal: Sess
     reader = ObjectStore(journal.folder / "blobs", read_only=True)
     assert reader.get(name) == b"text"
     reader.close()
+
+
+RESUMED = "This session is no longer saved: another laguna-tui resumed it. Open a copy of it, or start a new session."
+
+
+@pytest.mark.parametrize("second_wrote", [False, True], ids=["before its first line", "after lines of both"])
+def test_where_locks_exclude_nobody_two_processes_never_mix_their_lines(journal, monkeypatch, second_wrote):
+    monkeypatch.setattr(fcntl, "flock", lambda descriptor, operation: None)
+    journal.append({"event": "turn", "number": 1}, durable=True)
+    other = SessionJournal.open(journal.folder)
+    if second_wrote:
+        other.append({"event": "turn", "number": 2}, durable=True)
+        first, last = other, journal
+    else:
+        first, last = journal, other
+    first.append({"event": "turn", "number": 3}, durable=True)
+    last.append({"event": "turn", "number": 4}, durable=True)
+    assert (first.failing, last.failing) == ("", RESUMED)
+    first.append({"event": "turn", "number": 5}, durable=True)
+    other.release()
+    numbers = [event["number"] for event in events(read_journal(journal.folder / JOURNAL))[1:]]
+    assert numbers == ([1, 2, 3, 5] if second_wrote else [1, 3, 5])

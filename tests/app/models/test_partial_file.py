@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from laguna_tui.models.partial_file import PartialFile, journal_path, partial_bytes, partial_path
 from laguna_tui.models.records import SHA256, Digest, RemoteFile
-from tests.app.odd_files import odd
+from tests.app.odd_files import huge, odd
 
 DATA = bytes(range(256)) * 8
 
@@ -133,10 +133,17 @@ def test_whatever_a_crash_left_only_a_true_beginning_is_kept(tmp_path_factory, c
 
 @pytest.mark.timeout(30)
 @odd
-def test_a_journal_that_is_no_small_file_is_begun_anew(tmp_path, make):
-    make(journal_path(tmp_path / "model.gguf"))
+def test_a_journal_that_is_no_small_file_is_not_waited_for_nor_replaced_by_a_file(tmp_path, make):
+    journal = journal_path(tmp_path / "model.gguf")
+    make(journal)
     assert partial_bytes(tmp_path / "model.gguf") == 0
     with part(tmp_path) as opened:
+        if make is not huge:
+            before = journal.lstat()
+            with pytest.raises(OSError, match="it is not a regular file"):
+                opened.recover(nothing)
+            assert journal.lstat() == before
+            return
         opened.recover(nothing)
         opened.write(DATA)
     assert partial_bytes(tmp_path / "model.gguf") == len(DATA)

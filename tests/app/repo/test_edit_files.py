@@ -1,5 +1,6 @@
 """An edit changes exactly the text that was shown, keeps everything else of the file, or says why it was not made."""
 
+import fcntl
 import os
 import resource
 import signal
@@ -432,6 +433,15 @@ def test_a_link_put_in_a_files_place_is_not_followed(workspace, tmp_path):
     with pytest.raises(WorkspaceError, match="cannot be changed"):
         apply_change(proposal)
     assert secret.read_text() == "total\n"
+
+
+def test_where_locks_exclude_nobody_no_temporary_file_is_taken_for_a_killed_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(fcntl, "flock", lambda descriptor, operation: None)
+    path = tmp_path / f".laguna-tui-{'0' * 16}.tmp"
+    path.write_text("being written")
+    with TemporaryFiles(tmp_path / "notes").noted(path):
+        TemporaryFiles(tmp_path / "notes").sweep()
+        assert path.exists()
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(workspace):

@@ -143,10 +143,11 @@ def test_while_another_process_writes_the_last_state_is_used(shop, cache, index)
         assert "PriceList" in symbols(other)
 
 
-def test_two_processes_at_once_leave_one_whole_index(shop, cache):
+@pytest.mark.parametrize("locks", ["", "import fcntl\nfcntl.flock = lambda *_: None\n"], ids=["", "no locks"])
+def test_two_processes_at_once_leave_one_whole_index(shop, cache, locks):
     write(shop, {f"many/m{number}.py": f"def many_{number}(): pass\n" for number in range(40)})
     program = (
-        "import sys\nfrom pathlib import Path\nfrom laguna_tui.repo.index import Index\n"
+        f"{locks}import sys\nfrom pathlib import Path\nfrom laguna_tui.repo.index import Index\n"
         "with Index.open(Path(sys.argv[1]), Path(sys.argv[2])) as index: index.refresh(workers=0)"
     )
     command = [sys.executable, "-c", program, str(shop), str(cache)]

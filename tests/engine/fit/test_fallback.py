@@ -134,9 +134,12 @@ def test_without_a_file_failures_are_remembered_for_now(plan: Plan):
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "zero"])
-def test_notes_that_are_no_small_file_are_as_good_as_none(tmp_path: Path, plan: Plan, make):
+def test_notes_that_are_no_file_are_as_good_as_none_and_stay_what_they_are(tmp_path: Path, plan: Plan, make):
     make(tmp_path / "plans.json")
+    before = (tmp_path / "plans.json").lstat()
     notes = FailedPlans(tmp_path / "plans.json", "a.gguf 1", plan.machine, BUILD)
     assert notes.allows(plan)
-    notes.failed(plan)
-    assert not FailedPlans(tmp_path / "plans.json", "a.gguf 1", plan.machine, BUILD).allows(plan)
+    with pytest.raises(OSError, match="it is not a regular file"):
+        notes.failed(plan)
+    assert not notes.allows(plan)
+    assert (tmp_path / "plans.json").lstat() == before

@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from laguna_tui.tui.prompt.input_history import FILE, MAX_ENTRIES, InputHistory
-from tests.app.odd_files import odd
+from tests.app.odd_files import huge, odd
 from tests.tui.pilot import ready, running
 from tests.tui.scripted import ScriptedSession
 
@@ -112,9 +112,16 @@ async def test_what_was_typed_and_not_sent_comes_back(tmp_path: Path, leaving: s
 
 @pytest.mark.timeout(30)
 @odd
-def test_what_is_no_history_is_passed_over_and_begun_anew(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_what_is_no_history_is_passed_over_and_no_file_takes_its_place(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
     make(tmp_path / FILE)
+    before = (tmp_path / FILE).lstat()
     history = InputHistory(tmp_path)
     assert history.entries == []
     history.add("a")
-    assert InputHistory(tmp_path).entries == ["a"]
+    assert history.entries == ["a"]
+    if make is huge:
+        assert InputHistory(tmp_path).entries == ["a"]
+    else:
+        assert (tmp_path / FILE).lstat() == before

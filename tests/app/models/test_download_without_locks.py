@@ -1,0 +1,144 @@
+"""Downloads to a disk whose locks exclude nobody, as some network disks: what is done is there."""
+
+import fcntl
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from laguna_tui.models.download import Download, DownloadOutcome
+from laguna_tui.models.download_errors import DownloadError
+from laguna_tui.models.partial_file import (
+    DownloadLock,
+    PartialFile,
+    partial_bytes,
+    partial_path,
+    private_parts,
+    private_path,
+)
+from laguna_tui.models.store import ModelState, Store
+from tests.app.models.loopback_hub import LoopbackHub, Repository, Stall
+from tests.app.models.sample_model import CHECKPOINT, DATA, FILE, model
+from tests.app.models.test_download import on_a_thread, until
+
+Get = Callable[..., Download]
+
+
+@pytest.fixture
+def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fcntl, "flock", lambda descriptor, operation: None)
+
+
+@pytest.fixture
+def base(store: Store) -> Path:
+    return store.partial_base(model().source, FILE)
+
+
+def test_a_lock_says_whether_it_excludes_others(base: Path):
+    with DownloadLock(base) as lock:
+        assert lock.acquire()
+        assert lock.excludes_others
+
+
+def test_a_lock_that_excludes_nobody_says_so(base: Path, no_locks):
+    with DownloadLock(base) as lock:
+        assert lock.acquire()
+        assert not lock.excludes_others
+
+
+def test_of_two_downloads_at_once_both_are_done_and_the_model_is_there(
+    get: Get, hub: LoopbackHub, store, base, no_locks
+):
+    hub.faults["storage"] = [Stall(180_000)]
+    first, results = on_a_thread(get(retry_policy=None))
+    until(lambda: private_parts(base))
+    second, more = on_a_thread(get())
+    second.join(20)
+    assert more == [DownloadOutcome.DONE]
+    assert store.path(model()).read_bytes() == DATA
+    hub.go_on.set()
+    first.join(20)
+    assert results == [DownloadOutcome.DONE]
+    assert store.path(model()).read_bytes() == DATA
+    assert list(base.parent.glob("*.part")) == []
+
+
+def test_a_download_that_was_paused_is_resumed(get: Get, hub: LoopbackHub, store: Store, base: Path, no_locks):
+    hub.faults["storage"] = [Stall(180_000)]
+    download = get(retry_policy=None)
+    thread, results = on_a_thread(download)
+    until(lambda: [part for part in private_parts(base) if partial_bytes(part.with_suffix("")) >= CHECKPOINT])
+    download.pause()
+    thread.join(20)
+    assert results == [DownloadOutcome.PAUSED]
+    assert store.status(model()).state is ModelState.PARTIAL
+    assert private_parts(base) == []
+    have = partial_bytes(base)
+    assert get().run() is DownloadOutcome.DONE
+    assert hub.asked("storage")[-1].start == have >= CHECKPOINT
+    assert store.path(model()).read_bytes() == DATA
+
+
+@pytest.mark.parametrize(("age_s", "start"), [(7200, 100_000), (0, 0)], ids=["abandoned", "being written"])
+def test_what_a_killed_process_left_is_resumed_after_an_hour(
+    get: Get, hub: LoopbackHub, store: Store, base: Path, no_locks, age_s: int, start: int
+):
+    remote = get()._plan(model())[0]
+    left = private_path(base)
+    with PartialFile(left, remote.repository, remote.remote) as part:
+        part.recover(lambda count: None)
+        part.write(DATA[:100_000])
+    then = partial_path(left).stat().st_mtime - age_s
+    os.utime(partial_path(left), (then, then))
+    assert get().run() is DownloadOutcome.DONE
+    assert (hub.asked("storage")[-1].start or 0) == start
+    assert partial_path(left).exists() is not bool(age_s)
+    store.remove(model())
+    assert list(base.parent.glob("*.part")) == list(base.parent.glob("*.journal")) == []
+
+
+def test_a_file_that_another_process_took_is_an_error_and_stays_theirs(get: Get, hub: LoopbackHub, store: Store, base):
+    """A lock may exclude the processes of this machine, and none of another one."""
+    hub.faults["storage"] = [Stall(180_000)]
+    thread, results = on_a_thread(get(retry_policy=None))
+    until(lambda: partial_bytes(base) >= CHECKPOINT)
+    partial_path(base).rename(base.with_name("theirs"))
+    hub.go_on.set()
+    thread.join(20)
+    assert [str(error) for error in results] == [
+        f"{model().source.repository}/{FILE}: another laguna-tui downloads it at the same time, which the locks of this"
+        " disk do not show; wait until it has ended, then run the same again"
+    ]
+    assert (base.parent / "theirs").exists()
+
+
+def test_done_is_said_of_what_is_there_only(get: Get, store: Store, monkeypatch: pytest.MonkeyPatch):
+    finish = PartialFile.finish
+
+    def removed(part: PartialFile, target: Path) -> None:
+        finish(part, target)
+        target.unlink()
+
+    monkeypatch.setattr(PartialFile, "finish", removed)
+    with pytest.raises(DownloadError) as caught:
+        get().run()
+    said = f"its download ended, but its file is no longer in {store.folder}; run the same again"
+    assert str(caught.value) == f"{model().title}: {said}"
+
+
+def test_of_two_conversions_at_once_both_are_done(get: Get, hub: LoopbackHub, store: Store, no_locks):
+    hub.repositories["a/dflash"] = Repository({"model.safetensors": DATA})
+    drafter = model("*.safetensors", repository="a/dflash", name="dflash", convert=True)
+    targets: list[Path] = []
+
+    def converter(paths, target: Path, step, origin) -> None:
+        targets.append(target)
+        target.write_bytes(b"whole")
+        if len(targets) == 1:
+            assert get(drafter, converter=converter).run() is DownloadOutcome.DONE
+
+    assert get(drafter, converter=converter).run() is DownloadOutcome.DONE
+    assert len(set(targets)) == 2
+    assert store.path(drafter).read_bytes() == b"whole"
+    assert not any(target.exists() for target in targets)
