@@ -54,7 +54,7 @@ def model_to_fit(wanted: str, catalogue: Mapping[str, ModelEntry], settings: Set
 
 
 def _from_file(entry: ModelEntry, settings: Settings) -> ModelToFit:
-    target = header.check(entry.file)
+    target = header.check_chat(entry.file)
     path = drafter_of(settings, entry)
     drafter = None
     if path is not None:

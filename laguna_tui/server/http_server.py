@@ -16,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.server.access_control import HEADER_BYTES, LOOPBACK, AccessRules, own_hosts
+from laguna_tui.server.chat_prompts import ChatPrompts
 from laguna_tui.server.http_app import DEFAULT_TIMING, Timing, http_app
 from laguna_tui.server.model_service import ModelService, Shared
 from laguna_tui.server.responses import ABORT
@@ -122,7 +123,15 @@ class HttpServer:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Listen from now on. UserError if the address is not available."""
+        """Listen from now on.
+
+        Raises:
+            UserError: the address is not available.
+            EngineError: the model cannot chat.
+        """
+        model = self._shared()
+        if model is not None:
+            ChatPrompts(model)
         bound = self._bound()
         config = Config(
             http_app(self._running, self._rules, self._options.timing),

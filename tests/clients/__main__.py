@@ -1,6 +1,6 @@
 """Runs one program: `python -m tests.clients NAME [FOLDER]`.
 
-NAME is editor, opencode, mini-swe-agent, aider, inspect-ai, lm-eval, evalplus or harbor.
+NAME is editor, opencode, mini-swe-agent, aider, llama-cpp, inspect-ai, lm-eval, evalplus or harbor.
 FOLDER keeps what is installed.
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.app.acp.pipe_client import user_files
 from tests.app.server.serving import scripted
 from tests.clients.evaluators import EVALUATORS
+from tests.clients.llama_cpp_tests import llama_cpp
 from tests.clients.programs import npm, pip, run, was_asked
 from tests.scripted_model import Seen, Turn, call, say, think
 from tests.scripted_model.ask import command
@@ -153,6 +154,7 @@ PROGRAMS: dict[str, Callable[[Path, Path], bool]] = {
     "opencode": opencode,
     "mini-swe-agent": mini_swe_agent,
     "aider": aider,
+    "llama-cpp": llama_cpp,
     **EVALUATORS,
 }
 

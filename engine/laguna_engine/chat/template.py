@@ -15,7 +15,7 @@ from enum import Enum
 from laguna_engine.chat.encoding import Content, Markup, SafeEncoder
 from laguna_engine.chat.messages import AssistantMessage, ToolSpec
 from laguna_engine.errors import ModelFileError
-from laguna_engine.gguf.laguna import END_OF_TURN, END_THINK, EOS_TEXT, THINK
+from laguna_engine.gguf.laguna import END_OF_TURN, END_THINK, EOS_TEXT, NO_EOS, THINK
 
 _POOLSIDE = (
     "You are a helpful, conversationally-fluent assistant made by Poolside. "
@@ -88,7 +88,7 @@ class Renderer:
         self._default_prompt = "" if family is Family.XS_2_1 else _POOLSIDE
         self._thinking = thinking
         if encoder.id_of(EOS_TEXT) is None:
-            raise ModelFileError(f"the vocabulary has no {EOS_TEXT} token, so this is not a Laguna model; choose one")
+            raise ModelFileError(NO_EOS)
 
     @property
     def stop_tokens(self) -> frozenset[int]:

@@ -17,6 +17,7 @@ from typing import BinaryIO
 from laguna_engine.errors import ModelFileError
 from laguna_engine.gguf import target_check, vocabulary
 from laguna_engine.gguf.formats import MAGIC, VERSIONS
+from laguna_engine.gguf.laguna import NO_EOS
 from laguna_engine.gguf.reader import Damaged, Reader, Unsuitable, Value
 from laguna_engine.gguf.tensors import TensorInfo, alignment_of, read_tensors
 
@@ -55,6 +56,14 @@ class Header:
 def check(path: Path) -> Header:
     """Read and check the header of a target model; ModelFileError if native code must not open the file."""
     return read(path, lambda header: target_check.check(header.architecture, header.metadata, header.tensors))
+
+
+def check_chat(path: Path) -> Header:
+    """Read and check the header of a model that is to chat; ModelFileError also for one that cannot."""
+    header = check(path)
+    if not vocabulary.has_eos_text(header.metadata):
+        raise ModelFileError(f"{path}: {NO_EOS}")
+    return header
 
 
 def read(path: Path, validate: Callable[[Header], None]) -> Header:

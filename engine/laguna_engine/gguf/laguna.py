@@ -19,6 +19,9 @@ ARCHITECTURE = "laguna"
 EOS_TEXT = "〈|EOS|〉"
 """Text of the token that begins a transcript; also an end-of-generation token."""
 
+NO_EOS = f"the vocabulary has no {EOS_TEXT} token, so this is not a Laguna model; choose one"
+"""What a user reads of a model that cannot chat."""
+
 END_OF_TURN = "</assistant>"
 """Text of the token that ends an answer."""
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from laguna_engine.gguf.formats import ValueType
+from laguna_engine.gguf.laguna import EOS_TEXT
 from laguna_engine.gguf.reader import Damaged, LongArray, Reader, Unsuitable, Value
 
 MAX_VOCABULARY = 1 << 19
@@ -43,10 +44,12 @@ class Tokens(LongArray):
     Attributes:
         missing_bytes: bytes without a token.
         byte_ids: ids of tokens with a text such as "<0x0A>".
+        has_eos_text: whether one has the text that begins a transcript of Laguna's.
     """
 
     missing_bytes: frozenset[int] = frozenset()
     byte_ids: frozenset[int] = frozenset()
+    has_eos_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,8 @@ class _TokenTexts:
         made = (byte for byte in range(_BYTES) if b"<0x%02X>" % byte in self._seen)
         plain = (byte for byte in range(_ASCII) if bytes([byte]) in self._seen)
         missing_bytes = frozenset(range(_BYTES)).difference(made, plain)
-        return Tokens(ValueType.STRING, self._count, missing_bytes, frozenset(self._byte_ids))
+        has_eos_text = EOS_TEXT.encode() in self._seen
+        return Tokens(ValueType.STRING, self._count, missing_bytes, frozenset(self._byte_ids), has_eos_text)
 
 
 def _check_merge(text: bytes) -> None:
@@ -140,6 +144,12 @@ def check(metadata: Mapping[str, Value]) -> int:
         _check_table(metadata, key, size, kinds)
     _check_special_ids(metadata, size)
     return size
+
+
+def has_eos_text(metadata: Mapping[str, Value]) -> bool:
+    """Return whether a token has the text that begins a transcript of Laguna's, without which no chat is possible."""
+    tokens = metadata.get(TOKENS)
+    return tokens.has_eos_text if isinstance(tokens, Tokens) else isinstance(tokens, tuple) and EOS_TEXT in tokens
 
 
 def _texts(metadata: Mapping[str, Value], key: str) -> int:

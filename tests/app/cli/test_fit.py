@@ -33,6 +33,17 @@ def test_a_file_is_looked_at_like_a_name(capsys):
     assert code == 0 and "It runs: 4 K tokens" in out
 
 
+def test_a_model_that_cannot_chat_is_refused_by_fit_and_serve(capsys, tmp_path: Path):
+    mute = tmp_path / "mute.gguf"
+    mute.write_bytes(NANO.read_bytes().replace("〈|EOS|〉".encode(), b"X" * 11))
+    sentence = "the vocabulary has no 〈|EOS|〉 token, so this is not a Laguna model; choose one"
+    code, said = fit(capsys, str(mute))
+    assert (code, said) == (2, f"laguna-tui: {mute}: {sentence}\n")
+    code = main.main(["serve", "--model", str(mute), "--port", "0"])
+    said = capsys.readouterr()
+    assert (code, said.out, said.err) == (3, "", f"laguna-tui: {sentence}\n")
+
+
 def test_a_model_is_judged_before_its_download(capsys):
     code, out = fit(capsys, "xs-2.1", "--machine", "24GB desktop")
     assert code == 0
