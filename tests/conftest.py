@@ -46,6 +46,15 @@ def verdicts_stay_in_this_run() -> Iterator[None]:
         module.verdicts._path = None
 
 
+@pytest.fixture
+def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands run as the mode and the rules say, also under Landlock, where those that may write are asked about.
+
+    For tests that are about something else; the commands stay in the sandbox that there is.
+    """
+    monkeypatch.setattr("laguna_tui.sandbox.probe.always_asks", lambda command, status: "")
+
+
 if os.environ.get("LAGUNA_TUI_DEAD_BUFFERS"):
     from laguna_engine.ggml import extra_buffers
     from laguna_engine.ggml.device import Backend

@@ -76,14 +76,15 @@ class Language:
     end: str = ""
 
 
-_C = "-std=c11 -Wall -o /tmp/checks"
+_CHECKS = '"$TMPDIR/checks"'
+_C, _RUST = f"-std=c11 -Wall -o {_CHECKS}", f"--edition 2021 --test -o {_CHECKS}"
 LANGUAGES: Mapping[str, Language] = {
     "python": Language((), "{python} -E -s -B check.py", CHECK, 'print("{word}")'),
     "javascript": Language(("node --version",), "node check.js", "check.js", 'console.log("{word}");'),
-    "c": Language(("cc --version",), f"cc {_C} *.c && /tmp/checks"),
-    "c++": Language(("c++ --version",), "c++ -std=c++17 -o /tmp/checks *.cpp && /tmp/checks"),
-    "rust": Language(("rustc --version",), "rustc --edition 2021 --test -o /tmp/checks check.rs && /tmp/checks -q"),
-    "java": Language(("javac -version", "java -version"), "javac -d /tmp/out *.java && java -cp /tmp/out Check"),
+    "c": Language(("cc --version",), f"cc {_C} *.c && {_CHECKS}"),
+    "c++": Language(("c++ --version",), f"c++ -std=c++17 -o {_CHECKS} *.cpp && {_CHECKS}"),
+    "rust": Language(("rustc --version",), f"rustc {_RUST} check.rs && {_CHECKS} -q"),
+    "java": Language(("javac -version", "java -version"), f"javac -d {_CHECKS} *.java && java -cp {_CHECKS} Check"),
     "go": Language(("go version",), "go test ./..."),
     "shell": Language(("bash --version",), "bash check.sh", "check.sh", "echo {word}"),
 }

@@ -9,6 +9,7 @@ from laguna_tui.tui.session_messages import SessionState
 from tests.scripted_model import call, say, scripted_session
 from tests.tui.pilot import ask, ready, running, transcript, until
 
+pytestmark = pytest.mark.usefixtures("unasked")
 WAIT = say(call("shell", cmd="while [ ! -e go ]; do sleep 0.05; done; echo went"))
 
 

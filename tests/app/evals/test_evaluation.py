@@ -210,13 +210,14 @@ def test_the_agents_commands_cannot_read_the_tasks(home: Path):
     results = []
 
     def lines(seen: Seen):
-        seen = yield call("shell", cmd=f"echo begun; cat {TASKS}/edits/*.toml {TASKS}/task.py")
+        # It only reads, so that it is not asked about under any sandbox.
+        seen = yield call("shell", cmd=f"cat {TASKS}/edits/*.toml {TASKS}/task.py")
         results.append(seen.result)
         yield "Done."
 
     words = ["eval", "--task", "average_of_nothing", "--threads", "1", "--quiet", "--context", "16384"]
     assert run(Script(lines), words, home) == 0
-    assert "begun" in results[0]
+    assert "cat: " in results[0]
     assert "No such file" in results[0] or "ermission denied" in results[0]
     assert "reference" not in results[0]
 

@@ -2,6 +2,8 @@
 
 import json
 import math
+import shutil
+import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from laguna_tui.evals.task import CHECK, SOLUTION, load_tasks
 from laguna_tui.evals.verdict import check_solution, folder_with
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
+from tests.app.sandbox.world import outside_tmp
 
 pytestmark = pytest.mark.skipif(probe_sandbox().kind is SandboxKind.NONE, reason="no sandbox works here")
 TASK = load_tasks()["run_lengths"]
@@ -212,9 +215,10 @@ def test_the_search_finds_tests_that_are_in_reach(files):
     assert "STOLEN from a file" in said
 
 
-def test_the_search_finds_tests_in_a_folder_that_is_not_hidden(tmp_path, monkeypatch):
-    monkeypatch.setattr(verdict, "TASKS", Path("/nowhere"))
-    said = check_solution(TASK, {SOLUTION: search(Path(verdict.__file__).parent)}).output
+def test_the_search_finds_tests_in_a_folder_that_is_not_hidden():
+    with tempfile.TemporaryDirectory(dir=outside_tmp()) as folder:
+        shutil.copytree(verdict.TASKS, Path(folder, "evals"))
+        said = check_solution(TASK, {SOLUTION: search(Path(folder, "evals"))}).output
     assert "STOLEN from the tasks" in said
 
 

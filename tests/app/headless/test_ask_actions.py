@@ -19,6 +19,7 @@ from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.scripted_model import call, say
 from tests.scripted_model.ask import TOP, command, run
 
+pytestmark = pytest.mark.usefixtures("unasked")
 SANDBOXED = pytest.mark.skipif(probe_sandbox().kind is SandboxKind.NONE, reason="no sandbox works here")
 RUNS = [say(call("shell", cmd="seq 3")), say("Counted.")]
 

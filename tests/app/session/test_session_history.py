@@ -11,6 +11,7 @@ from laguna_tui.journal.object_store import StoreError
 from laguna_tui.journal.undo import UndoHistory
 from tests.scripted_model import call, say, scripted_session
 
+pytestmark = pytest.mark.usefixtures("unasked")
 QUIET = {"mode": "auto", "context": 8192, "thinking": False}
 
 

@@ -11,6 +11,7 @@ from laguna_tui.tui.history.rewind_screen import RewindScreen
 from tests.scripted_model import call, say, scripted_session
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 
+pytestmark = pytest.mark.usefixtures("unasked")
 TO_TWO = [say(call("read", path="a.txt")), say(call("edit", path="a.txt", old="one", new="two")), "It is two now."]
 TO_THREE = [say(call("edit", path="a.txt", old="two", new="three")), "It is three now."]
 
