@@ -111,11 +111,12 @@ class BaseApp(CrashSafeApp):
 
     def set_up(self) -> None:
         """Register the themes and focus the input. Not `on_mount`: Textual calls that of every base class by itself."""
-        for theme in (themes.DARK, themes.LIGHT):
+        colours = self.console.color_system
+        for theme in themes.own_themes(colours):
             self.register_theme(theme)
         wanted = self.settings.theme
         known = wanted in self.available_themes
-        self.theme = wanted if known else themes.automatic()
+        self.theme = wanted if known else themes.automatic(colours)
         if not known and wanted != AUTO_THEME:
             notify(self, f"There is no theme “{wanted}”. Choose one with /theme.", "warning")
         self.watch(self.prompt.mentions, "found", self._hide_notes)
@@ -125,7 +126,7 @@ class BaseApp(CrashSafeApp):
         self.hint_bar.hushed = bool(found)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        return themes.tint_variables(self.current_theme)
+        return themes.tint_variables(self.current_theme, self.console.color_system)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The app's commands in Textual's palette."""

@@ -1,9 +1,13 @@
-"""The light and the dark theme, and the colours of drafters and diffs in any theme."""
+"""The light and the dark theme, and the colours of drafters and diffs in any theme.
+
+Colour systems are named as in Rich: "truecolor", "256" and "standard" for 16 colours.
+"""
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
-from textual.color import Color, ColorParseError
+from textual.color import Color
 from textual.theme import Theme
 
 LIGHT_BACKGROUNDS = ("7", "15")  # white and bright white in COLORFGBG
@@ -68,6 +72,10 @@ LIGHT = Theme(
 )
 
 
+# Rich maps the tints of the backgrounds above to black, white and yellow in 256 colours, but grey to grey.
+_DARK_GREYS = "#121212", "#1c1c1c", "#262626", "#d7d7d7"
+_LIGHT_GREYS = "#ffffff", "#eeeeee", "#e4e4e4", "#262626"
+
 # Each drafter has a colour in every theme: `tint-…` as a background of text, `ink-…` for bars.
 _INKS = {"teal": "#1f9aa5", "amber": "#cf8a1f", "violet": "#8a63d2", "rose": "#c8577c"}
 _TINT_STRENGTH = 0.38
@@ -75,24 +83,61 @@ _TINT_STRENGTH = 0.38
 _DIFF_COLOURS = {"added": "#3d9a50", "dropped": "#cf4f5a"}
 _DIFF_STRENGTHS = {"": 0.2, "-part": 0.42}
 
+_DARK_256 = {
+    "teal": "#005f5f", "amber": "#5f5f00", "violet": "#5f5f87", "rose": "#87005f",
+    "added": "#005f00", "added-part": "#008700", "dropped": "#5f0000", "dropped-part": "#870000",
+}  # fmt: skip
+_LIGHT_256 = {
+    "teal": "#afd7d7", "amber": "#ffd7af", "violet": "#d7d7ff", "rose": "#ffd7ff",
+    "added": "#d7ffd7", "added-part": "#afffaf", "dropped": "#ffd7d7", "dropped-part": "#ffafaf",
+}  # fmt: skip
+"""Tints of the 256 colours: blended ones would be black or grey, or those of another drafter."""
+_ANSI_INKS = {"teal": "ansi_cyan", "amber": "ansi_yellow", "violet": "ansi_blue", "rose": "ansi_magenta"}
+"""Of the terminal's own 16 colours, none is pale enough for a background; ways of writing stand in for the tints."""
 
-def tint_variables(theme: Theme) -> dict[str, str]:
-    """These colours as CSS variables. Backgrounds are blended here, because text styles have no transparency."""
-    inks = {f"ink-{name}": colour for name, colour in _INKS.items()}
-    try:
-        background = Color.parse(theme.background or ("#121212" if theme.dark else "#e0e0e0"))
-    except ColorParseError:  # a theme of the terminal's own colours, which are unknown
-        background = Color.parse("#121212" if theme.dark else "#e0e0e0")
-    tints = {f"tint-{name}": background.blend(Color.parse(ink), _TINT_STRENGTH).hex for name, ink in _INKS.items()}
-    diff = {
-        f"tint-{name}{part}": background.blend(Color.parse(ink), strength).hex
+
+def tint_variables(theme: Theme, colour_system: str | None = None) -> dict[str, str]:
+    """Return these colours as CSS variables. Backgrounds are blended here, because text styles have no transparency."""
+    if theme.ansi:
+        inks, tints = _ANSI_INKS, dict.fromkeys(_DARK_256, "ansi_default")
+    elif colour_system == "256":
+        inks, tints = _INKS, _DARK_256 if theme.dark else _LIGHT_256
+    else:
+        inks, tints = _INKS, _blended(Color.parse(theme.background or ("#121212" if theme.dark else "#e0e0e0")))
+    named = {f"ink-{name}": colour for name, colour in inks.items()}
+    return named | {f"tint-{name}": colour for name, colour in tints.items()}
+
+
+def _blended(background: Color) -> dict[str, str]:
+    tints = {name: background.blend(Color.parse(ink), _TINT_STRENGTH).hex for name, ink in _INKS.items()}
+    return tints | {
+        f"{name}{part}": background.blend(Color.parse(ink), strength).hex
         for name, ink in _DIFF_COLOURS.items()
         for part, strength in _DIFF_STRENGTHS.items()
     }
-    return inks | tints | diff
 
 
-def automatic(environment: Mapping[str, str] = os.environ) -> str:
-    """The theme for the terminal's background by `COLORFGBG` ("foreground;background"); dark if that is not set."""
-    background = environment.get("COLORFGBG", "").rpartition(";")[2]
-    return LIGHT.name if background in LIGHT_BACKGROUNDS else DARK.name
+def own_themes(colour_system: str | None) -> tuple[Theme, Theme]:
+    """Return the app's themes for this colour system."""
+    if colour_system != "256":
+        return DARK, LIGHT
+    return _grey(DARK, *_DARK_GREYS), _grey(LIGHT, *_LIGHT_GREYS)
+
+
+def _grey(theme: Theme, background: str, surface: str, panel: str, foreground: str) -> Theme:
+    variables = {name: background if colour == theme.background else colour for name, colour in theme.variables.items()}
+    return replace(
+        theme, background=background, surface=surface, panel=panel, foreground=foreground, variables=variables
+    )
+
+
+def automatic(colour_system: str | None = None, environment: Mapping[str, str] = os.environ) -> str:
+    """Return the name of the theme for the terminal.
+
+    It is light or dark by `COLORFGBG` ("foreground;background"), dark if that is not set. In 16 colours it is one of
+    Textual's with the terminal's own colours, because the app's would all become grey.
+    """
+    light = environment.get("COLORFGBG", "").rpartition(";")[2] in LIGHT_BACKGROUNDS
+    if colour_system == "standard":
+        return "ansi-light" if light else "ansi-dark"
+    return LIGHT.name if light else DARK.name

@@ -1,4 +1,4 @@
-"""What the app sets for a process of its own is not set in the process of the tests."""
+"""What the app sets for a process of its own is not set in that of the tests, and the terminal has all colours."""
 
 from collections.abc import Iterator
 
@@ -14,3 +14,9 @@ def python_collects_garbage_by_itself(request: pytest.FixtureRequest) -> Iterato
         if request.path.name != "test_gc_tuning.py":
             patch.setattr(GcTuner, "collect_and_freeze", lambda self: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def all_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in most terminals, whatever the one is that the tests run in."""
+    monkeypatch.setenv("COLORTERM", "truecolor")

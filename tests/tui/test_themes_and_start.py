@@ -4,7 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from rich.color import ColorSystem
 from textual.color import Color
+from textual.theme import Theme
 from textual.widgets import OptionList
 
 from laguna_tui.tui import themes
@@ -86,12 +88,50 @@ async def test_every_row_of_a_list_can_be_read_the_chosen_one_too(theme: str, na
 
 
 def test_the_theme_follows_the_terminal_and_the_settings() -> None:
-    assert themes.automatic({"COLORFGBG": "0;15"}) == themes.LIGHT.name
-    assert themes.automatic({"COLORFGBG": "15;default;0"}) == themes.DARK.name
-    assert themes.automatic({}) == themes.DARK.name
+    assert themes.automatic("truecolor", {"COLORFGBG": "0;15"}) == themes.LIGHT.name
+    assert themes.automatic("256", {"COLORFGBG": "15;default;0"}) == themes.DARK.name
+    assert themes.automatic(None, {}) == themes.DARK.name
+    assert themes.automatic("standard", {}) == "ansi-dark"
+    assert themes.automatic("standard", {"COLORFGBG": "0;15"}) == "ansi-light"
 
 
-@pytest.mark.parametrize("theme", ["textual-light", "nord", "textual-ansi", "no-such-theme"])
+def in_256(colour: str) -> Color:
+    """The colour that a terminal with 256 colours shows."""
+    return Color.from_rich_color(Color.parse(colour).rich_color.downgrade(ColorSystem.EIGHT_BIT))
+
+
+@pytest.mark.parametrize("theme", themes.own_themes("256"), ids=lambda theme: theme.name)
+def test_backgrounds_differ_and_text_on_them_can_be_read_in_256_colours(theme: Theme) -> None:
+    tints = [value for name, value in themes.tint_variables(theme, "256").items() if name.startswith("tint-")]
+    grounds = [in_256(colour) for colour in (theme.background, theme.surface, theme.panel, *tints)]
+    assert len(set(grounds)) == len(grounds) == 11
+    text = in_256(theme.foreground)
+    assert [ground.hex for ground in grounds if contrast(text, ground) < TINTED] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "theme", "background"),
+    [("xterm-16color", "ansi-dark", "ansi_default"), ("xterm-256color", themes.DARK.name, "#121212")],
+)
+async def test_the_colours_fit_the_terminal(kind: str, theme: str, background: str, monkeypatch) -> None:
+    monkeypatch.delenv("COLORTERM")
+    monkeypatch.setenv("TERM", kind)
+    async with running(ScriptedSession(), theme="auto") as (app, _):
+        assert (app.theme, app.current_theme.background) == (theme, background)
+
+
+async def test_of_16_colours_none_is_a_background_and_what_changed_is_underlined(monkeypatch) -> None:
+    monkeypatch.delenv("COLORTERM")
+    monkeypatch.setenv("TERM", "xterm-16color")
+    async with running(ScriptedSession(), theme="auto") as (app, pilot):
+        await pilot.pause()
+        for change in ("added", "dropped"):
+            line, part = (app.transcript.palette(f"text code {change}{part}") for part in ("", f" {change}-part"))
+            assert (line.bgcolor.is_default, part.bgcolor.is_default) == (True, True)
+            assert (line.underline, part.underline) == (None, True)
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "nord", "ansi-dark", "ansi-light", "no-such-theme"])
 async def test_any_theme_can_be_chosen(theme: str) -> None:
     async with running(ScriptedSession(STORY), theme=theme) as (app, pilot):
         await ask(app, pilot, "q")

@@ -51,6 +51,11 @@ class SpeedController:
         self._drafting = Speculation.FAST
         self.no_strict = ""
 
+    @property
+    def _mono(self) -> bool:
+        """Whether there are no colours for the backgrounds of text."""
+        return self._app.no_color or self._app.native_ansi_color
+
     def show(self, *, busy: bool) -> None:
         """Update the visible views; hidden ones cost nothing. busy: whether the numbers still change."""
         now = time.monotonic()
@@ -62,7 +67,7 @@ class SpeedController:
             self._panel.speed = tracker.speed()
             self._panel.rounds = tuple(tracker.rounds)
         if self._writer.tint.on:
-            self._hint_bar.legend = Legend(tracker.legend, app.no_color)
+            self._hint_bar.legend = Legend(tracker.legend, self._mono)
         if isinstance(app.screen, DraftsScreen):
             app.screen.show(tracker.first, tuple(tracker.rounds))
 
@@ -76,14 +81,14 @@ class SpeedController:
         tint = self._writer.tint
         tint.on = not tint.on
         self._hint_bar.legend = None
-        self._transcript.set_class(self._app.no_color, "-mono")
+        self._transcript.set_class(self._mono, "-mono")
         self._transcript.restyle()
         self.show(busy=False)
 
     def show_drafts(self) -> None:
         """Show the last rounds with the rejected drafts."""
         app, tracker = self._app, self.tracker
-        app.push_screen(DraftsScreen(tracker.first, tuple(tracker.rounds), mono=app.no_color))
+        app.push_screen(DraftsScreen(tracker.first, tuple(tracker.rounds), mono=self._mono))
 
     def toggle_drafting(self) -> None:
         """Turn speculation off or on, from the next answer on."""
