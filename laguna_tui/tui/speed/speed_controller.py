@@ -53,7 +53,7 @@ class SpeedController:
 
     @property
     def _mono(self) -> bool:
-        """Whether there are no colours for the backgrounds of text."""
+        """Return whether text cannot have coloured backgrounds."""
         return self._app.no_color or self._app.native_ansi_color
 
     def show(self, *, busy: bool) -> None:
