@@ -370,7 +370,7 @@ def test_the_size_is_the_terminals_and_not_that_of_the_environment(tmp_path: Pat
     terminal.child.setwinsize(30, 100)
     terminal.read_until(("─" * 98).encode())
     # The last row, with the status bar.
-    assert b"\x1b[30;1H" in terminal.written
+    terminal.read_until(b"\x1b[30;1H")
     terminal.child.send(b"/shell echo size=[$COLUMNS$LINES]\r")
     terminal.read_until(b"size=[]")
     terminal.child.close(force=True)
