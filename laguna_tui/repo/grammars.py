@@ -30,14 +30,32 @@ class Grammar(NamedTuple):
     unparsed: Query | None
 
     def parse(self, source: bytes, limit_s: float) -> Tree:
-        """Parse a source; only its beginning when the rest would take this thread longer than the limit."""
+        """Parse a source; only its beginning when the rest would take this thread longer than the limit.
+
+        The tree's text is bytes: a query whose predicates call Python for text crashes on an exception (of a signal
+        handler), and never ends where that text is shorter than the tree.
+        """
+        if len(source) <= _PIECE_BYTES:
+            return Parser(self.language).parse(source)
         deadline = time.thread_time() + limit_s
+        end = len(source)
 
         def piece(offset: int, _: object) -> bytes:
-            return b"" if time.thread_time() > deadline else source[offset : offset + _PIECE_BYTES]
+            nonlocal end
+            if time.thread_time() > deadline:
+                end = min(end, offset)
+                return b""
+            return source[offset : offset + _PIECE_BYTES]
 
         # One parser per call: another thread may run in the callback, and a parser shared by two threads crashes.
-        return Parser(self.language).parse(piece, encoding="utf8")
+        try:
+            timed = Parser(self.language).parse(piece, encoding="utf8")
+        except SystemError as error:
+            raise _raised_in_callback(error) from None
+        # Of a whole source every node is reused; a shorter one is parsed again, in the time that was spent on it.
+        if end == len(source):
+            return Parser(self.language).parse(source, timed)
+        return Parser(self.language).parse(source[:end])
 
     def matches(self, query: Query, root: Node) -> list[dict[str, list[Node]]]:
         """Return the captures of each match of a query."""
@@ -51,6 +69,13 @@ class Grammar(NamedTuple):
         cursor.match_limit = _MATCH_LIMIT
         captures = cursor.captures(root)
         return captures.get(name, []) if name else [node for nodes in captures.values() for node in nodes]
+
+
+def _raised_in_callback(error: BaseException) -> BaseException:
+    """Return the exception that a signal handler raised in a callback: each later call wraps it in a SystemError."""
+    while isinstance(error, SystemError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 @cache

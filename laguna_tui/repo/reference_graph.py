@@ -34,11 +34,12 @@ _EDGES = """
 with definers as (
     select name, count(distinct file) as files from symbols group by name having files <= ?
 )
-select refs.file, defined.file, sum(sqrt(refs.count) * name_weight(names.name) / definers.files)
-from definers join refs using (name) join names on names.id = definers.name
+select refs.file, defined.file, sum(sqrt(refs.count) * name_weights.weight / definers.files)
+from definers join refs using (name) join name_weights using (name)
 join (select distinct file, name from symbols) as defined on defined.name = definers.name
 where refs.file != defined.file group by 1, 2
 """
+_USED_NAMES = "select id, name from names where id in (select name from symbols intersect select name from refs)"
 
 
 class ReferenceGraph(NamedTuple):
@@ -95,9 +96,7 @@ class ReferenceGraph(NamedTuple):
 def build_graph(connection: sqlite3.Connection) -> ReferenceGraph:
     """Build the graph of the whole index; takes seconds for the largest folders."""
     files = np.array([row[0] for row in connection.execute("select id from files order by id")], np.int64)
-    connection.create_function("name_weight", 1, name_weight, deterministic=True)
-    rows = connection.execute(_EDGES, (MAX_DEFINERS,)).fetchall()
-    edges = np.array([*rows, *_imports(connection)], np.float64).reshape(-1, 3)
+    edges = np.array([*_references(connection), *_imports(connection)], np.float64).reshape(-1, 3)
     edges = edges[np.argsort(edges[:, 0], kind="stable")]
     source = np.searchsorted(files, edges[:, 0].astype(np.int64)).astype(np.int32)
     target = np.searchsorted(files, edges[:, 1].astype(np.int64)).astype(np.int32)
@@ -105,6 +104,19 @@ def build_graph(connection: sqlite3.Connection) -> ReferenceGraph:
     weight = (edges[:, 2] / leaving[source]).astype(np.float32) if len(edges) else np.zeros(0, np.float32)
     bare = ReferenceGraph(files, source, target, weight, np.zeros(len(files), np.float32))
     return bare._replace(rank=bare.personalised(np.ones(len(files), np.float32)))
+
+
+def _references(connection: sqlite3.Connection) -> list[tuple[int, int, float]]:
+    """Return an edge from each file to each that defines a name it uses."""
+    # A table, not a function that SQLite calls: an exception of a signal handler in one becomes an error of SQLite.
+    names = connection.execute(_USED_NAMES).fetchall()
+    connection.execute("create temp table name_weights (name integer primary key, weight real not null)")
+    try:
+        weights = ((name, name_weight(text)) for name, text in names)
+        connection.executemany("insert into name_weights values (?, ?)", weights)
+        return connection.execute(_EDGES, (MAX_DEFINERS,)).fetchall()
+    finally:
+        connection.execute("drop table name_weights")
 
 
 def _imports(connection: sqlite3.Connection) -> Iterator[tuple[int, int, float]]:

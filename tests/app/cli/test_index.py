@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -149,3 +150,28 @@ def test_hostile_names_and_contents_never_reach_the_terminal(shop, capsys):  # n
         assert "hostile" in out
         assert not set("\x1b\x07\u202e") & set(out + err)
         out.encode()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_tree_sitter_runs_a_query_ends_the_search(tmp_path, number, code):
+    functions = "".join(f"  def step_{at}(order) do\n    total(order, {at})\n  end\n" for at in range(3_000))
+    (tmp_path / "shop.ex").write_text(f"defmodule Shop do\n{functions}end\n")
+    program = """
+import sys, time
+from laguna_tui.cli.main import main
+from laguna_tui.repo.grammars import Grammar
+matches = Grammar.matches
+def announced(grammar, query, root):
+    print("running", flush=True)
+    found = matches(grammar, query, root)
+    time.sleep(60)
+    return found
+Grammar.matches = announced
+sys.exit(main(["search", "--uses", "total", "--folder", sys.argv[1]]))
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, "Traceback" in err) == (code, False)

@@ -222,6 +222,17 @@ def test_a_graph_comes_back_from_its_tables(index):
     assert len(load_graph(index.connection).files) == 0
 
 
+def test_an_exception_of_a_signal_handler_comes_out_of_the_making_of_a_graph_as_it_is(index, monkeypatch):
+    def interrupted(_name):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("laguna_tui.repo.reference_graph.name_weight", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build_graph(index.connection)
+    assert len(build_graph(index.connection).source) > 0
+
+
 def test_the_walk_of_a_question_comes_to_what_the_whole_graph_says(index):
     graph = index.graph()
     for start in ({1: 1.0}, {2: 3.0, 5: 1.0}, {1: 1.0, 99: 4.0}):
