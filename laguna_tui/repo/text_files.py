@@ -74,14 +74,15 @@ class TextFile:
         """Encode a changed text in the file's encoding.
 
         Raises:
-            UnicodeEncodeError: The text has a character that the encoding lacks.
+            UnicodeEncodeError: The text has a character that the encoding lacks, or that stands for a byte which would
+                be read as another character there: what was shown would not be what is written.
         """
         if not self.raw_bytes:
             return self.bom + text.encode(self.encoding)
-        return self.bom + b"".join(
-            bytes(ord(letter) - _RAW_BASE for letter in piece) if at % 2 else piece.encode(self.encoding)
-            for at, piece in enumerate(_RAW.split(text))
-        )
+        data = _with_raw_bytes(text, self.encoding)
+        if data.decode(self.encoding, _RAW_ERRORS) != text and (found := _RAW.search(text)):
+            raise UnicodeEncodeError(self.encoding, text, *found.span(), "it would be read as another character")
+        return self.bom + data
 
     def redeclared(self, text: str) -> "TextFile":
         """Return the file with the encoding that a changed text declares, if it declares another one."""
@@ -150,13 +151,20 @@ def _decoded(data: bytes, encoding: str) -> TextFile | None:
             text, raw = data.decode(encoding, _RAW_ERRORS), True
         except UnicodeDecodeError:
             return None
-    file = TextFile(text, encoding, raw_bytes=raw)
-    if encoding == "utf-8" and not raw:
-        return file  # the only way to write it
-    try:
-        return file if file.encode(text) == data else None
-    except UnicodeEncodeError:
-        return None
+    if encoding != "utf-8" or raw:  # else there is only one way to write it
+        try:
+            if (_with_raw_bytes(text, encoding) if raw else text.encode(encoding)) != data:
+                return None
+        except UnicodeEncodeError:
+            return None
+    return TextFile(text, encoding, raw_bytes=raw)
+
+
+def _with_raw_bytes(text: str, encoding: str) -> bytes:
+    return b"".join(
+        bytes(ord(letter) - _RAW_BASE for letter in piece) if at % 2 else piece.encode(encoding)
+        for at, piece in enumerate(_RAW.split(text))
+    )
 
 
 def _raw_bytes(error: UnicodeError) -> tuple[str, int]:

@@ -69,6 +69,17 @@ def test_a_file_in_utf8_but_for_some_bytes_stays_so_and_keeps_them(bad):
 
 
 @pytest.mark.parametrize(
+    "bytes_", [b"\n", b"$(x)", b"\xe2\x80\xae", b"\xc3\xa9"], ids=["line", "code", "override", "é"]
+)
+def test_characters_that_stand_for_bytes_cannot_hide_what_is_written(bytes_):
+    file = decode("Grüße ".encode() + b"\xe9\n")
+    hidden = "".join(chr(0x10FE00 + byte) for byte in bytes_)
+    with pytest.raises(UnicodeEncodeError):
+        file.encode(f"# {hidden}{file.text}")
+    assert file.encode(f"{file.text}é") == "Grüße ".encode() + b"\xe9\n" + "é".encode()
+
+
+@pytest.mark.parametrize(
     "data",
     [
         "surtaxé\n".encode("latin-1"),
