@@ -142,6 +142,10 @@ class _Held:
         self._unread: deque[Event] = deque()
         self._closed = False
 
+    def stop(self) -> None:
+        """Cancel the generation if it is running; what it still gives can be read, up to its `Finished`. Any thread."""
+        self._cancel()
+
     def _let_go(self) -> None:
         self._closed = True
         self._unread.clear()
@@ -211,10 +215,6 @@ class AsyncEventStream(_Held):
         finally:
             self._channel.wake = None
         return batch
-
-    def stop(self) -> None:
-        """Cancel the generation if it is running; what it still gives can be read, up to its `Finished`."""
-        self._cancel()
 
     async def aclose(self) -> None:
         """Cancel the generation if it is running, and end the iteration. Does not wait."""

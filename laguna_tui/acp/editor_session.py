@@ -40,7 +40,6 @@ class EditorSession:
         warned: what was shown of a session's warnings.
         writer: of its updates.
         busy: from a prompt to its answer; then there is no other one, and no option changes. The event loop's.
-        running: whether its turn has the engine.
         stopped: the client wants no more of the turn.
         asking: the call that asks for permission, in the protocol.
     """
@@ -55,7 +54,6 @@ class EditorSession:
     writer: UpdateWriter = field(init=False)
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1, "laguna-acp"))
     busy: bool = False
-    running: bool = False
     stopped: threading.Event = field(default_factory=threading.Event)
     asking: str = ""
 

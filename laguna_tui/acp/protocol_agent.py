@@ -206,9 +206,7 @@ class ProtocolAgent:
         held = self._sessions.get(session_id)
         if held is not None:
             held.stopped.set()
-            # While another session's turn has the engine, this one's has not begun.
-            if held.running:
-                held.session.chat.cancel()
+            held.session.chat.cancel()
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """There are none."""
@@ -261,16 +259,14 @@ class ProtocolAgent:
     def _open(self, held: EditorSession) -> SessionInfo:
         loop, client = self._loop, self._connected
         held.session.permissions.use_approver(ClientApprover(client, lambda: held.id, lambda: held.asking, loop))
-        with self._source.turn():
-            info = held.session.open(lambda progress: None)
+        info = held.session.open(lambda progress: None)
         held.id = self._source.keep(held.session)
         held.notes += [warning for warning in info.warnings if warning not in held.warned]
         held.warned.update(info.warnings)
         return info
 
     def _switch(self, held: EditorSession, model: str) -> None:
-        with self._source.turn():
-            held.session.models.switch(model, lambda progress: None)
+        held.session.models.switch(model, lambda progress: None)
         held.changes[MODEL] = model
 
     def _rethink(self, held: EditorSession, value: str) -> None:
@@ -284,26 +280,21 @@ class ProtocolAgent:
         self._open(held)
 
     def _turn(self, held: EditorSession, message: str) -> None:
-        """Answer on the session's thread, as soon as no other session has the engine."""
+        """Answer on the session's thread. Each of its generations waits until no other session generates."""
         held.writer.begin()
-        with self._source.turn(held.stopped.is_set) as mine:
-            if held.stopped.is_set() or not mine:
-                held.writer.end = "cancelled"
-                return
-            held.running = True
-            notes, held.notes = held.notes, []
-            try:
-                for note in notes:
-                    self._send(held, said(note))
-                for event in held.session.chat.ask(message):
-                    if isinstance(event, PermissionAsked):
-                        held.asking = held.writer.call(event.call_id)
-                    for update in held.writer.updates(event):
-                        self._send(held, update)
-                    if held.stopped.is_set():
-                        held.session.chat.cancel()
-            finally:
-                held.running = False
+        if held.stopped.is_set():
+            held.writer.end = "cancelled"
+            return
+        notes, held.notes = held.notes, []
+        for note in notes:
+            self._send(held, said(note))
+        for event in held.session.chat.ask(message):
+            if isinstance(event, PermissionAsked):
+                held.asking = held.writer.call(event.call_id)
+            for update in held.writer.updates(event):
+                self._send(held, update)
+            if held.stopped.is_set():
+                held.session.chat.cancel()
 
     def _send(self, held: EditorSession, update: Any) -> None:
         sent = asyncio.run_coroutine_threadsafe(self._connected.session_update(held.id, update), self._loop)

@@ -1,14 +1,13 @@
 """Several sessions over one engine, as an editor has them: each with its folder, its conversation and its permissions.
 
-One of them generates at a time. KV cells that another session's prompt replaces are held in memory, so that no
-conversation is read again when the sessions take turns.
+One of them generates at a time, while the others run tools or wait for their users. KV cells that another session's
+prompt replaces are held in memory, so that no conversation is read again when the sessions take turns.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
@@ -22,10 +21,9 @@ from laguna_tui.session.values import SessionSummary
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_tui.agent.tools.mcp.mcp_config import McpServer
+    from laguna_tui.session.engine_share import EngineShare
     from laguna_tui.session.opening_report import OpenedAs
 
-_LOOK_S = 0.1
-"""So often whoever waits for a turn looks whether it is still wanted."""
 _IN_USE = "another session uses {title}, and only one model is open at a time; close that session first"
 
 
@@ -44,7 +42,6 @@ class SessionPool:
         """
         self._settings, self._state, self._cache, self._rules = settings, state, cache, rules
         self._engines = SharedEngine(held_bytes)
-        self._turn = threading.Lock()
 
     def prepare(
         self, folder: Path, resume: str = "", clients: "Sequence[McpServer]" = (), **changes: object
@@ -86,18 +83,6 @@ class SessionPool:
 
         return SessionStore(self._state, self._cache).fork(session, "")
 
-    @contextmanager
-    def turn(self, cancelled: Callable[[], bool] = lambda: False) -> Iterator[bool]:
-        """Hold the engine for one session's turn, once the others are done; yields False if `cancelled` came first."""
-        while not self._turn.acquire(timeout=_LOOK_S):
-            if cancelled():
-                yield False
-                return
-        try:
-            yield True
-        finally:
-            self._turn.release()
-
     def close(self) -> None:
         """Close the engine. Idempotent; the sessions are closed before."""
         self._engines.end()
@@ -111,6 +96,7 @@ class SharedEngine:
         self._open: tuple[ModelSelection, Speculation, Engine, OpenedAs, Path | None] | None = None
         self._users = 0
         self._lock = threading.Lock()
+        self._turn = threading.Lock()
 
     def open(
         self,
@@ -119,7 +105,8 @@ class SharedEngine:
         state: Path | None,
         progress: Callable[[LoadProgress], None],
     ) -> "tuple[Engine, OpenedAs]":
-        """The engine, of this model; UserError while another session uses it with another one."""
+        """Return a share of the engine, of this model; UserError while another session uses it with another one."""
+        from laguna_tui.session.engine_share import EngineShare
         from laguna_tui.session.opening import open_selection
 
         with self._lock:
@@ -132,12 +119,12 @@ class SharedEngine:
                 engine.hold_conversations(self._held_bytes)
                 self._open = selection, mode, engine, opened_as, state
             self._users += 1
-            return self._open[2], self._open[3]
+            return cast("Engine", EngineShare(self._open[2], self._turn)), self._open[3]
 
     def close(self, engine: "Engine", opened_as: "OpenedAs", *, lost: bool) -> None:
-        """Release it; a lost engine is not handed out again."""
+        """Release a share; a lost engine is not handed out again."""
         with self._lock:
-            if self._open is None or self._open[2] is not engine:
+            if self._open is None or self._open[2] is not cast("EngineShare", engine).engine:
                 return
             self._users -= 1
             if lost:

@@ -1,7 +1,6 @@
 """What the doors to other programs depend on: many sessions over one engine, and the server of the TUI's model."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -41,10 +40,6 @@ class SessionSource(Protocol):
 
     def fork(self, session: str) -> str:
         """Copy a kept session; the ID of the copy."""
-        ...
-
-    def turn(self, cancelled: Callable[[], bool] = lambda: False) -> AbstractContextManager[bool]:
-        """The engine is one session's inside; waits for the others. False where `cancelled` came first."""
         ...
 
 

@@ -151,7 +151,7 @@ def test_a_turn_that_is_cancelled_ends_so_and_the_next_one_is_answered(connect: 
 
 
 def test_sessions_of_two_folders_share_the_engine(connect: Connect, folder: Path, tmp_path: Path):
-    """Asked at the same time they are answered one after another, each with its own conversation."""
+    """Asked at the same time each is answered, with its own conversation."""
     other = tmp_path / "other"
     other.mkdir()
     script = 'SCRIPT = lambda seen: "of the shop" if "shop?" in seen.text else "of the other"'
@@ -201,11 +201,19 @@ def test_a_session_comes_back_with_its_cache(connect: Connect, folder: Path):
     assert usage["inputTokens"] - usage["cachedReadTokens"] < 100 < usage["inputTokens"], usage
 
 
-def test_a_turn_that_waits_for_another_session_s_is_cancelled_at_once(connect: Connect, folder: Path, tmp_path: Path):
+TWO = """
+def SCRIPT(seen):
+    if "hello" in seen.text:
+        return "Hello."
+    return "It adds now." if seen.result else call("edit", path="add.py", old="a - b", new="a + b")
+"""
+
+
+def test_a_question_that_nobody_answers_holds_up_no_other_session(connect: Connect, folder: Path, tmp_path: Path):
     """And while a session's turn continues, its other requests are refused with a sentence."""
     other = tmp_path / "other"
     other.mkdir()
-    with connect(EDIT) as client:
+    with connect(TWO) as client:
         first, second = opened(client, folder), opened(client, other)
         asked, go = threading.Event(), threading.Event()
 
@@ -215,20 +223,41 @@ def test_a_turn_that_waits_for_another_session_s_is_cancelled_at_once(connect: C
             return "yes"
 
         client.permit, client.beside = permit, True
-        words = [{"type": "text", "text": "fix add"}]
-        running = client.send("session/prompt", sessionId=first, prompt=words)
+        running = client.send("session/prompt", sessionId=first, prompt=[{"type": "text", "text": "fix add"}])
         assert asked.wait(WAIT_S)
-        waiting = client.send("session/prompt", sessionId=second, prompt=words)
-        for session in (first, second):
-            with pytest.raises(Failed, match="answering already"):
-                client.prompt(session, "and this?")
-            with pytest.raises(Failed, match="is answering"):
-                client.ask("session/set_config_option", sessionId=session, configId="thinking", value="off")
-        client.tell("session/cancel", sessionId=second)
-        assert client.answer(waiting)["stopReason"] == "cancelled"
+        with pytest.raises(Failed, match="answering already"):
+            client.prompt(first, "and this?")
+        with pytest.raises(Failed, match="is answering"):
+            client.ask("session/set_config_option", sessionId=first, configId="thinking", value="off")
+        for _ in range(2):
+            assert client.prompt(second, "hello")["stopReason"] == "end_turn"
+        third = opened(client, other)
+        assert client.prompt(third, "hello")["stopReason"] == "end_turn"
         go.set()
         assert client.answer(running)["stopReason"] == "end_turn"
+    assert client.said(session=second) == "Hello." * 2
+    assert client.said(session=first) == "It adds now."
     assert "a + b" in (folder / "add.py").read_text()
+
+
+def test_a_turn_that_waits_for_another_session_s_answer_is_cancelled_alone(
+    connect: Connect, folder: Path, tmp_path: Path
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    with connect('SCRIPT = lambda seen: " ".join(f"word{n}" for n in range(1000))') as client:
+        first, second = opened(client, folder), opened(client, other)
+        begun = threading.Event()
+        client.on_update = lambda update: begun.set()
+        words = [{"type": "text", "text": "talk"}]
+        running = client.send("session/prompt", sessionId=first, prompt=words)
+        assert begun.wait(WAIT_S)
+        waiting = client.send("session/prompt", sessionId=second, prompt=words)
+        client.tell("session/cancel", sessionId=second)
+        assert client.answer(waiting)["stopReason"] == "cancelled"
+        assert client.answer(running)["stopReason"] == "end_turn"
+    assert client.said(session=first).endswith(" word999")
+    assert client.said(session=second) == ""
 
 
 def test_thinking_is_an_option_that_keeps_the_conversation(connect: Connect, folder: Path):
