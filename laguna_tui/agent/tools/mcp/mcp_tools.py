@@ -66,6 +66,7 @@ OFFER_S = 10.0
 """Seconds in which the servers that were never listed may start and list their tools before the session goes ahead."""
 _DIGEST_CHARS = 6
 _UNUSABLE = "{used} of {all} tools of the MCP server {name} are used; left out: {problems}."
+_NOT_READY = "not ready, so without tools in this session"
 _SLOW = (
     "The MCP server {name} is not ready after {seconds:.0f} seconds, so its tools come with the next session. To wait"
     " for it: laguna-tui mcp list"
@@ -222,8 +223,8 @@ class McpTools:
         try:
             listed = listing.result(wait_s)
         except TimeoutError:
-            self._problems[server.name] = late.format(name=server.name, seconds=OFFER_S)
-            self.notes.append(self._problems[server.name])
+            self._problems[server.name] = _NOT_READY
+            self.notes.append(late.format(name=server.name, seconds=OFFER_S))
             self._save(server, None)
             listing.add_done_callback(lambda done: self._save_late(server, done))
             return

@@ -324,7 +324,8 @@ def test_a_slow_server_is_listed_for_the_next_session(place, monkeypatch):
         assert tools.offer() == ()
         (place.project / "go").touch()
         eventually(lambda: b"echo" in (place.state / LISTS).read_bytes())
-        assert tools.overview()[0].tools == ()
+        (overview,) = tools.overview()
+        assert (overview.tools, overview.problem) == ((), "not ready, so without tools in this session")
     with closing(place.tools()) as tools:
         assert [tool.name for tool in tools.offer()] == NAMES
 
