@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+from laguna_engine.native.control_groups import groups, lines
+
 AGAIN = "start it again"
 _DOCTOR = "to see whether the installed build works here: laguna-tui doctor"
 _VERIFY = "check it: laguna-tui models verify"
@@ -17,6 +19,7 @@ _REASONS: dict[int, tuple[str, str]] = {
 _SENT = ("it was sent this signal from outside", AGAIN)
 _OUT_OF_MEMORY = ("the system ran out of memory", "start it with a smaller --context")
 
+_ROOT = Path("/")
 _SHORT_PERCENT = 10.0
 """Of the last ten seconds, how much something waited for memory; a machine that has enough waits for 0."""
 
@@ -31,37 +34,27 @@ def signal_name(number: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
-def memory_is_short() -> bool:
-    """Whether something had to wait for memory just now."""
-    return _memory_pressure() > _SHORT_PERCENT
+def memory_is_short(root: Path = _ROOT) -> bool:
+    """Whether something had to wait for memory just now. root: of the file system, for tests."""
+    return _memory_pressure(root) > _SHORT_PERCENT
 
 
-def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory: in our control group, else on this machine."""
-    for line in _lines("/proc/self/cgroup"):
-        number, controllers, path = line.split(":", 2)
-        if number == "0":
-            file = f"/sys/fs/cgroup{path}/memory.events"
-        elif "memory" in controllers.split(","):
-            file = f"/sys/fs/cgroup/memory{path}/memory.oom_control"
-        else:
-            continue
-        for name, _, count in (each.partition(" ") for each in _lines(file)):
-            if name == "oom_kill":
-                return int(count)
-    return next((int(line.split()[1]) for line in _lines("/proc/vmstat") if line.startswith("oom_kill ")), 0)
+def oom_kills(root: Path = _ROOT) -> int:
+    """How many processes the kernel has killed for want of memory: in our control group, else on this machine.
+
+    root: of the file system, for tests.
+    """
+    files = [group / name for group in groups("memory", root) for name in ("memory.events", "memory.oom_control")]
+    for file in (*files, root / "proc/vmstat"):
+        for line in lines(file):
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
 
 
-def _memory_pressure() -> float:
+def _memory_pressure(root: Path) -> float:
     """Percent of the last ten seconds in which something waited for memory; 0 where the kernel does not measure it."""
-    for line in _lines("/proc/pressure/memory"):
+    for line in lines(root / "proc/pressure/memory"):
         if line.startswith("some avg10="):
             return float(line.split()[1].partition("=")[2])
     return 0.0
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text().splitlines()
-    except OSError:
-        return []

@@ -80,6 +80,8 @@ def _processor(host: Host, build: LlamaBuild) -> Finding:
     info = host.read("/proc/cpuinfo") or ""
     name = re.search(r"^model name\s*:\s*(.+)$", info, re.MULTILINE)
     found = f"{name.group(1).strip() if name else host.processor}, {host.cores} cores"
+    if host.processors < host.cores:
+        found += f", {host.processors} of them usable here"
     if host.processor.lower() not in ("x86_64", "amd64") or not info:
         return ok("processor", found)
     flags = re.search(r"^flags\s*:(.*)$", info, re.MULTILINE)
@@ -93,8 +95,11 @@ def _processor(host: Host, build: LlamaBuild) -> Finding:
 
 
 def _memory(host: Host) -> Finding:
-    found = memory(host.memory, 0)
-    if host.memory < LAGUNA_MEMORY:
+    usable, found = host.memory, memory(host.memory, 0)
+    if host.memory_limit is not None and host.memory_limit.total < usable:
+        usable = host.memory_limit.total
+        found = f"{memory(usable)}, the limit of the container or service that this runs in; the machine has {found}"
+    if usable < LAGUNA_MEMORY:
         return ok("memory", f"{found}: without a graphics card that holds it, Laguna XS is too large for this machine")
     return ok("memory", found)
 

@@ -19,6 +19,7 @@ from typing import TypeVar
 import psutil
 
 from laguna_engine.native.child import LIMIT_S, MISSING, Output, find_program, run
+from laguna_engine.native.control_groups import MemoryLimit, memory_limit, usable_processors
 from laguna_tui.sandbox.probe import SandboxStatus, probe_sandbox
 
 _T = TypeVar("_T")
@@ -77,6 +78,8 @@ class Host:
         self.environment: Mapping[str, str] = os.environ
         self.memory: int = psutil.virtual_memory().total
         self.cores: int = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+        self.memory_limit: MemoryLimit | None = memory_limit()
+        self.processors: int = usable_processors()
 
     @property
     def terminal(self) -> TerminalFacts:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from laguna_engine.native.child import Worker, serve
+from laguna_engine.native.control_groups import usable_processors
 from laguna_tui.base.errors import UserError
 from laguna_tui.repo.file_parsing import ParsedFile, ParseTask, parse_file
 from laguna_tui.repo.languages import DefinitionKind
@@ -58,8 +59,7 @@ def worker_count(files: int) -> int:
     """Return the number of processes to parse with; 0 means this one."""
     if files < ALONE_FILES:
         return 0
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(_MAX_WORKERS, cores))
+    return max(1, min(_MAX_WORKERS, usable_processors()))
 
 
 def parse_all(

@@ -79,25 +79,28 @@ def test_memory_is_blamed_when_the_kernel_has_killed_for_it():
     "files",
     [
         {
-            "/proc/self/cgroup": ["0::/user.slice/a.scope"],
-            "/sys/fs/cgroup/user.slice/a.scope/memory.events": ["low 0", "oom 9", "oom_kill 7", "oom_group_kill 0"],
+            "proc/self/cgroup": "0::/user.slice/a.scope",
+            "proc/self/mountinfo": "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw",
+            "sys/fs/cgroup/user.slice/a.scope/memory.events": "low 0\noom 9\noom_kill 7\noom_group_kill 0",
         },
         {
-            "/proc/self/cgroup": ["9:name=systemd:/", "4:memory,cpu:/box", "0::/"],
-            "/sys/fs/cgroup/memory/box/memory.oom_control": ["oom_kill_disable 0", "under_oom 0", "oom_kill 7"],
+            "proc/self/cgroup": "9:name=systemd:/\n4:memory,cpu:/box\n0::/",
+            "proc/self/mountinfo": "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory,cpu",
+            "sys/fs/cgroup/memory/box/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 7",
         },
-        {"/proc/self/cgroup": ["0::/"], "/proc/vmstat": ["pgfault 5", "oom_kill 7", "numa_hit 2"]},
+        {"proc/self/cgroup": "0::/", "proc/vmstat": "pgfault 5\noom_kill 7\nnuma_hit 2"},
     ],
 )
-def test_kills_for_want_of_memory_are_counted_where_the_kernel_says_them(files, monkeypatch):
-    monkeypatch.setattr(process_end, "_lines", lambda path: files.get(path, []))
-    assert process_end.oom_kills() == 7
+def test_kills_for_want_of_memory_are_counted_where_the_kernel_says_them(files, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert process_end.oom_kills(tmp_path) == 7
 
 
-def test_a_system_without_such_files_has_killed_nothing(monkeypatch):
-    monkeypatch.setattr(process_end, "_lines", lambda path: [])
-    assert process_end.oom_kills() == 0
-    assert not process_end.memory_is_short()
+def test_a_system_without_such_files_has_killed_nothing(tmp_path):
+    assert process_end.oom_kills(tmp_path) == 0
+    assert not process_end.memory_is_short(tmp_path)
 
 
 @pytest.mark.parametrize(

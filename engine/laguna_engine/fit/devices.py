@@ -1,5 +1,6 @@
 """Devices and memory of a machine, this one or a simulated one. Sizes in bytes."""
 
+import os
 import re
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ import psutil
 
 from laguna_engine.ggml.device import Device
 from laguna_engine.llama.context_params import physical_cores
+from laguna_engine.native.control_groups import memory_limit, processor_limit
 from laguna_engine.native.selftest import BINDING_VERSION
 
 GIB = 1 << 30
@@ -49,10 +51,11 @@ class Machine:
 
     Attributes:
         devices: all devices, the CPU included.
-        ram_total: all RAM, in bytes.
+        ram_total: all RAM that this process may use, in bytes.
         ram_free: free RAM, in bytes.
         cores: physical cores available to this process.
         name: the specification of a simulated machine, empty for this one.
+        limited: whether a control group, such as a container's, allows less RAM or fewer cores than the hardware has.
     """
 
     devices: tuple[DeviceFacts, ...]
@@ -60,6 +63,7 @@ class Machine:
     ram_free: int
     cores: int
     name: str = ""
+    limited: bool = False
 
     @property
     def gpus(self) -> tuple[DeviceFacts, ...]:
@@ -72,7 +76,9 @@ class Machine:
         """One line about the hardware."""
         cards = [f"{gpu.description}, {gpu.free / GIB:.1f} of {gpu.total / GIB:.1f} GiB free" for gpu in self.gpus]
         ram = f"{self.ram_free / GIB:.1f} of {self.ram_total / GIB:.1f} GiB of RAM free"
-        return "; ".join([*(cards or ["no GPU that this llama.cpp can use"]), ram, f"{self.cores} cores"])
+        cores = f"{self.cores} core{'s' * (self.cores != 1)}"
+        limit = ["limited by the container or service that this runs in"] if self.limited else []
+        return "; ".join([*(cards or ["no GPU that this llama.cpp can use"]), ram, cores, *limit])
 
 
 def devices() -> tuple[DeviceFacts, ...]:
@@ -82,8 +88,13 @@ def devices() -> tuple[DeviceFacts, ...]:
 
 def read_machine() -> Machine:
     """The current state of this machine."""
-    memory = psutil.virtual_memory()
-    return Machine(devices(), memory.total, memory.available, physical_cores())
+    memory, limit, processors = psutil.virtual_memory(), memory_limit(), processor_limit()
+    total, free = memory.total, memory.available
+    if limit is not None:
+        total, free = min(total, limit.total), min(free, limit.free)
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    limited = total < memory.total or (processors is not None and processors < cores)
+    return Machine(devices(), total, free, physical_cores(), limited=limited)
 
 
 def installed_build() -> str:

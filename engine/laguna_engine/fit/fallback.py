@@ -17,7 +17,7 @@ from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import cache_name, tokens
 from laguna_engine.fit.plan import DoesNotFit, Plan, solve
-from laguna_engine.fit.plan_search import RAM_RESERVE, reserve
+from laguna_engine.fit.plan_search import ram_reserve, reserve
 
 _CUTS = (1 / 24, 1 / 12, 1 / 6, 1 / 3)
 """Share of the failed plan's memory that each step saves; few steps, because each loads the model."""
@@ -145,7 +145,7 @@ def _smaller_machines(plan: Plan) -> Iterator[Machine]:
             ]
             yield replace(machine, devices=tuple(cards))
         else:
-            room = round(plan.memory.host.total * (1 - cut)) + RAM_RESERVE
+            room = round(plan.memory.host.total * (1 - cut)) + ram_reserve(machine)
             yield replace(machine, ram_free=min(machine.ram_free, room))
     if used and plan.space.constraints.gpu_layers is None:
         yield replace(machine, devices=tuple(card for card in machine.devices if card.kind == "cpu"))

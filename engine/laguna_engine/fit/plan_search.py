@@ -15,8 +15,8 @@ from laguna_engine.native.cpu_determinism import fixed_rows
 _RESERVE_SHARE = 64
 """1/64 of a GPU's memory is left free: a desktop grows, and free memory is fragmented."""
 
-RAM_RESERVE = GIB
-"""Bytes of RAM for this program beside the model, and for other programs while it runs."""
+_RAM_RESERVE, _RAM_RESERVE_SHARE = GIB, 4
+"""Bytes of RAM for this program beside the model, and for other programs while it runs; at most 1/4 of all RAM."""
 
 _PAGED_SHARE = 4
 """With less than 1/4 of the weights in RAM an answer takes hours."""
@@ -127,7 +127,12 @@ class SearchSpace:
 def budgets(machine: Machine) -> dict[str, int]:
     """Usable bytes by device."""
     found = {gpu.name: max(0, gpu.free - reserve(gpu)) for gpu in machine.gpus}
-    return {**found, HOST: max(0, machine.ram_free - RAM_RESERVE)}
+    return {**found, HOST: max(0, machine.ram_free - ram_reserve(machine))}
+
+
+def ram_reserve(machine: Machine) -> int:
+    """Bytes of a machine's free RAM that stay unused."""
+    return min(_RAM_RESERVE, machine.ram_total // _RAM_RESERVE_SHARE)
 
 
 def reserve(gpu: DeviceFacts) -> int:

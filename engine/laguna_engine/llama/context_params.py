@@ -7,6 +7,7 @@ from enum import Enum, IntEnum
 import psutil
 
 from laguna_engine.config import KvType
+from laguna_engine.native.control_groups import usable_processors
 
 
 class Outputs(Enum):
@@ -56,10 +57,12 @@ class ContextOptions:
 
 
 def physical_cores() -> int:
-    """Physical cores available to this process: using hyper-threads too makes llama.cpp slower."""
+    """Physical cores available to this process: using hyper-threads too makes llama.cpp slower.
+
+    With more threads than a control group's quota of time, all of them stand still for a part of every period.
+    """
     physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
-    return max(1, min(physical, allowed))
+    return max(1, min(physical, usable_processors()))
 
 
 def all_cores_but_one() -> int:

@@ -77,7 +77,8 @@ class Simulated(Host):
         self.commands.setdefault(" ".join(LOAD), answer())
         self.files = {**AVX2, **(CPU_ONLY if files is None else files)}
         self.environment = {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
-        self.memory, self.cores = memory * GIB, 8
+        self.memory, self.cores, self.processors = memory * GIB, 8, 16
+        self.memory_limit = None
         self.screen = TerminalFacts(True, 120, 40, "utf-8")
         self.rooms = {}
         self.shown_sandbox = SandboxStatus(SandboxKind.BUBBLEWRAP, "Commands run under bubblewrap.")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine.native.control_groups import MemoryLimit
 from laguna_tui.agent.permissions.rule_file import write_check
 from laguna_tui.base.paths import config_path, rules_path, state_dir, store_folder, user_catalogue
 from laguna_tui.doctor.checks import check_machine, examine, hub_cache
@@ -30,6 +31,18 @@ def test_the_disk_is_judged_by_what_a_model_takes(free, status):
     finding = one(machine, "disk")
     assert finding.status is status
     assert (finding.todo == "") is (status is FindingStatus.OK)
+
+
+def test_a_containers_limits_are_what_processor_and_memory_are_judged_by():
+    machine = Simulated()
+    machine.memory_limit, machine.processors = MemoryLimit(2 * GIB, GIB), 2
+    assert one(machine, "processor").found.endswith(", 8 cores, 2 of them usable here, AVX2")
+    assert one(machine, "memory").found == (
+        "2.0 GiB, the limit of the container or service that this runs in; the machine has 32 GiB: without a graphics"
+        " card that holds it, Laguna XS is too large for this machine"
+    )
+    machine.memory_limit = MemoryLimit(64 * GIB, GIB)
+    assert one(machine, "memory").found == "32 GiB"
 
 
 def test_a_disk_that_does_not_answer_is_a_failure_and_no_hang():

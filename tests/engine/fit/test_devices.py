@@ -1,8 +1,13 @@
 """Devices of this machine and of simulated ones."""
 
+import psutil
 import pytest
 
+from laguna_engine.fit import devices as devices_module
 from laguna_engine.fit.devices import GIB, DeviceFacts, Machine, devices, read_machine, simulated_machine
+from laguna_engine.fit.plan_search import ram_reserve
+from laguna_engine.native import control_groups
+from laguna_engine.native.control_groups import MemoryLimit
 
 
 def test_this_machine_has_a_cpu_with_memory():
@@ -15,6 +20,26 @@ def test_this_machine_is_read_anew_every_time():
     assert first is not second
     assert first.ram_total == second.ram_total >= max(first.ram_free, second.ram_free) > 0
     assert first.cores >= 1
+
+
+def test_a_control_groups_limits_are_those_of_the_machine(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(devices_module, "memory_limit", lambda: MemoryLimit(GIB // 2, GIB // 4))
+    monkeypatch.setattr(control_groups, "processor_limit", lambda: 1)
+    monkeypatch.setattr(devices_module, "processor_limit", lambda: 1)
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 8)
+    machine = read_machine()
+    assert (machine.ram_total, machine.ram_free, machine.cores) == (GIB // 2, GIB // 4, 1)
+    assert machine.description.endswith(
+        "0.2 of 0.5 GiB of RAM free; 1 core; limited by the container or service that this runs in"
+    )
+    monkeypatch.setattr(devices_module, "memory_limit", lambda: MemoryLimit(1 << 60, 1 << 60))
+    monkeypatch.setattr(devices_module, "processor_limit", lambda: None)
+    assert "limited" not in read_machine().description
+
+
+def test_a_small_machine_leaves_a_quarter_of_its_memory_unused():
+    assert ram_reserve(Machine((), GIB // 2, GIB // 4, 1)) == GIB // 8
+    assert ram_reserve(simulated_machine("cpu-16GB")) == GIB
 
 
 def test_a_gpu_in_the_processor_counts_only_without_a_card():
