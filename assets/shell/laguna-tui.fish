@@ -99,7 +99,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l json -d 'one JSON obj
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l stream-json -d 'one JSON object per event'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l stats -d 'print the measured rates to stderr'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l verbose -d 'print command output to stderr as it comes'
-complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l timeout -x -d 'stop the answer after this long (default: no limit)'
+complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l timeout -x -d 'stop after this long, counted from the start (default: no limit)'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l schema -xka "(__fish_complete_path (commandline -ct))" -d 'answer with JSON that this JSON schema accepts, on stdout as the model writes it'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l allow -x -d 'what to allow without asking, such as edit(src/**) or shell(pytest); may be given several times'
 complete -c laguna-tui -n '_shtab_laguna_tui_using ask' -l deny -x -d 'what to never allow, such as edit(src/**) or shell(pytest); may be given several times'
