@@ -93,7 +93,21 @@ def chosen_session(arguments: argparse.Namespace, folder: Path) -> str | None:
         if not newest:
             raise UserError(_NONE_HERE)
         chosen = newest[0].id
+    elif chosen and arguments.folder is not None:
+        move_to(folder, chosen)
     return chosen if chosen is None and not arguments.fork else forked(arguments, chosen or "", folder)
+
+
+def move_to(folder: Path, session: str) -> None:
+    """Have a session be about the folder that was named, if its own is not there any more.
+
+    Raises:
+        UserError: There is no such session, or it cannot be written.
+    """
+    store = kept_sessions()
+    found = store.find(session, folder)
+    if not found.about.is_dir():
+        store.move(found.id, folder)
 
 
 def forked(arguments: argparse.Namespace, session: str, folder: Path) -> str:

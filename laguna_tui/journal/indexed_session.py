@@ -111,6 +111,8 @@ class JournalReader:
             row.title = _title(line(event.get("title")))
         elif kind == "closed":
             row.closed = _storable(line(event.get("reason")))
+        elif kind == "moved":
+            self._take_moved(event)
         elif kind == "forked":
             row.closed = ""
         else:
@@ -119,8 +121,11 @@ class JournalReader:
                 self._takes[kind](event)
 
     def _take_header(self, event: Mapping[str, Any]) -> None:
-        self._row.folder = os.fsencode(line(event.get("folder")))
+        self._take_moved(event)
         self._row.created = self._row.updated = moment(event.get("time"))
+
+    def _take_moved(self, event: Mapping[str, Any]) -> None:
+        self._row.folder = os.fsencode(line(event.get("folder")))
 
     def _take_opened(self, event: Mapping[str, Any]) -> None:
         self._row.model = _storable(line(event.get("title")) or line(event.get("model")))

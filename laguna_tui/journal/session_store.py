@@ -9,7 +9,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from laguna_tui.journal.session_index import SessionIndex, journals
 from laguna_tui.journal.session_journal import BLOBS, SessionJournal, SessionLockedError, new_id
 from laguna_tui.journal.session_search import has_words, words_of
 from laguna_tui.journal.snapshot_store import SnapshotStore
+from laguna_tui.journal.undo_log import move_log
 
 UNDO = "undo"
 _COPYING, _DELETED = ".copy-", ".deleted-"
@@ -138,12 +139,36 @@ class SessionStore:
             SessionLockedError: It is open.
             JournalError: It cannot be written.
         """
-        journal = SessionJournal.open(self._existing(session))
-        journal.append({"event": "titled", "title": title}, durable=True)
-        failing = journal.failing
-        journal.release()
+        with self._opened(session) as journal:
+            journal.append({"event": "titled", "title": title}, durable=True)
+            failing = journal.failing
         if failing:
             raise JournalError(f"the session keeps its title. {failing}")
+
+    def move(self, session: str, folder: Path) -> None:
+        """Have a session be about another folder, the place to which its own was moved. folder: without links.
+
+        Raises:
+            SessionLockedError: It is open.
+            JournalError: It cannot be written.
+        """
+        with self._opened(session) as journal:
+            try:
+                move_log(journal.folder / UNDO, folder)
+            except (OSError, ValueError) as error:
+                raise JournalError(f"the session's undo log cannot be moved to {folder} ({error})") from error
+            journal.append({"event": "moved", "folder": str(folder)}, durable=True)
+            failing = journal.failing
+        if failing:
+            raise JournalError(f"the session was not moved to {folder}. {failing}")
+
+    @contextmanager
+    def _opened(self, session: str) -> Iterator[SessionJournal]:
+        journal = SessionJournal.open(self._existing(session))
+        try:
+            yield journal
+        finally:
+            journal.release()
 
     def fork(self, session: str, title: str = "") -> str:
         """Copy a session as far as it is written, whether it is open or not; returns the copy's ID.

@@ -75,6 +75,8 @@ class _TranscriptReader:
         match event["event"]:
             case "session":
                 self.about, self.created = line(event.get("folder")), moment(event.get("time"))
+            case "moved":
+                self.about = line(event.get("folder"))
             case "opened":
                 self.model = line(event.get("title")) or line(event.get("model"))
             case "titled":

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from laguna_engine.files import read_small_file
+from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.journal.file_tree import Entry, FileTree, Kind
 from laguna_tui.journal.locked_file import open_private
 from laguna_tui.journal.object_store import ObjectStore, StoreError
@@ -267,6 +267,22 @@ class UndoLog:
 
     def _got(self, name: str) -> Any:
         return json.loads(self._store.get(name))
+
+
+def move_log(store: Path, root: Path) -> None:
+    """Have the log in a store be about another folder; nothing if there is none.
+
+    Raises:
+        OSError, ValueError: It cannot be read or written.
+    """
+    path = store / LOG
+    try:
+        data = read_small_file(path, _LOG_BYTES, follow=False)
+    except FileNotFoundError:
+        return
+    first, newline, rest = data.partition(b"\n")
+    if newline:
+        write_atomically(path, json.dumps({**json.loads(first), "root": str(root)}).encode() + newline + rest)
 
 
 def unfinished_stores(parents: Iterable[Path], root: Path) -> list[Path]:

@@ -306,6 +306,10 @@ class Sessions(Protocol):
         """Give a session a title."""
         ...
 
+    def move(self, session: str, folder: Path) -> None:
+        """Have a session be about the place to which its folder was moved."""
+        ...
+
     def delete(self, sessions: Collection[str]) -> int:
         """Delete sessions for good, except the open one; returns how many bytes were freed."""
         ...
@@ -326,6 +330,7 @@ class Sessions(Protocol):
 
         Raises:
             OtherFolderError: it is about another folder; the app has to be started there.
+            FolderGoneError: its folder is not there any more; `move` says where it is now.
             EngineError, UserError: it cannot be resumed; nothing was changed.
         """
         ...

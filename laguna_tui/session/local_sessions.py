@@ -25,7 +25,7 @@ from laguna_tui.session.kv_cache import KvCache
 from laguna_tui.session.local_permissions import LocalPermissions
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_parts import SessionParts
-from laguna_tui.session.values import NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
+from laguna_tui.session.values import FolderGoneError, NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
 
 if TYPE_CHECKING:
     from laguna_tui.agent.changes import Changes
@@ -43,8 +43,6 @@ NOT_KEPT = "This session is not saved to disk, so there are no others."
 NOTHING_YET = "This session has no messages yet, so there is nothing to copy."
 IS_OPEN = "This session is open already."
 OTHER_MODEL = "Continuing with {now}: {then} is not available. {why}"
-GONE = "{folder}, which this session is about, is gone. Make it again, or read what was said: {command}"
-_EXPORT = "laguna-tui sessions export {id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +137,10 @@ class LocalSessions:
             self.recorder.put({"event": "titled", "title": title}, durable=True)
         else:
             self._store().rename(found.id, title)
+
+    def move(self, session: str, folder: Path) -> None:
+        """Have a session be about the place to which its folder was moved."""
+        self._store().move(self._found(session).id, folder.resolve())
 
     def delete(self, sessions: Collection[str]) -> int:
         """Delete sessions for good, except the open one."""
@@ -286,7 +288,7 @@ class LocalSessions:
         if writer is not None and writer.journal.id == found.id:
             raise UserError(IS_OPEN)
         if not found.about.is_dir():
-            raise UserError(GONE.format(folder=found.about, command=_EXPORT.format(id=found.id)))
+            raise FolderGoneError(found.about, found.id)
         if found.about != self._folder:
             raise OtherFolderError(found.about, found.id)
         return KeptSession.open(self._store().folder / found.id)

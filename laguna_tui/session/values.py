@@ -105,6 +105,17 @@ class OtherFolderError(UserError):
         self.folder, self.session = folder, session
 
 
+class FolderGoneError(UserError):
+    """The folder of a session is not there any more; `Sessions.move` says where it is now."""
+
+    def __init__(self, folder: Path, session: str) -> None:
+        super().__init__(
+            f"{folder}, which this session is about, is gone. If it was moved, say where it is now: "
+            f"laguna-tui --resume {session} --folder DIR"
+        )
+        self.folder, self.session = folder, session
+
+
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
     """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.

@@ -46,6 +46,7 @@ from laguna_tui.tui.session_messages import (
     ModeChanged,
     ModelChanged,
     SessionFailed,
+    SessionFolderGone,
     SessionIdle,
     SessionOpened,
     SessionResumed,
@@ -317,11 +318,8 @@ class ChatController:
                 self._transcript.document.append(self._welcome)
                 self._status_bar.status = replace(self._status_bar.status, used=used)
                 self._gc.collect_and_freeze()
-            case SessionFailed(sentence):
-                self._status_bar.status = replace(self._status_bar.status, replay=None, load=None)
-                self._writer.add_error(sentence)
-                if self._controller.state is SessionState.FAILED:
-                    self._restore_queued()
+            case SessionFailed() | SessionFolderGone():
+                self._fail(item)
             case SessionIdle():
                 self._idle()
             case ContextChanged(used):
@@ -329,6 +327,13 @@ class ChatController:
                 notify(self._app, "The context changes with the next message.")
             case ChatCleared():
                 self._status_bar.status = replace(self._status_bar.status, used=0, rate=None, prefill=None)
+
+    def _fail(self, item: SessionFailed | SessionFolderGone) -> None:
+        self._status_bar.status = replace(self._status_bar.status, replay=None, load=None)
+        if isinstance(item, SessionFailed):
+            self._writer.add_error(item.sentence)
+            if self._controller.state is SessionState.FAILED:
+                self._restore_queued()
 
     def _follow_up(self, event: AgentEvent) -> None:
         """Do what follows from an event of the agent, besides showing it."""

@@ -23,7 +23,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.context.blocks import Place
 from laguna_tui.session.api import Chat, ChatSession
-from laguna_tui.session.values import OtherFolderError
+from laguna_tui.session.values import FolderGoneError, OtherFolderError
 from laguna_tui.tui.event_queue import EventQueue
 from laguna_tui.tui.session_messages import (
     ChatCleared,
@@ -34,6 +34,7 @@ from laguna_tui.tui.session_messages import (
     PrefetchEnded,
     SessionElsewhere,
     SessionFailed,
+    SessionFolderGone,
     SessionIdle,
     SessionOpened,
     SessionResumed,
@@ -155,6 +156,7 @@ class SessionController:
 
     def open(self, find: Callable[[], str] | None = None) -> None:
         """Start to load the model, or to resume a session and its model; see `resume`."""
+        self.state = SessionState.LOADING
         self._submit(lambda: self._resume(find, first=True) if find is not None else self._open())
 
     def resume(self, find: Callable[[], str]) -> bool:
@@ -306,7 +308,7 @@ class SessionController:
                 self._may_prefetch = self._prefetch is None or not self._prefetch.failed
                 self._prefetch = None
                 return True
-            case SessionFailed(loading=True):
+            case SessionFailed(loading=True) | SessionFolderGone(loading=True):
                 self.state = SessionState.FAILED
                 self._places.clear()
             case ChatCleared():
@@ -319,7 +321,7 @@ class SessionController:
                 return not self._clearing
             case TextDelta() | ReasoningDelta() | ToolProgress():
                 return not self._clearing and self.state is not SessionState.STOPPING
-        kept = SessionOpened | SessionResumed | ModeChanged | ModelChanged | SessionFailed
+        kept = SessionOpened | SessionResumed | ModeChanged | ModelChanged | SessionFailed | SessionFolderGone
         return not self._clearing or isinstance(item, kept)
 
     def _end_steering(self) -> None:
@@ -370,6 +372,10 @@ class SessionController:
             self._events.put(SessionResumed(info, self._session.title, self._used()))
         except OtherFolderError as error:
             self._events.put(SessionElsewhere(error.session, error.folder, error_sentence(error)))
+        except FolderGoneError as error:
+            self._events.put(SessionFolderGone(error.session, error.folder, loading=first))
+            if first:
+                return
         except Exception as error:
             self._events.put(SessionFailed(error_sentence(error), loading=first))
             if first:

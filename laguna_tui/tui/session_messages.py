@@ -79,6 +79,15 @@ class SessionElsewhere:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionFolderGone:
+    """The folder of a session that is to be resumed is not there any more. loading: whether no model is open."""
+
+    session: str
+    folder: Path
+    loading: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SessionFailed:
     """A job of the session failed.
 

@@ -56,7 +56,15 @@ from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.commits import LocalCommits
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.recorder import Recorder
-from laguna_tui.session.values import ModelChoice, NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
+from laguna_tui.session.values import (
+    FolderGoneError,
+    ModelChoice,
+    NotKept,
+    OtherFolderError,
+    Resumed,
+    SessionInfo,
+    SessionSummary,
+)
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 
@@ -341,7 +349,7 @@ class ScriptedSession:
 class ScriptedSessions:
     """Kept sessions that a test gives; nothing is on disk.
 
-    `gate` waits in a resume; `events` are the turns that each continues with.
+    `gate` waits in a resume; `events` are the turns that each continues with; the folders of `homeless` are gone.
     """
 
     def __init__(self, *listed: SessionSummary, keeps: bool = False) -> None:
@@ -355,6 +363,8 @@ class ScriptedSessions:
         self.notices: tuple[str, ...] = ()
         self.left_out = self.restored = 0
         self.resumed: list[str] = []
+        self.homeless: set[str] = set()
+        self.moved: dict[str, Path] = {}
         self.resume_error: Exception | None = None
         self.gate: threading.Event | None = None
 
@@ -384,6 +394,10 @@ class ScriptedSessions:
     def rename(self, session: str, title: str) -> None:
         self.listed = [replace(each, title=title) if each.id == session else each for each in self.listed]
 
+    def move(self, session: str, folder: Path) -> None:
+        self.homeless.remove(session)
+        self.moved[session] = folder
+
     def delete(self, sessions: Collection[str]) -> int:
         gone = [each for each in self.listed if each.id in sessions]
         self.listed = [each for each in self.listed if each.id not in sessions]
@@ -408,6 +422,8 @@ class ScriptedSessions:
         found = next((each for each in self.listed if session in (each.id, each.title)), None)
         if found is None:
             raise UserError(f"There is no session “{session}”. To see them: /resume")
+        if found.id in self.homeless:
+            raise FolderGoneError(found.folder, found.id)
         if not found.here:
             raise OtherFolderError(found.folder, found.id)
         self.opened = found.id

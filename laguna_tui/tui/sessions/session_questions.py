@@ -1,4 +1,4 @@
-"""Two questions about a kept session: its new title, and whether it is really to be deleted."""
+"""Questions about a saved session: its new title, where its folder is now, and whether it is really to be deleted."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -13,11 +13,14 @@ from textual.widgets import Input, Static
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
 from laguna_tui.session.values import SessionSummary
+from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.sessions.session_rows import title_of
 
 TITLE_CHARS = 200
 _LOST = "Deletes its messages, undo points and KV snapshots ({size}) for good."
+_GONE = "{folder} is not there any more."
+_NO_FOLDER = "There is no folder “{place}”."
 _STYLE = Path(__file__).with_name("session_questions.tcss").read_text(encoding="utf-8")
 
 
@@ -42,6 +45,33 @@ class TitleQuestion(Modal[str | None]):
     def _submit(self, event: Input.Submitted) -> None:
         title = " ".join(sanitize_line(event.value).split())
         self.dismiss(title if title and title != self._title else None)
+
+
+class FolderQuestion(Modal[Path | None]):
+    """Returns the folder's new place, or None without one."""
+
+    DEFAULT_CSS = _STYLE
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Do without the session")]
+
+    def __init__(self, folder: Path) -> None:
+        """folder: where it was."""
+        super().__init__()
+        self._folder = folder
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="question") as box:
+            box.border_title = "Where is this session's folder now?"
+            box.border_subtitle = "Enter resume there · Esc cancel"
+            yield Static(Content(_GONE.format(folder=safe_path(self._folder))), markup=False)
+            yield Input(placeholder="Path of the folder", compact=True)
+
+    @on(Input.Submitted)
+    def _submit(self, event: Input.Submitted) -> None:
+        place = Path(event.value.strip()).expanduser()
+        if event.value.strip() and place.is_dir():
+            self.dismiss(place.resolve())
+        else:
+            self.query_one(Static).update(Content(_NO_FOLDER.format(place=sanitize_line(event.value))))
 
 
 class DeleteQuestion(Modal[bool]):

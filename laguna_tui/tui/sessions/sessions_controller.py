@@ -23,6 +23,7 @@ from laguna_tui.tui.session_messages import (
     ChatCleared,
     SessionElsewhere,
     SessionFailed,
+    SessionFolderGone,
     SessionIdle,
     SessionOpened,
     SessionResumed,
@@ -194,6 +195,8 @@ class SessionsController:
                 self._copying, self._after_copy = False, None
             case SessionElsewhere(session, folder, sentence):
                 self._move(session, folder, sentence)
+            case SessionFolderGone(session, folder, loading):
+                self._ask_where(session, folder, loading=loading)
             case ChatCleared():
                 self._open_is(None)
             case SessionIdle():
@@ -237,6 +240,19 @@ class SessionsController:
             return
         self._report.start_next(session, str(folder))
         self._leave()
+
+    def _ask_where(self, session: str, folder: Path, *, loading: bool) -> None:
+        """Ask where the folder of a session is now; without an answer, a new chat begins unless one is open."""
+        from laguna_tui.tui.sessions.session_questions import FolderQuestion
+
+        def answered(place: Path | None) -> None:
+            if place is not None:
+                self._behind(lambda: self._sessions.move(session, place), lambda _: self._start(session))
+            elif loading:
+                self._controller.open()
+                self._resume()
+
+        self._app.push_screen(FolderQuestion(folder), answered)
 
     def _follow_copy(self) -> None:
         after, self._after_copy = self._after_copy, None

@@ -62,3 +62,26 @@ def test_without_a_session_it_is_said_what_there_is(place, capsys):
     code, said = run(capsys, place.model(["Hello."]), "ask", "--resume", "nothing", "hello")
     assert code == 2
     assert said.err.startswith("laguna-tui: no session is called 'nothing'; no saved sessions yet")
+
+
+def test_ask_goes_on_where_the_named_folder_is_if_that_of_the_session_was_moved(place, capsys, tmp_path, monkeypatch):
+    model = place.model(["Hello.", "Hello again."])
+    with place.session(model) as session:
+        ask(session, "greet me")
+    (kept,) = place.kept
+    monkeypatch.chdir(tmp_path)
+    there = place.project.rename(tmp_path / "there")
+    code, said = run(capsys, model, "ask", "--resume", "greet me", "again")
+    assert (code, said.err) == (
+        2,
+        f"laguna-tui: {place.project}, which this session is about, is gone. If it was moved, say where it is now: "
+        f"laguna-tui --resume {kept} --folder DIR\n",
+    )
+    code, said = run(capsys, model, "ask", "--resume", "greet me", "--folder", "there", "again")
+    assert (code, said.out.strip()) == (0, "Hello again.")
+    (place.project).mkdir()
+    code, said = run(capsys, model, "ask", "--resume", "greet me", "--folder", str(place.project), "again")
+    assert (code, said.err) == (
+        2,
+        f"laguna-tui: this session is about {there}; resume it there: laguna-tui --resume {kept}\n",
+    )

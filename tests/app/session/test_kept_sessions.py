@@ -11,7 +11,8 @@ import pytest
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.journal.session_journal import SessionJournal, SessionLockedError
-from laguna_tui.session.values import OtherFolderError
+from laguna_tui.journal.session_store import SessionStore
+from laguna_tui.session.values import FolderGoneError, OtherFolderError
 from tests.app.session.kept import Place, ask, start, tokens
 from tests.scripted_model import call, say
 
@@ -234,8 +235,33 @@ def test_a_deleted_folder_is_named_with_what_can_be_done(place):
     with place.session(model) as session:
         ask(session, "hello")
     shutil.rmtree(place.project)
-    with pytest.raises(UserError, match=f"is gone. Make it again, or .*: laguna-tui sessions export {place.kept[0]}"):
+    with pytest.raises(FolderGoneError) as error:
         place.prepared(model, place.kept[0])
+    assert str(error.value) == (
+        f"{place.project}, which this session is about, is gone. If it was moved, say where it is now: "
+        f"laguna-tui --resume {place.kept[0]} --folder DIR"
+    )
+
+
+def test_a_session_goes_on_where_its_folder_was_moved_and_its_turns_can_be_undone_there(place, tmp_path):
+    model = place.model([say(call("write", path="b.txt", content="b\n")), "Written.", "And?"])
+    with place.session(model) as session:
+        ask(session, "write b")
+    (kept,) = place.kept
+    there = tmp_path / "there"
+    place.project.rename(there)
+    moved = Place.__new__(Place)
+    moved.__dict__ = {**place.__dict__, "project": there}
+    SessionStore(place.state, place.state).move(kept, there)
+    with moved.session(model, kept) as session:
+        assert session.info_at_start.resumed.notices == ()
+        (listed,) = session.sessions.list()
+        assert (listed.id, listed.folder, listed.here) == (kept, there, True)
+        ask(session, "and?")
+        assert session.sessions.export(kept, "json").count(str(there))
+        session.history.apply(session.history.plan_rewind(1))
+    assert not (there / "b.txt").exists()
+    assert not place.project.exists()
 
 
 def test_a_journal_of_a_later_version_says_what_to_do(place):

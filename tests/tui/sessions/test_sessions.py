@@ -14,7 +14,7 @@ from laguna_tui.journal.session_journal import SessionLockedError
 from laguna_tui.session.values import NotKept, SessionSummary
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.sessions.session_picker import MAX_SHOWN, SessionPicker
-from laguna_tui.tui.sessions.session_questions import DeleteQuestion, TitleQuestion
+from laguna_tui.tui.sessions.session_questions import DeleteQuestion, FolderQuestion, TitleQuestion
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import ScriptedSession, ScriptedSessions, answer, call
@@ -416,3 +416,55 @@ async def test_old_sessions_are_deleted_behind_the_screen_once_and_what_was_dele
         await until(pilot, lambda: "1 session older than keep_sessions = 30 days deleted" in transcript(app))
         assert "\x1b" not in transcript(app)
     assert pruned == [1]
+
+
+# -- a session whose folder was moved
+
+
+def without_its_folder() -> ScriptedSessions:
+    found = sessions()
+    found.homeless.add(FIX.id)
+    return found
+
+
+async def where_is_it(app, pilot) -> None:
+    await until(pilot, lambda: isinstance(app.screen, FolderQuestion))
+    await until(pilot, lambda: "Where is this session's folder now?" in screen(app))
+
+
+async def test_a_session_whose_folder_was_moved_asks_where_it_is_now(tmp_path):
+    found = without_its_folder()
+    async with chatting(found, resume=FIX.id) as (app, pilot):
+        await where_is_it(app, pilot)
+        assert "/project is not there any more." in screen(app)
+        await pilot.press(*"/no/such", "enter")
+        await until(pilot, lambda: "There is no folder “/no/such”." in screen(app))
+        app.screen.query_one(Input).value = str(tmp_path)
+        await pilot.press("enter")
+        await ready(app, pilot)
+        assert found.moved == {FIX.id: tmp_path}
+        assert found.resumed == [FIX.id]
+        assert "It is fixed now." in transcript(app)
+
+
+async def test_without_an_answer_a_new_chat_begins():
+    found = without_its_folder()
+    async with chatting(found, resume=FIX.id) as (app, pilot):
+        await where_is_it(app, pilot)
+        await pilot.press("escape")
+        await ready(app, pilot)
+        assert found.moved == {}
+        await ask(app, pilot, "hello")
+        assert "Hello." in transcript(app)
+
+
+async def test_an_open_chat_goes_on_where_the_question_is_not_answered():
+    found = without_its_folder()
+    async with chatting(found) as (app, pilot):
+        app.prompt.replace_text(f"/resume {FIX.id}")
+        await pilot.press("enter")
+        await where_is_it(app, pilot)
+        await pilot.press("escape")
+        await ask(app, pilot, "hello")
+        assert "Hello." in transcript(app)
+        assert found.moved == {}
