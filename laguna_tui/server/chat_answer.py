@@ -105,7 +105,8 @@ class Usage:
             "prompt_per_second": stats.prefill_rate or 0.0,
             "predicted_n": stats.generated_tokens,
             "predicted_ms": stats.decode_s * 1e3,
-            "predicted_per_token_ms": stats.decode_s * 1e3 / max(1, stats.generated_tokens),
+            # The first token comes with the prompt.
+            "predicted_per_token_ms": 1e3 / stats.decode_rate if stats.decode_rate else 0.0,
             "predicted_per_second": stats.decode_rate or 0.0,
             "draft_n": stats.drafted,
             "draft_n_accepted": stats.accepted,

@@ -171,7 +171,7 @@ class ChatCompletion:
                 case AnswerEnded(ending, usage):
                     if empty:
                         # Else libraries that add up the deltas would have null.
-                        yield self._chunk({"content": ""})
+                        yield self._chunk({"content": ""}, logprobs=self._logprobs(()))
                     timings = {} if self._wanted.usage else {"timings": usage.timings}
                     yield self._chunk({}, ending.value, **timings)
                     if self._wanted.usage:

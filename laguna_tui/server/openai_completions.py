@@ -67,6 +67,8 @@ def _prompt(body: CompletionBody, model: SharedModel) -> list[int]:
         parts = parts[0]
     vocab = model.engine.vocab
     texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) == len(parts) > 1:
+        refuse("prompt", "one text: this server answers one prompt in a request; send each in a request of its own")
     check_size(texts, model, more=len(parts) - len(texts))
     tokens: list[int] = []
     for part in parts:

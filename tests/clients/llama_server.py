@@ -36,13 +36,12 @@ def options() -> argparse.Namespace:
     return parser.parse_known_args()[0]
 
 
-def without_token(app: Any, token: str) -> Any:
-    """The application, with the token added to requests that show none."""
+def for_everyone(app: Any, token: str) -> Any:
+    """The application, with the token put into every request, whatever it showed."""
 
     async def shown(scope: Any, receive: Any, send: Any) -> None:
-        if not any(name in (b"authorization", b"x-api-key") for name, _ in scope["headers"]):
-            scope = {**scope, "headers": [*scope["headers"], (b"authorization", f"Bearer {token}".encode())]}
-        await app(scope, receive, send)
+        others = [each for each in scope["headers"] if each[0] != b"authorization"]
+        await app({**scope, "headers": [*others, (b"authorization", f"Bearer {token}".encode())]}, receive, send)
 
     return shown
 
@@ -79,7 +78,7 @@ def main() -> None:
         )
     if not wanted.api_key:
         app = http_server.http_app
-        http_server.http_app = lambda *more: without_token(app(*more), server.token)
+        http_server.http_app = lambda *more: for_everyone(app(*more), server.token)
     server.start()
     threading.Event().wait()
 

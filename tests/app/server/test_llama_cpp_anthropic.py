@@ -66,6 +66,16 @@ def test_anthropic_messages_streaming(nano: Served):
     names = [name for name, _ in events]
     assert names == [event["type"] for _, event in events]
     assert names[0] == "message_start"
+    begun = events[0][1]["message"]
+    assert (begun["type"], begun["role"], begun["content"]) == ("message", "assistant", [])
+    assert begun["usage"]["input_tokens"] > 0
+    first = next(event for name, event in events if name == "content_block_start")
+    assert (first["index"], first["content_block"]["type"]) == (0, "text")
+    deltas = [event for name, event in events if name == "content_block_delta"]
+    assert {(event["index"], event["delta"]["type"]) for event in deltas} == {(0, "text_delta")}
+    assert [event["index"] for name, event in events if name == "content_block_stop"] == [0]
+    assert events[-2][1]["delta"]["stop_reason"] in ("end_turn", "max_tokens")
+    assert events[-1][1] == {"type": "message_stop"}
     assert names[-2:] == ["message_delta", "message_stop"]
     text = "".join(event["delta"]["text"] for name, event in events if name == "content_block_delta")
     whole = message(nano, "hello", max_tokens=12, temperature=0)
@@ -186,6 +196,7 @@ def test_anthropic_thinking(serve: Any, stream: bool):
         content = message(server, "hello", **wanted)["content"]
         assert [block["type"] for block in content] == ["thinking", "text"]
         assert (content[0]["thinking"], content[1]["text"]) == ("I have to think.", "Done.")
+        assert "signature" in content[0]
         return
     events = server.named_events("/v1/messages", messages=[{"role": "user", "content": "hello"}], **wanted)
     blocks: dict[int, list[Any]] = {}
@@ -197,6 +208,7 @@ def test_anthropic_thinking(serve: Any, stream: bool):
     assert all(each[-1]["type"] == "content_block_stop" for each in blocks.values())
     thoughts = "".join(event["delta"].get("thinking", "") for event in blocks[0][1:-1])
     assert thoughts == "I have to think."
+    assert blocks[0][-2]["delta"]["type"] == "signature_delta"
 
 
 def test_anthropic_library(serve: Any):
@@ -220,6 +232,7 @@ def test_responses_with_openai_library(serve: Any):
     client = openai.OpenAI(api_key=server.token, base_url=f"{server.url}/v1")
     found = client.responses.create(model="any", instructions="Be brief.", input="hello", max_output_tokens=50)
     assert found.id.startswith("resp_")
+    assert found.output[0].id.startswith("msg_")  # type: ignore[union-attr]
     assert found.output_text == "The answer."
     assert found.status == "completed"
     second = client.responses.create(model="any", input=[{"role": "user", "content": "think"}])
@@ -236,7 +249,15 @@ def test_responses_stream_with_openai_library(serve: Any):
     assert [event.sequence_number for event in events] == list(range(len(events)))
     done = events[-1]
     assert done.type == "response.completed"
+    created = events[0]
+    assert created.type == "response.created"
+    assert created.response.id.startswith("resp_")
+    of_responses = [event.response.id for event in events if hasattr(event, "response")]
+    assert set(of_responses) == {created.response.id}
     message_, called = done.response.output
+    assert message_.id.startswith("msg_")
+    of_items = [getattr(event, "item_id", None) or event.item.id for event in events if hasattr(event, "output_index")]
+    assert set(of_items) == {message_.id, called.id}
     assert (message_.type, called.type) == ("message", "function_call")
     assert json.loads(called.arguments) == {"city": "Rome"}
     text = "".join(event.delta for event in events if event.type == "response.output_text.delta")

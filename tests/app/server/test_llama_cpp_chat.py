@@ -122,10 +122,13 @@ def test_invalid_chat_completion_req(nano: Served, messages: Any):
 
 
 def test_chat_completion_with_timings(nano: Served):
-    timings = nano.chat("hello", max_tokens=10).body["timings"]
+    events = nano.chat_events("hello", max_tokens=10, timings_per_token=True, stream_options={"include_usage": True})
+    assert "timings" not in events[0]
+    timings = events[-1]["timings"]
+    assert {"prompt_per_second", "predicted_per_second"} <= timings.keys()
     assert timings["predicted_n"] == 10
     assert timings["predicted_ms"] > 0
-    assert timings["predicted_per_token_ms"] == pytest.approx(timings["predicted_ms"] / 10)
+    assert timings["predicted_per_token_ms"] == pytest.approx(timings["predicted_ms"] / 9)
     assert timings["prompt_per_token_ms"] == pytest.approx(timings["prompt_ms"] / timings["prompt_n"])
     assert timings["prompt_n"] + timings["cache_n"] > 0
 
@@ -153,7 +156,10 @@ def test_logprobs(nano: Served):
 
 def test_logprobs_stream(nano: Served):
     events = nano.chat_events("hello", temperature=0, max_tokens=5, logprobs=True, top_logprobs=3)
-    noted = [token for event in events for token in (event["choices"][0]["logprobs"] or {}).get("content", [])]
+    first, *middle, last = (event["choices"][0] for event in events)
+    assert (first["logprobs"], last["logprobs"]) == (None, None)
+    noted = [token for choice in middle for token in choice["logprobs"]["content"]]
+    assert all(token["logprob"] <= 0 and token["bytes"] for token in noted)
     assert "".join(token["token"] for token in noted) == said(events)
     assert {len(token["top_logprobs"]) for token in noted} == {3}
 
@@ -169,7 +175,7 @@ def test_context_size_exceeded(nano: Served, stream: bool):
     error = answered.body["error"]
     assert answered.status == 400
     assert (error["type"], error["code"]) == ("exceed_context_size_error", "context_length_exceeded")
-    assert error["n_prompt_tokens"] > error["n_ctx"] > 0
+    assert error["n_prompt_tokens"] > error["n_ctx"] == nano.slot.healthy().n_ctx
 
 
 def test_return_progress(serve: Any):
@@ -179,7 +185,11 @@ def test_return_progress(serve: Any):
     assert len(seen) > 2
     assert seen[0]["processed"] == seen[0]["cache"]
     assert seen[-1]["processed"] == seen[-1]["total"]
-    assert [each["processed"] for each in seen] == sorted(each["processed"] for each in seen)
+    assert [each["processed"] for each in seen] == sorted({each["processed"] for each in seen})
+    assert len({(each["total"], each["cache"]) for each in seen}) == 1
+    again = server.chat_events(LONG[:9000], return_progress=True)
+    first = next(event["prompt_progress"] for event in again if "prompt_progress" in event)
+    assert first["processed"] == first["cache"] > 0
 
 
 def test_chat_completions_multiple_choices_are_refused(nano: Served):

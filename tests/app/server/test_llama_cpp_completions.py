@@ -69,7 +69,7 @@ def test_consistent_result_same_seed(nano: Served, temperature: float):
 
 def test_different_result_different_seed(nano: Served):
     wanted = {"prompt": "I believe", "temperature": 1.5, "max_tokens": 16, "top_k": 0}
-    assert len({complete(nano, seed=seed, **wanted)["choices"][0]["text"] for seed in range(4)}) > 1
+    assert len({complete(nano, seed=seed, **wanted)["choices"][0]["text"] for seed in range(4)}) == 4
 
 
 def test_cache_vs_nocache_prompt(nano: Served):
@@ -84,7 +84,7 @@ def test_nocache_long_input_prompt(nano: Served):
     assert complete(nano, "I believe the meaning of life is" * 32, max_tokens=8)["usage"]["completion_tokens"] == 8
 
 
-@pytest.mark.parametrize("prompt", [["text"], ["a ", [5]][0:1], "text"])
+@pytest.mark.parametrize("prompt", [["text"], "text", ["a ", 5], [5, "a "]])
 def test_json_prompt(nano: Served, prompt: Any):
     assert complete(nano, prompt, max_tokens=4)["choices"][0]["text"] is not None
 
@@ -99,6 +99,8 @@ def test_json_prompt(nano: Served, prompt: Any):
         ([10**9], "prompt"),
         ([True], "prompt[0]"),
         ([["a", None]], "prompt[0][1]"),
+        (["a", "b"], "prompt"),
+        ([[5], [6]], "prompt"),
     ],
 )
 def test_wrong_prompts_are_refused(nano: Served, prompt: Any, place: str):
@@ -140,12 +142,15 @@ def test_n_probs(nano: Served):
     for token, chance, top in zip(noted["tokens"], noted["token_logprobs"], noted["top_logprobs"], strict=True):
         assert chance <= 0
         assert top[token] == max(top.values()) == chance
+        assert len(top) == 10
 
 
 def test_n_probs_stream(nano: Served):
     events = nano.events("/v1/completions", prompt="I believe", max_tokens=5, temperature=0, logprobs=2)
-    noted = [event["choices"][0]["logprobs"]["tokens"] for event in events if event["choices"][0]["text"]]
-    assert {len(tokens) for tokens in noted} == {1}
+    noted = [event["choices"][0]["logprobs"] for event in events if event["choices"][0]["text"]]
+    assert [len(each["tokens"]) for each in noted] == [1] * 5
+    assert {len(top) for each in noted for top in each["top_logprobs"]} == {2}
+    assert all(chance <= 0 for each in noted for chance in each["token_logprobs"])
 
 
 def test_cancel_request(tiny: Served):
@@ -270,7 +275,18 @@ def test_metrics_count_what_the_answers_say(serve: Any):
 @pytest.mark.parametrize("count", [1, 2, 8])
 def test_metrics_timings_are_finite(nano: Served, count: int):
     timings = complete(nano, "I believe", max_tokens=count)["timings"]
-    assert all(value == value and abs(value) < 1e9 for value in timings.values())
+    assert all(0 <= value < 1e9 for value in timings.values())
+    assert min(timings["prompt_ms"], timings["prompt_per_token_ms"]) > 0
+
+
+def test_metrics_generation_rate_excludes_first_token(nano: Served):
+    """The first token comes from the prompt's last row, so it costs no step."""
+    timings = complete(nano, "I believe", max_tokens=1)["timings"]
+    assert timings["predicted_n"] == 1
+    assert timings["predicted_per_second"] == timings["predicted_per_token_ms"] == 0
+    timings = complete(nano, "I believe", max_tokens=16)["timings"]
+    assert timings["predicted_n"] == 16
+    assert timings["predicted_per_second"] == pytest.approx(15 * 1e3 / timings["predicted_ms"])
 
 
 @pytest.mark.parametrize("length", [0, 2, 8])
