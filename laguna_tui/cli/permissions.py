@@ -115,10 +115,16 @@ def _permissions(folder: Path, *, sandboxed: bool) -> "Permissions":
 def _verdict(permissions: "Permissions", mode: "Mode", command: str, folder: Path) -> str:
     from laguna_tui.agent.permissions.modes import Effect
     from laguna_tui.agent.permissions.rules import SHELL
+    from laguna_tui.base.paths import rules_path
     from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
+    from laguna_tui.base.settings import Settings
     from laguna_tui.sandbox.probe import always_asks, probe_sandbox
+    from laguna_tui.sandbox.runner import CommandRunner
+    from laguna_tui.session.local_permissions import LocalPermissions
 
-    always = always_asks(command, probe_sandbox())
+    rules = LocalPermissions(Settings(), folder, rules_path(), (), ())
+    runner = CommandRunner(folder, shows=rules.shows, kept=rules.kept_from_commands)
+    always = always_asks(command, probe_sandbox(), runner.unhidden)
     request = PermissionRequest(SHELL, CommandProposal(command, folder, 0.0), always_asks=always)
     try:
         permissions.mode = mode

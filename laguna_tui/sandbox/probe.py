@@ -163,29 +163,39 @@ def _read(path: str) -> str:
         return ""
 
 
-_READING = frozenset(
-    "basename cat cmp cut df dirname du echo false grep head id ls md5sum nl pwd realpath sha256sum stat tail test tr "
-    "true uname wc which whoami".split()
-)
-"""Programs that write nothing whatever their arguments."""
+_NAMING = frozenset("basename df dirname du echo false id ls pwd realpath stat test true uname which whoami".split())
+"""Programs that write nothing whatever their arguments, and read no file's contents."""
+_READING = frozenset("cat cmp cut grep head md5sum nl sha256sum tail tr wc".split())
+"""Programs that write nothing whatever their arguments, and read the contents of files."""
 _JOINS = frozenset(";|&$()<>`\n\r\\!{}")
 
 
-def always_asks(command: str, status: SandboxStatus) -> str:
-    """Return why a command needs the user's approval every time under this sandbox; empty if rules may allow it."""
+def always_asks(command: str, status: SandboxStatus, unhidden: Callable[[], str] = lambda: "") -> str:
+    """Return why a command needs the user's approval every time under this sandbox; empty if rules may allow it.
+
+    Args:
+        command: A line for a shell.
+        status: The sandbox.
+        unhidden: Returns what a command that reads files can read against the user's wishes; see `CommandRunner`.
+    """
     if status.kind is SandboxKind.NONE:
         return status.sentence
-    if status.kind is SandboxKind.LANDLOCK and not _only_reads(command):
-        return "it may write, and Landlock cannot keep it from changing this folder's git hooks and configuration"
-    return ""
+    if status.kind is not SandboxKind.LANDLOCK:
+        return ""
+    program = _only_program(command)
+    if program in _NAMING:
+        return ""
+    if program in _READING:
+        return unhidden()
+    return "it may write, and Landlock cannot keep it from changing this folder's git hooks and configuration"
 
 
-def _only_reads(command: str) -> bool:
-    """Whether a command is a single program of those that only read."""
+def _only_program(command: str) -> str:
+    """Return the program of a command that starts no other; empty for one that may."""
     if _JOINS & set(command):
-        return False
+        return ""
     try:
         words = shlex.split(command)
     except ValueError:
-        return False
-    return bool(words) and words[0] in _READING
+        return ""
+    return words[0] if words else ""

@@ -18,10 +18,13 @@ import platformdirs
 
 from laguna_engine.native.child import find_program
 from laguna_tui.base.paths import APP
+from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.sandbox.background import BackgroundCommand, BackgroundJob
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
+from laguna_tui.sandbox.folder_listing import PathRules
 from laguna_tui.sandbox.folder_walk import FolderWalk
+from laguna_tui.sandbox.hidden_secrets import hidden_secrets
 from laguna_tui.sandbox.launch import Prepared, prepare
 from laguna_tui.sandbox.limits import LimitReachedError
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
@@ -48,6 +51,8 @@ MAX_REMEMBERED = 32
 KEPT_TOTAL_BYTES = 1 << 30
 """Most bytes on disk of all outputs of a session; the oldest go first."""
 
+_SECRETS_NOT_HIDDEN = "it may read files with secrets, such as {path}, and Landlock cannot hide them"
+_RULES_NOT_HELD = "it may read what your rules keep from the model, and Landlock cannot hide it"
 _VARIABLES = {"PYTHONUNBUFFERED": "1", "GIT_EDITOR": "true"}
 """Set for a model's commands: what was written before a time limit is seen, and nothing waits for an editor."""
 
@@ -126,6 +131,23 @@ class CommandRunner:
             hidden=self._hidden,
             programs=self._programs,
         )
+
+    def unhidden(self) -> str:
+        """Return what a command could read against the user's wishes where the sandbox cannot hide it, as a clause.
+
+        Empty where there is nothing of that kind in the workspace.
+        """
+        policy = self.policy()
+        if policy.unreadable:
+            return _RULES_NOT_HELD
+        try:
+            named = self._walk.read(PathRules()).secrets
+        except OSError:
+            return ""  # No command starts either.
+        secrets = hidden_secrets(named, policy.root, policy.is_shown, None)
+        if not secrets:
+            return ""
+        return _SECRETS_NOT_HIDDEN.format(path=escaped(os.path.relpath(secrets[0].path, policy.root)))
 
     @property
     def limit(self) -> str:

@@ -116,6 +116,13 @@ def test_under_landlock_what_only_reads_may_be_allowed(command):
     assert always_asks(command, LANDLOCK) == ""
 
 
+def test_under_landlock_what_reads_files_asks_where_something_in_reach_should_be_hidden():
+    reason = "it may read files with secrets, such as .env, and Landlock cannot hide them"
+    assert always_asks("grep -r TOKEN .", LANDLOCK, lambda: reason) == reason
+    assert always_asks("ls -la", LANDLOCK, lambda: reason) == ""
+    assert always_asks("cat .env", BUBBLEWRAP, lambda: reason) == ""
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -82,6 +82,21 @@ def wait_for(done, what: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shown", "rules", "sentence"),
+    [
+        ((), (), "it may read files with secrets, such as config/.env, and Landlock cannot hide them"),
+        (("config/.env",), (), ""),
+        ((), ("data/**",), "it may read what your rules keep from the model, and Landlock cannot hide it"),
+    ],
+    ids=["a secret", "a secret that may be shown", "a rule"],
+)
+def test_what_landlock_cannot_hide_is_named(work, shown, rules, sentence):
+    (work / "config").mkdir(parents=True)
+    (work / "config/.env").write_text("TOKEN=x\n")
+    assert CommandRunner(work, shows=shown.__contains__, kept=lambda: (rules, ())).unhidden() == sentence
+
+
+@pytest.mark.parametrize(
     ("command", "code"),
     [
         ("true", 0),

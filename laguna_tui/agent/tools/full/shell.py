@@ -117,7 +117,7 @@ class Shell:
         commands = self._commands()
         timeout_s = min(wanted.timeout or TIMEOUT_S, LONGEST_S)
         limit = commands.limit
-        request = _request(run, wanted, timeout_s, commands.status, limit)
+        request = _request(run, wanted, timeout_s, commands)
         answer = run.ask(request)
         command = wanted.cmd if answer.edited is None else answer.edited
         folder = run.workspace.root
@@ -203,16 +203,15 @@ def _initialise(folder: Path, branch: str) -> str:
     return printed
 
 
-def _request(
-    run: ToolRun, wanted: ShellArguments, timeout_s: int, status: "SandboxStatus", limit: str
-) -> PermissionRequest:
+def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, commands: "CommandRunner") -> PermissionRequest:
     from laguna_tui.sandbox.probe import SandboxKind, always_asks
 
+    status = commands.status
     return PermissionRequest(
         NAME,
         CommandProposal(wanted.cmd, run.workspace.root, timeout_s, wanted.background),
         sandbox=status.sentence,
-        always_asks=always_asks(wanted.cmd, status) or limit,
+        always_asks=always_asks(wanted.cmd, status, commands.unhidden) or commands.limit,
         network=status.kind is not SandboxKind.NONE,
     )
 
