@@ -353,6 +353,25 @@ def test_a_server_works_in_the_sandbox(place, probe):
     assert (place.project / "note.txt").read_text() == "kept"
 
 
+@pytest.mark.parametrize("probe", [probe_sandbox, pytest.param(lambda: LANDLOCK, marks=landlock)], ids=["", "landlock"])
+def test_a_server_in_a_hidden_folder_does_not_start_and_the_folder_is_named(place, tmp_path, monkeypatch, probe):
+    if probe().kind is SandboxKind.NONE:
+        pytest.skip(probe().sentence)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    program = tmp_path / ".claude/local/server"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho started >&2\n")
+    program.chmod(0o755)
+    place.own.write_bytes(names(command=str(program)))
+    with closing(place.tools_of(CommandRunner(place.project, probe=probe))) as tools:
+        assert tools.offer() == ()
+        assert "started" not in tools.notes[0]
+        folder = program.parent.parent
+        assert (
+            f": commands cannot read {program}, because {folder} is hidden from them; move it to another folder"
+        ) in tools.notes[0]
+
+
 @pytest.fixture
 def ruled(place):
     """What a server does in a folder whose rules keep `private` from being read and `fixed` from being changed."""

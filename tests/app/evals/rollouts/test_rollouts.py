@@ -200,6 +200,22 @@ def test_a_verifier_that_is_not_there_ends_the_run_instead_of_giving_no_reward(
 
 
 @SANDBOXED
+def test_a_verifier_in_a_hidden_folder_is_named_with_the_folder(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    verifier = tmp_path / ".claude/verify"
+    verifier.parent.mkdir()
+    verifier.write_text("#!/bin/sh\n")
+    verifier.chmod(0o755)
+    with endpoint(otherwise=echoed) as served:
+        assert cli.main(words(served.url, numbered(home, 2), home / "out.jsonl", "--verify", str(verifier))) == 2
+    assert (
+        f"; commands cannot read {verifier}, because {tmp_path}/.claude is hidden from them; move it to another folder"
+    ) in capsys.readouterr().err
+
+
+@SANDBOXED
 def test_the_model_in_this_process_solves_functions_and_all_tokens_are_kept(
     home: Path, capsys: pytest.CaptureFixture[str]
 ):
