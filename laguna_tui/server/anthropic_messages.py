@@ -45,13 +45,16 @@ _CHOICES = {"auto": CallChoice.AUTO, "none": CallChoice.NONE, "any": CallChoice.
 class Block(Struct):
     """A block of a message."""
 
-    type: str = "text"
+    type: str | None = None
     text: str | None = None
     thinking: str | None = None
     name: str | None = None
     input: dict[str, Any] | None = None
     content: Content = None
     is_error: bool | None = None
+
+    def __post_init__(self) -> None:
+        self.type = self.type or "text"
 
 
 class Message(Struct):
@@ -84,7 +87,7 @@ class Tool(Struct):
 class ToolChoice(Struct):
     """Whether a tool is called."""
 
-    type: Literal["auto", "none", "any", "tool"] = "auto"
+    type: Literal["auto", "none", "any", "tool"] | None = None
     name: str | None = None
     disable_parallel_tool_use: bool | None = None
 
@@ -137,7 +140,7 @@ def parse(body: MessagesBody, model: SharedModel, *, counting: bool = False) -> 
         (*_system(body.system), *chain.from_iterable(messages)),
         replace(body.wanted(model, body.max_tokens, body.stop_sequences), usage=True),
         tools,
-        _CHOICES[chosen.type],
+        _CHOICES[chosen.type or "auto"],
         only,
         one_call=bool(chosen.disable_parallel_tool_use),
         thinking=None if body.thinking is None else body.thinking.type != "disabled",

@@ -156,9 +156,12 @@ class GenerationBody(Struct, kw_only=True):
 class Part(Struct):
     """A part of a message."""
 
-    type: str = "text"
+    type: str | None = None
     text: str | None = None
     refusal: str | None = None
+
+    def __post_init__(self) -> None:
+        self.type = self.type or "text"
 
 
 Content = str | list[Part] | None

@@ -38,7 +38,7 @@ _ELSEWHERE = frozenset(
 class Item(Struct):
     """An item of the input."""
 
-    type: str = "message"
+    type: str | None = None
     role: str | None = None
     content: Content = None
     summary: Content = None
@@ -50,7 +50,7 @@ class Item(Struct):
     def said(self, place: str) -> Said | None:
         """Return what it says; None if that is nothing to the model. place: of the item in the request."""
         match self.type:
-            case "message":
+            case None | "message":
                 text = text_of(self.content, f"{place}.content", _TEXTS)
                 if self.role == "assistant":
                     return Said(Speaker.ASSISTANT, answer=AssistantMessage(text))

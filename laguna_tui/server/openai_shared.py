@@ -62,7 +62,7 @@ class Function(Struct):
 class Tool(Function, kw_only=True):
     """A tool. Chats have a function's fields inside `function`, responses beside the type."""
 
-    type: str = "function"
+    type: str | None = None
     function: Function | None = None
 
 
@@ -75,13 +75,13 @@ class SchemaFormat(Struct):
 class Format(Struct):
     """The form of an answer's text. Chats have the schema inside `json_schema`, responses beside the type."""
 
-    type: Literal["text", "json_object", "json_schema"] = "text"
+    type: Literal["text", "json_object", "json_schema"] | None = None
     json_schema: SchemaFormat | None = None
     schema: dict[str, Any] | None = None
 
     def schema_at(self, place: str) -> Mapping[str, Any] | None:
         """Return the schema that the text has to match, None for free text. place: of the format in the request."""
-        if self.type == "text":
+        if self.type is None or self.type == "text":
             return None
         schema = self.schema if self.json_schema is None else self.json_schema.schema
         if self.type == "json_object":
@@ -140,7 +140,7 @@ class ToolsBody(GenerationBody, kw_only=True):
         return tuple(
             tool_spec(inside.name, inside.description, inside.parameters, inside.strict, f"tools[{index}]")
             for index, tool in enumerate(self.tools or ())
-            if tool.type == "function"
+            if tool.type in (None, "function")
             for inside in [tool.function or tool]
         )
 

@@ -16,7 +16,7 @@ from tests.clients.programs import pip
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "tests" / "app" / "server" / "README.md"
-INSIDE = "vendor/llama.cpp/tools/server/tests/"
+TESTS, TEMPLATES = "tools/server/tests", "models/templates"
 TEST_S, SUITE_S = 60, 2 * 3600
 FILES = (
     *("basic", "chat_completion", "compat_anthropic", "compat_oai_responses", "completion", "ctx_shift", "ignore_eos"),
@@ -36,16 +36,16 @@ def pinned() -> str:
 
 def sources(folder: Path) -> Path:
     """The tests as llama.cpp has them, unless they are there already."""
-    tests = folder / "tests"
+    tests = folder / TESTS
     if not tests.is_dir():
         download = ["download", pinned(), "--no-binary", "llama-cpp-python", "--no-deps", "--dest", str(folder)]
         subprocess.run([sys.executable, "-m", "pip", *download], check=True)
         with tarfile.open(next(folder.glob("llama_cpp_python-*.tar.gz"))) as archive:
             for member in archive.getmembers():
-                _, found, name = member.name.partition(INSIDE)
-                if found and name:
+                _, _, name = member.name.partition("/vendor/llama.cpp/")
+                if name.startswith((TESTS, TEMPLATES)):
                     member.name = name
-                    archive.extract(member, tests, filter="data")
+                    archive.extract(member, folder, filter="data")
     return tests
 
 
@@ -65,7 +65,7 @@ def results(tests: Path, python: Path, work: Path) -> dict[str, dict[str, list[b
         "-m",
         "pytest",
         *(f"unit/test_{name}.py" for name in FILES),
-        "-q",
+        "-m", "not slow", "-q",
         "-p",
         "no:cacheprovider",
         f"--junitxml={report}",

@@ -18,6 +18,8 @@ from laguna_tui.server.http_server import HttpServer, ServerOptions
 from laguna_tui.session.engine_slot import EngineSlot
 from laguna_tui.session.shared_model import SharedModel, shared_model
 
+NANO_CONTEXT = 4096
+
 
 def options() -> argparse.Namespace:
     """The options that count."""
@@ -49,7 +51,7 @@ def for_everyone(app: Any, token: str) -> Any:
 def main() -> None:
     """Serve until the process is ended."""
     wanted = options()
-    context = wanted.ctx_size and max(MIN_CONTEXT, wanted.ctx_size // wanted.parallel)
+    context = wanted.ctx_size and min(max(MIN_CONTEXT, wanted.ctx_size // wanted.parallel), NANO_CONTEXT)
     settings = Settings().merged({"model": "nano", "threads": 1, "scorer": "none", "context": context})
     slot = EngineSlot(select_model(settings), Speculation(settings.speculation), None, lambda engine, selection: None)
     slot.open(lambda progress: None)

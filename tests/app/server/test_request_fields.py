@@ -222,6 +222,20 @@ def test_a_field_of_the_wrong_form_is_named_by_its_place(nano: Served, path: str
     assert nano.post(path, **wanted).body["error"]["message"] == message
 
 
+def test_null_is_the_same_as_a_missing_field(nano: Served):
+    chat = [{"role": "user", "content": [{"type": None, "text": "hi", "refusal": None}], "tool_calls": None}]
+    tools = [{"type": None, "function": {"name": "f", "description": None, "parameters": None, "strict": None}}]
+    form = {"type": None, "json_schema": None}
+    assert nano.post(CHAT, messages=chat, tools=tools, response_format=form, max_tokens=1).status == 200
+    items = [{"type": None, "role": "user", "content": "hi", "output": None}]
+    assert nano.post(RESPONSES, input=items, text={"format": None}, max_output_tokens=1).status == 200
+    blocks = [{"role": "user", "content": [{"type": None, "text": "hi", "input": None}]}]
+    own = [{"name": "f", "description": None, "input_schema": {}}]
+    choice = {"type": None, "disable_parallel_tool_use": None}
+    answered = nano.post(ANTHROPIC, messages=blocks, tools=own, tool_choice=choice, max_tokens=1)
+    assert answered.status == 200
+
+
 def test_whole_numbers_may_have_a_decimal_point(nano: Served):
     assert nano.ask("POST", TEXT, b'{"prompt": "hi", "max_tokens": 2.0}').body["usage"]["completion_tokens"] == 2
 
