@@ -1,8 +1,8 @@
 r"""What a command writes: whole on disk, and as the text of which a model reads the head and the tail.
 
 A terminal obeys some of what programs write, and a model reads it badly. So in the text escape sequences are gone, a
-progress bar is what is left in its line at the end, and bytes that are no text are one `�`. Whatever a command writes,
-and however much, the memory it takes is bounded.
+progress bar is what is left in its line at the end, single bytes that are not text are `\x00`, and lines of them are
+counted. Whatever a command writes, and however much, the memory it takes is bounded.
 """
 
 import codecs
@@ -39,12 +39,23 @@ _SEQUENCE = re.compile(
     r"|[0-OQ-WYZ\\`-~])"  # one letter, as ESC 7
 )
 _UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
-# C0 without tab and newline, DEL and C1: nothing of a text, once sequences are gone.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]+")
+# C0 without tab and newline, DEL, C1 and bytes that are not UTF-8: nothing of a text, once sequences are gone.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff]")
+_INVALID = re.compile(r"[\udc80-\udcff]")
+"""What `surrogateescape` decodes bytes to that are not UTF-8."""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
+# Of these a terminal obeys none, so text has them by chance only.
+_BINARY = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f\udc80-\udcff]")
+_BINARY_CONTROL = re.compile(r"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _BINARY_SHARE = 0.1
-"""An output is not text if more of the characters that a terminal would be left with are none."""
+"""A line with control characters is not text if more of its characters than this are none."""
+
+_FEW_BYTES = 32
+"""So many bytes that are not text are shown, more are counted."""
+
+_UTF_16_CHARS = 16
+"""A line of at least so many characters shows that it is UTF-16; `a\\0b\\0` are two names."""
 
 
 class CommandText:
@@ -104,6 +115,7 @@ class CommandOutput:
         size: how many bytes came.
         dropped: how many of them are not on disk, because `KEPT_BYTES` are.
         path: of the file; None until something came, and once the disk refused.
+        left_out: whether the text leaves out bytes that are not text.
     """
 
     def __init__(self, limit: int, folder: Path) -> None:
@@ -117,10 +129,15 @@ class CommandOutput:
         self._folder = folder
         self._file: int | None = None
         self.path: Path | None = None
-        self.size = self.dropped = self._shown = self._odd = 0
+        self.size = self.dropped = 0
+        self.left_out = False
         self._refused = False
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._line = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        # The line that has not ended: as it came, and as a terminal would show it.
+        self._raw = self._line = ""
+        # Lines that are not text, since the last line that is.
+        self._binary, self._binary_bytes = "", 0
+        self._is_utf_16 = False
         self._text = CommandText(limit)
 
     def feed(self, data: bytes) -> str:
@@ -128,20 +145,17 @@ class CommandOutput:
         self._keep(data)
         text = self._decoder.decode(data, final=not data)
         self._read(text)
-        return text
+        return _INVALID.sub(_REPLACEMENT, text)
 
     def take(self) -> tuple[str, bool]:
         """The text since the last time, and whether something of it is left out."""
-        text, self._text = self._text, CommandText(self._limit)
         end = finished(self._line)
-        text.add(self._plain(self._line[:end]))
-        self._line = self._line[end:]
+        raw, line, self._line = self._raw, self._line[:end], self._line[end:]
+        self._raw = self._line
+        self._add(raw, line, "")
+        self._add_binary()
+        text, self._text = self._text, CommandText(self._limit)
         return text.text
-
-    @property
-    def is_text(self) -> bool:
-        """Whether what came is text, and not a program's or an image's bytes."""
-        return self._odd <= self._shown * _BINARY_SHARE
 
     def close(self, *, keep: bool) -> Path | None:
         """End the file; its path, None where nothing is kept or the disk refused."""
@@ -175,23 +189,95 @@ class CommandOutput:
 
     def _read(self, text: str) -> None:
         """Pass on all lines that have ended, and wait with the last one."""
-        *ended, line = without_sequences(self._line + text).rsplit("\n", 1)
-        if ended:
-            self._text.add(self._plain(ended[0]) + "\n")
+        *ended, text = text.split("\n")
+        if ended and (_BINARY.search(self._raw) or any(map(_BINARY.search, ended))):
+            for line in ended:
+                self._add(self._raw + line, without_sequences(self._line + line), "\n")
+                self._raw = self._line = ""
+        elif ended:
+            # All at once, which is several times as fast.
+            shown = without_sequences(self._line + "\n".join(ended))
+            self._add("", shown, "\n")
+            self._raw = self._line = ""
+        self._raw += text
+        line = without_sequences(self._line + text)
         end = finished(line)
         shown, rest = _last_state(line[:end]), line[end:]
-        if len(shown) > _LINE_CHARS:
-            self._text.add(self._plain(shown))
-            shown = ""
+        if len(self._raw) > _LINE_CHARS:
+            if len(shown) > _LINE_CHARS or _is_binary(self._raw):
+                self._add(self._raw, shown, "")
+                shown = ""
+            self._raw = rest
         self._line = shown + rest
 
-    def _plain(self, text: str) -> str:
-        """Lines as a model reads them."""
-        if any(mark in text for mark in ("\r", "\b", EMPTIED)):
-            text = "\n".join(_last_state(line).rstrip("\r") for line in text.split("\n")).replace(EMPTIED, "")
-        self._shown += len(text)
-        self._odd += sum(map(len, _CONTROL.findall(text)))
-        return _CONTROL.sub(_REPLACEMENT, text)
+    def _add(self, raw: str, shown: str, end: str) -> None:
+        """Add a line, or a part of one that is long, and what ends it.
+
+        Args:
+            raw: as it came; empty if it is text.
+            shown: without escape sequences.
+            end: a line break, or nothing.
+        """
+        if (decoded := self._from_utf_16(raw)) is not None:
+            shown = decoded
+        elif _is_binary(raw, after_binary=self._binary_bytes > 0):
+            self._binary = (self._binary + raw + end)[: _FEW_BYTES + 1]
+            self._binary_bytes += len((raw + end).encode("utf-8", "surrogateescape"))
+            return
+        if shown or end:
+            self._add_binary()
+            self._text.add(_plain(shown) + end)
+
+    def _add_binary(self) -> None:
+        """Add what came that is not text."""
+        if self._binary_bytes > _FEW_BYTES:
+            self.left_out = True
+            self._text.add(f"[{self._binary_bytes:,} bytes that are not text]\n")
+        elif self._binary_bytes:
+            self._text.add(_escaped(self._binary))
+        self._binary, self._binary_bytes = "", 0
+
+    def _from_utf_16(self, line: str) -> str | None:
+        """Return a line of UTF-16 as text, None if it is none: most of it is ASCII, so every second byte is 0."""
+        if "\0" not in line or not (self._is_utf_16 or len(line) >= _UTF_16_CHARS):
+            return None
+        data = line.encode("utf-8", "surrogateescape")
+        for codec, mark in (("utf-16-le", codecs.BOM_UTF16_LE), ("utf-16-be", codecs.BOM_UTF16_BE)):
+            # The other half of the line breaks before and after it.
+            little = codec == "utf-16-le"
+            half = data.removeprefix(mark)
+            half = half.removeprefix(b"\0") if little and len(half) % 2 else half
+            half = half.removesuffix(b"\0") if not little and len(half) % 2 else half
+            high, low = (half[1::2], half[::2]) if little else (half[::2], half[1::2])
+            if (high.count(0) * 2 > len(high) and not low.count(0)) or not half:
+                self._is_utf_16 = True
+                return half.decode(codec, "replace")
+        return None
+
+
+def _plain(text: str) -> str:
+    """Lines as a model reads them."""
+    if any(mark in text for mark in ("\r", "\b", EMPTIED)):
+        text = "\n".join(_last_state(line).rstrip("\r") for line in text.split("\n")).replace(EMPTIED, "")
+    return _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    return _CONTROL.sub(lambda control: f"\\x{ord(control[0]) & 0xFF:02x}", text)
+
+
+def _is_binary(line: str, *, after_binary: bool = False) -> bool:
+    """Return whether a line is a program's or an image's bytes.
+
+    Text in another encoding has no control characters, and names may be separated by zeros.
+    after_binary: whether the line before is, so that a short line of that kind probably is one too.
+    """
+    odd, zeros = len(_BINARY.findall(line)), line.count("\0")
+    if odd == zeros:
+        return zeros * 2 > len(line)
+    if odd <= len(line) * _BINARY_SHARE:
+        return False
+    return _BINARY_CONTROL.search(line) is not None or (after_binary and len(line) < _FEW_BYTES)
 
 
 def without_sequences(text: str) -> str:

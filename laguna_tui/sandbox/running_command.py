@@ -13,7 +13,7 @@ from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Findings, Prepared
-from laguna_tui.sandbox.pipe_status import PipeStatus
+from laguna_tui.sandbox.shell_report import ShellEnd, ShellReport
 
 TERM_WAIT_S, KILL_WAIT_S = 0.7, 1.0
 """Time that processes have to end when they are asked to, and when they are killed: a stop takes less than 2 s."""
@@ -47,11 +47,7 @@ class NeedsApproval(CommandNotRun):
 
 
 class RunningCommand:
-    """A command that was started. One thread alone uses it, and closes it in any case.
-
-    Attributes:
-        pipe: exit codes of its last pipe's commands, once it is closed; empty if the shell did not report them.
-    """
+    """A command that was started. One thread alone uses it, and closes it in any case."""
 
     def __init__(self, prepared: Prepared, *, leave: bool = False, is_bash: bool = False) -> None:
         """Start it.
@@ -59,19 +55,19 @@ class RunningCommand:
         Args:
             prepared: the command; it is cleaned up by `close`.
             leave: when it ends by itself, what it has left running is left alone.
-            is_bash: whether it is a command for bash, which then reports on its last pipe.
+            is_bash: whether it is a command for bash, which then reports how it ended.
 
         Raises:
             CommandNotRun: it cannot be started.
         """
         self._prepared = prepared
-        self.pipe: tuple[int, ...] = ()
-        self._pipe_status: PipeStatus | None = None
+        self._end = ShellEnd()
+        self._report: ShellReport | None = None
         try:
             self._tree = self._start(leave=leave, is_bash=is_bash)
         except (OSError, ValueError, SandboxError) as error:
             prepared.cleanup()
-            self._read_pipe()
+            self._read_report()
             raise CommandNotRun(_why(error)) from error
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._tree.output, selectors.EVENT_READ)
@@ -94,8 +90,13 @@ class RunningCommand:
 
     @property
     def left(self) -> int:
-        """How many processes it had left running when it ended; 0 where that cannot be known."""
-        return self._tree.left
+        """How many processes it had left running when it ended, once it is closed; 0 where that cannot be known."""
+        return max(self._tree.left, self._end.others if self._prepared.mounts else 0)
+
+    @property
+    def pipe(self) -> tuple[int, ...]:
+        """Exit codes of its last pipe's commands, once it is closed; empty if the shell did not report them."""
+        return self._end.pipe
 
     @property
     def secrets(self) -> int:
@@ -138,20 +139,20 @@ class RunningCommand:
         """End what is left of it. Returns what it did to files that other programs execute."""
         self._ready.close()
         self._tree.close()
-        self._read_pipe()
+        self._read_report()
         return self._prepared.cleanup()
 
     def _start(self, *, leave: bool, is_bash: bool) -> CommandTree:
         if not is_bash:
             return self._prepared.start(leave=leave)
-        status = self._pipe_status = PipeStatus()
-        self._prepared.env.update(status.variables)
-        return self._prepared.start(inherited=status.inherited, leave=leave)
+        report = self._report = ShellReport()
+        self._prepared.env.update(report.variables)
+        return self._prepared.start(inherited=report.inherited, leave=leave)
 
-    def _read_pipe(self) -> None:
-        if self._pipe_status is not None:
-            self.pipe = self._pipe_status.close()
-            self._pipe_status = None
+    def _read_report(self) -> None:
+        if self._report is not None:
+            self._end = self._report.close()
+            self._report = None
 
     def _read_status(self) -> None:
         tree = self._tree
@@ -175,7 +176,8 @@ class CommandResult:
     """What became of a command.
 
     Attributes:
-        stdout: output and errors as they came, for reading: the head and the tail of what is too long.
+        stdout: output and errors as they came, for reading: the head and the tail of what is too long, and of bytes
+            that are not text their number.
         exit_code: as a shell says it; 124 and 130 where it was stopped; None while it runs.
         pipe: exit codes of the commands in the last pipe that it ran, or of the last command; empty if unknown.
         timed_out: whether it was stopped at its time limit.
@@ -184,7 +186,6 @@ class CommandResult:
         full_output: file with the raw output, if `stdout` leaves something out; None also if the disk refused.
         truncated: whether `stdout` leaves something out.
         size: bytes of the output, and `dropped` those of them that are not in the file.
-        is_text: False where the output is a program's or an image's bytes.
         left: how many processes it had left running, which were ended, or left alone if it was the user's own.
         findings: what it did to files that git, assistants, editors or shells execute.
         secrets: how many files and folders with secrets in the workspace it could not read as they are.
@@ -201,7 +202,6 @@ class CommandResult:
     truncated: bool = False
     size: int = 0
     dropped: int = 0
-    is_text: bool = True
     left: int = 0
     findings: Findings = field(default_factory=Findings)
     secrets: int = 0
@@ -276,8 +276,7 @@ class Execution:
             text, cut = output.take()
             self._truncated |= cut
             ended = self._exit_code is not None
-            odd = not output.is_text
-            keep = self._truncated or odd
+            keep = self._truncated or output.left_out
             return CommandResult(
                 text,
                 self._exit_code,
@@ -289,7 +288,6 @@ class Execution:
                 truncated=cut,
                 size=output.size,
                 dropped=output.dropped,
-                is_text=not odd,
                 left=self._running.left,
                 findings=self._findings,
                 secrets=self._running.secrets,

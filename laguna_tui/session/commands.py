@@ -166,9 +166,8 @@ def _ended(result: "CommandResult") -> str:
 
 def _attachment(command: str, result: "CommandResult") -> Attachment:
     """The command and its output, as attached to the next message."""
-    output = result.stdout if result.is_text else f"({result.size:,} bytes that are not text)"
     head = _RAN.format(code=result.exit_code)
-    return _piece(f"$ {one_line(command)}", output, lambda text: headed(head, f"$ {command}\n{text}"), _WHY)
+    return _piece(f"$ {one_line(command)}", result.stdout, lambda text: headed(head, f"$ {command}\n{text}"), _WHY)
 
 
 def piped_attachment(text: str) -> Attachment:

@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import re
 import stat
 
 import pytest
@@ -64,8 +65,12 @@ def test_where_pieces_are_cut_makes_no_difference(output, tmp_path, written):
     assert text_of(output, *pieces) == text_of(CommandOutput(LIMIT, tmp_path), written)
 
 
-def test_invalid_utf_8_is_replaced(output):
-    assert text_of(output, b"caf\xe9, \xe2\x82", b"\xac, \xff\xfe\xfd.") == "caf\ufffd, €, \ufffd."
+def test_bytes_that_are_not_utf_8_are_shown_as_bytes(output):
+    assert text_of(output, b"caf\xe9, \xe2\x82", b"\xac, \xff\xfe\xfd.") == r"caf\xe9, €, \xff\xfe\xfd."
+
+
+def test_what_is_shown_while_it_runs_has_no_bytes_that_are_not_utf_8(output):
+    assert output.feed(b"caf\xe9\n") == "caf\ufffd\n"
 
 
 @given(pieces=st.lists(st.binary(max_size=40) | st.sampled_from([b"\r", b"\n", b"\x1b[", b"\b", b"\x1b]"])))
@@ -136,18 +141,43 @@ def test_a_full_disk_costs_the_file_alone(output, monkeypatch, tmp_path):
     assert not list((tmp_path / "results").iterdir())
 
 
-def test_bytes_that_are_no_text_are_recognised(output, tmp_path):
-    text_of(output, bytes(range(256)) * 10)
-    assert not output.is_text
-    prose = CommandOutput(LIMIT, tmp_path)
-    text_of(prose, "Zwölf Boxkämpfer jagen Viktor".encode("latin-1"))
-    assert prose.is_text
+IMAGE = bytes(range(256)) * 12
+"""It has line breaks, carriage returns and escapes in it."""
 
 
-def test_bytes_most_of_which_carriage_returns_and_sequences_hide_are_no_text(output):
-    data = random.Random(71).randbytes(5000)
-    text_of(output, data)
-    assert not output.is_text
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (IMAGE, "[3,072 bytes that are not text]\n"),
+        (b"before\n" + IMAGE + b"\nafter\n", "before\n[3,073 bytes that are not text]\nafter\n"),
+        (bytes(3000), "[3,000 bytes that are not text]\n"),
+        (b"\x7fELF\x02\x01\n", "\\x7fELF\\x02\\x01\n"),
+        (b"a.txt\0dir/b c.txt\0", r"a.txt\x00dir/b c.txt\x00"),
+        (b"a\0b\0", r"a\x00b\x00"),
+        (b" M a.py\0?? \xc3\xa9.py\0", r" M a.py\x00?? é.py\x00"),
+        ("fehlt: Größe\n".encode("latin-1"), "fehlt: Gr\\xf6\\xdfe\n"),
+        ("テスト ok\n".encode("shift-jis"), "\\x83e\\x83X\\x83g ok\n"),
+        ("begin, größer\r\n\r\nthe end\r\n".encode("utf-16"), "begin, größer\n\nthe end\n"),
+        ("begin, größer\nthe end\n".encode("utf-16-le"), "begin, größer\nthe end\n"),
+        ("begin, größer\nthe end\n".encode("utf-16-be"), "begin, größer\nthe end\n"),
+        ("\ufeffbegin, größer\nthe end\n".encode("utf-16-be") + b"done\n", "begin, größer\nthe end\ndone\n"),
+    ],
+)
+def test_text_beside_bytes_that_are_none_is_kept(output, tmp_path, written, text):
+    assert text_of(output, written) == text
+    assert text_of(CommandOutput(LIMIT, tmp_path), *(written[at : at + 1] for at in range(len(written)))) == text
+    assert output.left_out is ("not text" in text)
+
+
+def test_random_bytes_are_counted(output):
+    text = text_of(output, random.Random(71).randbytes(5000))
+    assert re.fullmatch(r"\[5,000 bytes that are not text]\n", text)
+
+
+def test_a_flood_of_bytes_without_line_breaks_is_counted(output):
+    for _ in range(30):
+        output.feed(b"\xff\xd8\x01\x02" * 25_000)
+    assert text_of(output, b"\nend\n") == "[3,000,000 bytes that are not text]\n\nend\n"
 
 
 def test_taken_twice_each_part_comes_once(output):

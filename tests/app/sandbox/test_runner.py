@@ -162,6 +162,17 @@ def test_the_report_on_pipes_comes_out_of_every_sandbox(status, place):
     made.close()
 
 
+@linux
+@pytest.mark.parametrize(
+    "command", ["sleep {nap} & true", "(sleep {nap} &); (setsid sleep {nap} &)", "sleep {nap} & exit 3", "true | true"]
+)
+def test_what_is_left_running_is_counted_every_time(status, place, nap, command):
+    made = CommandRunner(place, results=place / "results", probe=lambda: status)
+    counted = {made.run(command.format(nap=nap), folder=place, timeout_s=PATIENCE_S).left for _ in range(5)}
+    made.close()
+    assert counted == {command.count("sleep")}
+
+
 def test_another_shell_reports_no_pipe(run, monkeypatch):
     monkeypatch.setattr(runner_module, "find_program", lambda name: None)
     result = run("(exit 5) | cat")

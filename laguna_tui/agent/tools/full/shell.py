@@ -220,7 +220,7 @@ def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | 
     """What the model reads; the user is told what concerns them alone."""
     for notice in _notices(result):
         run.emit(Notice(notice))
-    said: dict[str, object] = {"stdout": result.stdout if result.is_text else "", "exit_code": result.exit_code}
+    said: dict[str, object] = {"stdout": result.stdout, "exit_code": result.exit_code}
     if job is not None and result.exit_code is None:
         said["job"] = job
     if notes:
@@ -276,9 +276,7 @@ def _notes(result: "CommandResult", timeout_s: int, job: int | None) -> Iterator
         yield f"{left} that it left running ended with it; use background=true for what has to go on"
     if result.findings.ended:
         yield "it was ended because it created such files again and again"
-    if not result.is_text:
-        yield f"the output is {result.size:,} bytes that are not text"
-    elif result.truncated:
+    if result.truncated:
         yield "the output is too long; narrow it, such as with grep, head or tail"
 
 

@@ -260,9 +260,14 @@ def test_the_whole_output_is_named_to_the_user(bench):
     assert Path(result.full_output).read_text().splitlines()[99_999] == "100000"
 
 
-def test_bytes_that_are_no_text_are_counted(bench):
-    said = bench.said(cmd="head -c 5000 /dev/urandom")
-    assert said == {"stdout": "", "exit_code": 0, "note": "the output is 5,000 bytes that are not text"}
+def test_bytes_that_are_not_text_are_counted_beside_the_text(bench):
+    (bench.root / "image").write_bytes(bytes(range(256)) * 12)
+    answer = bench.run(cmd="cat image; echo; ls no-such-file 2>&1; printf 'a b\\0c\\0'")
+    error = "ls: cannot access 'no-such-file': No such file or directory"
+    assert json.loads(answer.output)["stdout"].replace("\u2019", "'").replace("\u2018", "'") == (
+        f"[3,073 bytes that are not text]\n{error}\na b\\x00c\\x00"
+    )
+    assert answer.full_output.read_bytes().startswith(bytes(range(256)))
 
 
 def test_what_was_left_running_is_told(bench):

@@ -1,25 +1,47 @@
-"""How each command of the last pipe in a shell command ended, as bash reports it.
+"""What bash reports when it exits: how each command of its last pipe ended, and how many processes still run.
 
 A shell's exit code is that of a pipe's last command, so `pytest | tail` succeeds whatever the tests say. `pipefail`
 would change what commands do: with it, `seq 1000000 | grep -q 5` fails. Instead bash writes `PIPESTATUS` to a pipe of
 ours when it exits. It reads the trap that does this from the file in `BASH_ENV`; the command itself is unchanged.
+
+In a PID namespace the kernel ends what is left as soon as the shell has ended, so only the shell itself can count it.
 """
 
 import os
 import re
 import sys
 import tempfile
+from typing import NamedTuple
 
 _SCRIPT = """\
-trap '{ echo "${PIPESTATUS[@]}" >&%d; } 2>/dev/null' EXIT
+trap '{
+  echo "${PIPESTATUS[@]}"
+  set -- 0
+  for p in /proc/[0-9]*/exe; do
+    [[ $p == "/proc/1/exe" || $p == "/proc/$$/exe" || ! -e $p ]] || set -- $(($1 + 1))
+  done
+  echo "$1"
+} >&%d 2>/dev/null' EXIT
 eval "exec ${BASH_ENV##*/}<&-"
 unset BASH_ENV
 """
-_REPORT = re.compile(rb"\d{1,3}(?: \d{1,3})*\n")
+_REPORT = re.compile(rb"(\d{1,3}(?: \d{1,3})*)\n(\d{1,5})\n")
 _REPORT_BYTES = 4096
 
 
-class PipeStatus:
+class ShellEnd(NamedTuple):
+    """How a shell ended.
+
+    Attributes:
+        pipe: exit codes of the commands in its last pipe; empty if it did not report them.
+        others: how many other processes run in its PID namespace.
+    """
+
+    pipe: tuple[int, ...] = ()
+    others: int = 0
+
+
+class ShellReport:
     """The report of one bash command.
 
     Attributes:
@@ -44,15 +66,16 @@ class PipeStatus:
         self.inherited = (report, script)
         self.variables = {"BASH_ENV": f"/dev/fd/{script}"}
 
-    def close(self) -> tuple[int, ...]:
-        """Return the exit codes of the last pipe's commands if bash has ended and reported them, else nothing."""
+    def close(self) -> ShellEnd:
+        """Return what bash has reported, if it has ended."""
         try:
             text = os.read(self._reading, _REPORT_BYTES)
         except BlockingIOError:
             text = b""
         for descriptor in (self._reading, *self.inherited):
             os.close(descriptor)
-        return tuple(map(int, text.split())) if _REPORT.fullmatch(text) else ()
+        found = _REPORT.fullmatch(text)
+        return ShellEnd(tuple(map(int, found[1].split())), int(found[2])) if found else ShellEnd()
 
 
 def _script(text: str) -> int:
