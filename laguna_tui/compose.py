@@ -213,7 +213,7 @@ def run_tui(
     # Who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
     options = TuiSettings(
-        state_dir(),
+        session.state,
         settings.theme,
         marker,
         settings.notify,

@@ -46,11 +46,16 @@ def read_small_file(
         check: called with the status of the open file before it is read; may raise to refuse it.
 
     Raises:
+        FileNotFoundError: there is no such file, also because something on the way to it is not a folder.
         OSError: the file cannot be read, is not a regular file or is too large; `strerror` says which.
         ValueError: `path` is not a valid path.
     """
     flags = _FLAGS | _NO_WAITING | (0 if follow else getattr(os, "O_NOFOLLOW", 0))
-    descriptor = os.open(path, flags, dir_fd=dir_fd)
+    try:
+        descriptor = os.open(path, flags, dir_fd=dir_fd)
+    except NotADirectoryError as error:
+        # Nothing is below what is not a folder, such as a home that is /dev/null.
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):

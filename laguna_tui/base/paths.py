@@ -1,6 +1,9 @@
 """Where the app keeps its files (settings, state, models, what ships with it), and which folders are no project."""
 
+import errno
 import os
+import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -68,6 +71,31 @@ def rules_path() -> Path:
 def state_dir() -> Path:
     """Where the app keeps what it remembers between runs: input history, and which drafts paid."""
     return platformdirs.user_state_path(APP)
+
+
+def can_hold_files(folder: Path) -> bool:
+    """Return whether files can be made in a folder, or the folder itself where it is not there yet."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def command_state_dir() -> Path:
+    """Return where the app notes what commands need undone: the state folder if it can be written to.
+
+    Without a home that can be written to (`HOME=/dev/null`, system users) it is a private folder in the temporary one.
+
+    Raises:
+        OSError: it cannot be made, or belongs to somebody else.
+    """
+    state = state_dir()
+    if can_hold_files(state):
+        return state
+    folder = Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) != stat.S_IRWXU:
+        raise PermissionError(errno.EPERM, "it is not a private folder of yours", str(folder))
+    return folder
 
 
 def cache_dir() -> Path:

@@ -145,6 +145,10 @@ def _folder(host: Host, check: str, folder: Path, loss: str) -> Finding:
         return fail(check, f"{folder} does not answer: {loss}", "check that its disk is mounted and reachable")
     if access.writable:
         return ok(check, f"{folder}" if access.exists else f"{folder}, not there yet")
+    there = Path(access.folder)
+    if there.exists() and not there.is_dir():
+        todo = "set HOME to a folder of yours, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME"
+        return fail(check, f"{access.folder} is not a folder: {loss}", todo)
     return fail(check, f"{access.folder} is not writable: {loss}", f"fix it: chown or chmod u+rwx {access.folder}")
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from laguna_tui.base.paths import state_dir
+from laguna_tui.base.paths import command_state_dir
 from laguna_tui.repo.own_changes import announce, announced_to
 from laguna_tui.repo.plain_repository import is_plain_repository
 from laguna_tui.repo.protected_paths import is_git_name
@@ -355,7 +355,7 @@ def _rename(folder: int, name: str, into: int, new: str) -> None:
 
 
 def _store() -> Path:
-    return state_dir() / "quarantine"
+    return command_state_dir() / "quarantine"
 
 
 def delete_old() -> None:

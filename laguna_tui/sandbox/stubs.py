@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from laguna_engine.files import read_small_file
-from laguna_tui.base.paths import state_dir
+from laguna_tui.base.paths import command_state_dir
 from laguna_tui.repo.root_folder import RootFolder
 
 _FILES = {"config": "", "config.worktree": "", "commondir": ".\n"}
@@ -137,7 +137,7 @@ class Stubs:
 
 def _records_folder() -> Path:
     """Return the folder of all workspaces' records."""
-    return state_dir() / "sandbox"
+    return command_state_dir() / "sandbox"
 
 
 def _record_of(workspace: Path, folder: Path) -> Path:

@@ -14,6 +14,7 @@ from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
+from laguna_tui.base.paths import can_hold_files
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.session.commands import LocalCommands
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+UNSAVED = (
+    "Nothing is saved, neither this chat nor what is typed: {state} cannot be made. Set HOME to a folder of yours."
+)
 GONE = "{folder} was deleted, so there is nothing to ask about. Make it again, or start in another folder."
 WITHHELD = "{folder} {what}, not one project, so its files are not read. To read all of it: /index"
 INDEXED = "{folder} is read in the background from now on."
@@ -73,6 +77,7 @@ class LocalSession:
         self.parts: SessionParts | None = None
         self.state = state
         self._wait_s, self._undoable, self._clients = wait_s, undoable, clients
+        self._unsaved = ""
         self.chat = LocalChat(self)
         self.prompt = LocalPromptView(self)
         self.permissions = permissions
@@ -129,6 +134,9 @@ class LocalSession:
         """
         permissions = LocalPermissions(settings, folder, rules, allow, deny)
         selection = select_model(settings)
+        unsaved = ""
+        if state is not None and not state.exists() and not can_hold_files(state):
+            unsaved, state = UNSAVED.format(state=state), None
         session = cls(
             selection,
             folder,
@@ -141,7 +149,7 @@ class LocalSession:
             source=source,
             clients=clients,
         )
-        session.sessions.given = given
+        session.sessions.given, session._unsaved = given, unsaved
         if resume:
             session.sessions.choose(resume)
         return session
@@ -185,7 +193,8 @@ class LocalSession:
             local = cast("Engine", engine)
             info = session_info(local, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
         servers = self.parts.servers.notes if self.parts is not None else ()
-        return replace(info, warnings=(*info.warnings, *self.permissions.notes, *servers))
+        unsaved = (self._unsaved,) if self._unsaved else ()
+        return replace(info, warnings=(*info.warnings, *self.permissions.notes, *servers, *unsaved))
 
     @property
     def shared(self) -> "SharedModel | None":

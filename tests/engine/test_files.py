@@ -63,6 +63,12 @@ def test_a_link_is_followed_only_where_that_is_meant(tmp_path):
     (tmp_path / "a").write_bytes(b"x")
     (tmp_path / "link").symlink_to("a")
     assert read_small_file(tmp_path / "link", LIMIT) == b"x"
+
+
+def test_below_what_is_no_folder_there_is_no_file(tmp_path):
+    (tmp_path / "a").write_bytes(b"x")
+    with pytest.raises(FileNotFoundError):
+        read_small_file(tmp_path / "a" / "b", LIMIT)
     assert refused(tmp_path / "link", follow=False)
 
 

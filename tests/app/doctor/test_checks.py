@@ -62,6 +62,14 @@ def test_a_folder_that_cannot_be_written_says_what_is_lost_and_how_to_mend_it():
     assert one(machine, "state folder").status is FindingStatus.OK
 
 
+def test_a_home_that_is_no_folder_is_not_to_be_opened_to_the_user():
+    machine = Simulated()
+    machine.rooms[str(state_dir())] = FolderAccess("/dev/null", False, False, 100 * GIB)
+    finding = one(machine, "state folder")
+    assert finding.found == "/dev/null is not a folder: nothing is saved between sessions"
+    assert finding.todo == "set HOME to a folder of yours, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME"
+
+
 def test_a_folder_that_is_not_there_yet_is_well_when_it_can_be_made():
     machine = Simulated()
     machine.rooms[str(state_dir())] = FolderAccess("/home/someone", False, True, 100 * GIB)

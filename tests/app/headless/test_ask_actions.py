@@ -65,6 +65,17 @@ def test_what_cannot_be_used_of_the_users_mcp_servers_is_named(ask, tmp_path):
 
 
 @SANDBOXED
+def test_a_home_that_is_no_folder_is_asked_in_all_the_same(ask, monkeypatch, tmp_path):
+    for kind in ("CONFIG", "STATE", "CACHE", "DATA"):
+        monkeypatch.delenv(f"XDG_{kind}_HOME")
+    monkeypatch.setenv("HOME", "/dev/null")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code, out, err = ask(RUNS, "--mode", "auto")
+    assert (code, out) == (ExitCode.ANSWERED, "Counted.\n")
+    assert "· $ seq 3  exit code 0, " in err
+
+
+@SANDBOXED
 @pytest.mark.parametrize("flags", [("--allow", "shell(seq …)"), ("--mode", "auto")])
 def test_a_command_runs_where_a_rule_or_the_mode_allows_it(ask, flags):
     code, out, err = ask(RUNS, *flags)

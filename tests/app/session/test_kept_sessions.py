@@ -5,6 +5,7 @@ import json
 import shutil
 import threading
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
@@ -348,3 +349,19 @@ def traced():
     """Bytes of Python's memory, without those of the scripted model."""
     not_its = tracemalloc.Filter(inclusive=False, filename_pattern="*/tests/scripted_model/*")
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([not_its]).traces)
+
+
+def test_below_a_home_that_is_no_folder_a_chat_goes_on_without_being_saved(place):
+    model = place.model([say(call("write", path="b.txt", content="b\n")), "Written.", "Still here."])
+    place.state = Path("/dev/null/.local/state/laguna-tui")
+    with place.session(model) as session:
+        ask(session, "write b")
+        assert ask(session, "and now?")[-1] == TurnFinished(TurnEnd.ANSWERED)
+        assert session.sessions.list() == ()
+        assert session.info_at_start.warnings == (
+            "Nothing is saved, neither this chat nor what is typed: /dev/null/.local/state/laguna-tui cannot be made. "
+            "Set HOME to a folder of yours.",
+        )
+        assert (place.project / "b.txt").exists()
+        session.history.apply(session.history.plan_rewind(1))
+    assert not (place.project / "b.txt").exists()
