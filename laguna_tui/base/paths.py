@@ -75,7 +75,7 @@ def state_dir() -> Path:
 
 def can_hold_files(folder: Path) -> bool:
     """Return whether files can be made in a folder, or the folder itself where it is not there yet."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
+    there = next((path for path in (folder, *folder.parents) if os.access(path, os.F_OK)), folder)
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 

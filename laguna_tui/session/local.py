@@ -4,6 +4,7 @@ llama.cpp is loaded only when the session is opened, so that a screen can be the
 """
 
 import contextlib
+import os
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -135,7 +136,7 @@ class LocalSession:
         permissions = LocalPermissions(settings, folder, rules, allow, deny)
         selection = select_model(settings)
         unsaved = ""
-        if state is not None and not state.exists() and not can_hold_files(state):
+        if state is not None and not os.access(state, os.F_OK) and not can_hold_files(state):
             unsaved, state = UNSAVED.format(state=state), None
         session = cls(
             selection,
