@@ -245,12 +245,9 @@ class SessionsController:
         """Ask where the folder of a session is now; without an answer, a new chat begins unless one is open."""
         from laguna_tui.tui.sessions.session_questions import FolderQuestion
 
-        def moved(_: None) -> None:
-            self._start(session)
-
         def answered(place: Path | None) -> None:
             if place is not None:
-                self._behind(lambda: self._sessions.move(session, place), moved)
+                self._behind(lambda: self._sessions.move(session, place), lambda _: self.go_on(session))
             elif loading:
                 self._controller.open()
                 self._resume()
