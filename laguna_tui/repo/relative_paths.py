@@ -26,7 +26,14 @@ def unescaped(path: str) -> str:
     return os.fsdecode(_ESCAPED_BYTE.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(path)))
 
 
-_TEST = re.compile(r"(^|[/_.-])(tests?|testing|specs?|__tests__|conftest|mocks?|fixtures?)([/_.-]|$)", re.IGNORECASE)
+_TEST_FOLDER = re.compile(r"(^|[_.-])(tests|specs?|mocks?|fixtures?)([_.-]|$)|^__tests__$|^test[_.-]|[_.-]test$")
+_TEST_FILE = re.compile(
+    r"^tests?[_-]|[_.-](tests?|specs?)\.|^(conftest|tests)\.|^(mocks?|fixtures?)[_-]|[_-](mocks?|fixtures?)\."
+)
+# At the top they hold tests; inside a package they are what its users test with (`django/test`, `numpy/testing`).
+_TEST_TOP = re.compile(r"testing/|test[/.]")
+_TEST_HELPERS = re.compile(r"^test_(case|client|helper|runner|util)s?\.py")
+_PYTHON = (".py", ".pyi", ".pyx")
 _OLD = re.compile(
     r"(^|[/_.-])(legacy|compat|deprecated|old|vendor|vendored|third_party|node_modules|backports?)([/_.-]|$)",
     re.IGNORECASE,
@@ -62,8 +69,14 @@ _BINARY = tuple(
 
 @lru_cache(maxsize=50_000)
 def is_test(path: str) -> bool:
-    """Whether the file tests other files."""
-    return _TEST.search(path) is not None
+    """Return whether the file tests other files, or belongs to such files; a library for tests does not."""
+    lower = path.lower()
+    *folders, name = lower.split("/")
+    if _TEST_TOP.match(lower) or any(map(_TEST_FOLDER.search, folders)):
+        return True
+    if name.endswith(_PYTHON):
+        return _TEST_FILE.search(name) is not None and not _TEST_HELPERS.match(name)
+    return _TEST_FILE.search(name) is not None or name.startswith("test.") or "test" in folders
 
 
 @lru_cache(maxsize=50_000)

@@ -309,14 +309,22 @@ def test_what_a_question_is_made_of():
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/test_a.py", "src/foo.test.ts", "a/__tests__/b.js", "pkg/foo_test.go", "conftest.py"]
+    "path",
+    """tests/test_a.py src/foo.test.ts a/__tests__/b.js pkg/foo_test.go conftest.py testing/test_mark.py test/a.py
+    pkg/test/test_a.py src/test/java/A.java packages/a/test/b.js spec/a_spec.rb A.Tests/B.cs app/tests.py test.py
+    lib/test.js tests/fixtures/a.py pkg/tests/helpers.py a/test_b.py pkg/mock_store.go e2e-tests/a.ts""".split(),
 )
 def test_paths_of_tests(path):
     assert is_test(path)
 
 
-@pytest.mark.parametrize("path", ["src/latest.py", "contest/x.py", "attest.go"])
-def test_paths_that_only_sound_like_tests(path):
+@pytest.mark.parametrize(
+    "path",
+    """src/latest.py contest/x.py attest.go click/testing.py src/flask/testing.py numpy/testing/_private/utils.py
+    django/test/client.py _pytest/fixtures.py unittest/mock.py fsspec/spec.py werkzeug/test.py aiohttp/test_utils.py
+    src/spec.rs testing.go""".split(),
+)
+def test_paths_that_only_sound_like_tests_or_serve_those_of_others(path):
     assert not is_test(path)
 
 

@@ -16,6 +16,7 @@ from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.base.schema import declared
+from laguna_tui.base.units import plural
 from laguna_tui.repo.relative_paths import escaped, is_test
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -23,6 +24,7 @@ from laguna_tui.repo.workspace import Workspace, WorkspaceError
 DEFINED, USED, TESTED = "Defined", "Used", "Tested"
 # Nine lines in all, so that each has a number of one digit.
 LINES = {DEFINED: 2, USED: 4, TESTED: 3}
+_NOWHERE = {title: f"{title} nowhere." for title in LINES}
 # Of a name that is everywhere, so many lines in tests, and so many elsewhere, are looked at for their callers.
 _LOOKED_AT = 400
 # A signature that continues for longer is no longer one line's worth.
@@ -78,20 +80,23 @@ def search(run: ToolRun, asked: SearchArguments) -> Answer:
     container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
     makers = {DEFINED: lambda: places.defined(container), USED: places.used, TESTED: places.tested}
     lists = {title: makers[title]() for title in titles}
-    return Answer("\n".join([*list_lines(lists, cut=places.cut), *notes]))
+    return Answer("\n".join([*list_lines(lists, places.absences(escaped(pattern)), cut=places.cut), *notes]))
 
 
-def list_lines(lists: Mapping[str, Sequence[ListedLine]], *, cut: bool = False) -> Iterator[str]:
+def list_lines(
+    lists: Mapping[str, Sequence[ListedLine]], absences: Mapping[str, str] = _NOWHERE, *, cut: bool = False
+) -> Iterator[str]:
     """The lists as the model reads them, each with the first of its lines.
 
     Args:
         lists: by title, in the order of the answer.
+        absences: by title, the sentence in place of an empty list.
         cut: there are more lines than anybody counted.
     """
     number = 1
     for title, lines in lists.items():
         if not lines:
-            yield f"{title} nowhere."
+            yield absences[title]
             continue
         yield f"{title} here:"
         said = lines[: LINES[title]]
@@ -110,7 +115,19 @@ class _Occurrences:
         uses = [hit for hit in hits if hit.in_code and not hit.defines and not _IMPORT.match(hit.code)]
         self._tests = [hit for hit in uses if is_test(hit.path)]
         self._others = [hit for hit in uses if not is_test(hit.path)]
+        self._found = len(hits)
         self.cut = max(len(self._tests), len(self._others)) > _LOOKED_AT
+
+    def absences(self, name: str) -> dict[str, str]:
+        """Return for each list the sentence that says why it is empty: what was searched, and what else there is."""
+        tests, others = len(self._tests), len(self._others)
+        rest = self._found - len(self._definitions) - tests - others
+        nothing = "No uses in code or tests" + (f"; {_lines(rest)} in imports, comments or text." if rest else ".")
+        return {
+            DEFINED: f"No definition of `{name}`; {_lines(self._found)} with it.",
+            USED: f"No uses outside the tests; {tests} in tests." if tests else nothing,
+            TESTED: f"No uses in tests; {others} elsewhere." if others else nothing,
+        }
 
     def defined(self, container: str) -> list[ListedLine]:
         """The definitions; of `Class.method` those in the class, if it has one."""
@@ -146,6 +163,10 @@ class _Occurrences:
             return read_lines(self._workspace, path, SEARCH_LIMIT_BYTES)
         except WorkspaceError:
             return []
+
+
+def _lines(count: int) -> str:
+    return f"{count} {plural(count, 'line')}"
 
 
 def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:

@@ -46,7 +46,9 @@ SHOP = {
         "    assert prices.parse_price('1') == prices.parse_price('1')\n"
     ),
 }
-ITEM = re.compile(r"\d\. `.* .*:\d+`( `[^`]*`)?|and \d+ more\.|and more\.|(Defined|Used|Tested) (here:|nowhere\.)|… .*")
+ITEM = re.compile(
+    r"\d\. `.* .*:\d+`( `[^`]*`)?|and \d+ more\.|and more\.|(Defined|Used|Tested) here:|No (uses|definition) .*\.|… .*"
+)
 
 
 def filled(root, files):
@@ -95,7 +97,8 @@ def test_comments_strings_and_prose_use_nothing(tmp_path):
         "c.py": 'def h():\n    return {"f": f()}\n',
         "NEWS.md": "f is new\n",
     }
-    assert found(filled(tmp_path, files), "f").splitlines()[2:] == ["Used here:", "2. `h c.py:2`", "Tested nowhere."]
+    absent = "No uses in tests; 1 elsewhere."
+    assert found(filled(tmp_path, files), "f").splitlines()[2:] == ["Used here:", "2. `h c.py:2`", absent]
 
 
 @pytest.mark.parametrize("title", ["Defined", "Used", "Tested"])
@@ -111,7 +114,9 @@ def test_one_list_alone_is_numbered_from_one(shop, title):
 
 def test_one_list_alone_says_that_it_is_empty_or_that_there_is_nothing_at_all(shop):
     asked = lambda pattern: answer_of(SEARCH, shop, list="tested", pattern=pattern)  # noqa: E731
-    assert asked("Cart") == "Tested nowhere."
+    assert asked("Cart") == "No uses in code or tests."
+    assert asked("parse_price | zebra") == "Nothing matches `parse_price | zebra`."
+    assert asked("float") == "No uses in tests; 3 elsewhere."
     assert asked("zebra") == "Nothing matches `zebra`."
 
 
@@ -124,8 +129,8 @@ def test_a_list_that_has_nothing_is_one_sentence(shop):
     assert found(shop, "Cart").splitlines() == [
         "Defined here:",
         "1. `Cart shop/cart.py:4` `class Cart:`",
-        "Used nowhere.",
-        "Tested nowhere.",
+        "No uses in code or tests.",
+        "No uses in code or tests.",
     ]
 
 
@@ -133,13 +138,27 @@ def test_what_is_nowhere_at_all_is_one_sentence_too(shop):
     assert found(shop, "zebra") == "Nothing matches `zebra`."
 
 
+def test_what_only_tests_use_or_only_comments_name_is_said_with_its_count(having):
+    files = {
+        "runner.py": "class Runner:\n    pass\n",
+        "testing/test_a.py": "def test_a():\n    Runner()\n    Runner()\n",
+        "NEWS.md": "merged, and merged again\n",
+    }
+    assert "No uses outside the tests; 2 in tests." in having(files, "Runner").splitlines()
+    assert having(files, "merged").splitlines() == [
+        "No definition of `merged`; 1 line with it.",
+        "No uses in code or tests; 1 line in imports, comments or text.",
+        "No uses in code or tests; 1 line in imports, comments or text.",
+    ]
+
+
 def test_what_is_only_used_is_defined_nowhere(shop):
     assert found(shop, "float").splitlines() == [
-        "Defined nowhere.",
+        "No definition of `float`; 3 lines with it.",
         "Used here:",
         "1. `parse_price shop/prices.py:7`",
         "2. `add shop/prices.py:12`",
-        "Tested nowhere.",
+        "No uses in tests; 3 elsewhere.",
     ]
 
 
@@ -161,7 +180,8 @@ def test_imports_are_no_uses(having):
         "b.py": "from a import f\nimport a.f\n\n\ndef g():\n    from a import f\n",
         "c.py": "def important():\n    f = 1\n",
     }
-    assert having(files, "f").splitlines()[2:] == ["Used here:", "2. `important c.py:2`", "Tested nowhere."]
+    absent = "No uses in tests; 1 elsewhere."
+    assert having(files, "f").splitlines()[2:] == ["Used here:", "2. `important c.py:2`", absent]
 
 
 def test_a_longer_name_is_another_name(having):
@@ -303,7 +323,7 @@ def test_a_file_that_is_gone_in_the_middle_leaves_its_hits(shop, monkeypatch):
 
 def test_what_git_ignores_is_not_searched(root, shop):
     (root / ".gitignore").write_text("shop/cart.py\n")
-    assert "Used nowhere." in found(shop, "parse_price")
+    assert "No uses outside the tests; 1 in tests." in found(shop, "parse_price")
 
 
 def test_a_stop_ends_it_and_says_so(shop):
