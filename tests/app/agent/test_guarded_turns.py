@@ -18,6 +18,7 @@ from laguna_tui.base.events import (
     AnswerCorrected,
     Attached,
     ChangeMade,
+    Notice,
     PermissionAsked,
     TextDelta,
     ToolFinished,
@@ -181,6 +182,29 @@ def test_a_rename_that_was_asked_for_is_made(chat, cart):
     talk = chat(call("edit", path="cart.py", old="total", new="amount", all="true"), answer(changed))
     assert said(talk.ask("rename total to amount in cart.py")) == changed
     assert cart.read_text() == CODE.replace("total", "amount")
+
+
+def test_a_rename_lists_the_other_files_that_have_the_name_and_offers_them(chat, cart):
+    (cart.parent / "auth.py").write_text("from cart import total\n\n\ndef check():\n    return total([])\n")
+    (cart.parent / "other.py").write_text("def total():\n    return total\n")
+    (cart.parent / "talk.py").write_text("# total is in cart\nTEXT = 'total'\n")
+    (cart.parent / "shop.py").write_text("import cart\n\nprint(cart.total([]))\n")
+    talk = chat(
+        call("edit", path="cart.py", old="total", new="amount", all="true"), answer("Changed `cart.py` in 1 place.")
+    )
+    (notice,) = of(Notice, talk.ask("rename total to amount in cart.py"))
+    assert notice.text == (
+        "`total` is still in 2 other files: auth.py, shop.py."
+        " To rename it there too, send: rename total to amount in auth.py"
+    )
+
+
+@pytest.mark.parametrize(("old", "new"), [("items", "wares"), ("total", "amount")])
+def test_a_rename_of_a_local_name_or_of_one_that_no_other_file_has_is_made_without_a_notice(chat, cart, old, new):
+    (cart.parent / "auth.py").write_text("items = []\n")
+    talk = chat(call("edit", path="cart.py", old=old, new=new, all="true"), answer("Changed `cart.py` in 1 place."))
+    assert not of(Notice, talk.ask(f"rename {old} to {new} in cart.py"))
+    assert new in cart.read_text()
 
 
 def test_a_docstring_that_was_asked_for_is_made(chat, cart):

@@ -53,7 +53,7 @@ class EditArguments:
     all: bool = declared(False, "replace every occurrence, names as whole words")
 
 
-def _make(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> Answer:
+def make_edit(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> Answer:
     """Make a change; answers `Changed PATH in N places.`, with a line for each of its notes."""
     made = services.changes.make(run, tool, proposal)
     return Answer("\n".join([f"Changed `{escaped(made.path)}` in {made.counted}.", *made.notes]))
@@ -62,7 +62,7 @@ def _make(services: ToolServices, run: ToolRun, tool: str, proposal: ChangePropo
 def edit_tool(
     dialect: EditDialect,
     arguments: type[E],
-    make: Callable[[ToolServices, ToolRun, str, ChangeProposal], Answer] = _make,
+    make: Callable[[ToolServices, ToolRun, str, ChangeProposal], Answer] = make_edit,
 ) -> Tool[E]:
     """The tool.
 

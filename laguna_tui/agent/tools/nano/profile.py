@@ -12,6 +12,7 @@ from laguna_tui.agent.tools.base.edit import EditArguments, edit_tool
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
+from laguna_tui.agent.tools.nano.rename import make_rename
 from laguna_tui.repo.edit_files import EditDialect
 
 LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
@@ -28,7 +29,7 @@ NANO = ModelProfile(
     tools=(
         find.FIND,
         search.SEARCH,
-        edit_tool(DIALECT, EditArguments),
+        edit_tool(DIALECT, EditArguments, make_rename),
     ),
     guard=NanoGuard,
     # A file beside the question is longer than anything it was trained on.

@@ -1,0 +1,63 @@
+"""After a rename in one file: the other files of the folder that still have the old name.
+
+Laguna Nano renames in one file at a time, and what imports the name from there would fail without a word.
+"""
+
+import re
+
+from laguna_tui.agent.tool_run import ToolRun
+from laguna_tui.agent.tools.base.edit import make_edit
+from laguna_tui.agent.tools.base.regex_search import Clock, collect_hits, prepare
+from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.tool import ToolServices
+from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.events import Notice
+from laguna_tui.base.units import plural
+from laguna_tui.repo.outline import Definition
+from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.syntax import file_outline
+from laguna_tui.repo.text_files import split_lines
+
+STILL_USED = (
+    "`{old}` is still in {count} other {files}: {named}. To rename it there too, send: rename {old} to {new} in {first}"
+)
+# The change is made, and the user waits for the answer.
+_BUDGET_S = 3.0
+_NAMED = 5
+_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def make_rename(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> Answer:
+    """Make a change, and list the files that still have a name which it renamed."""
+    answer = make_edit(services, run, tool, proposal)
+    renamed = _renamed_definition(proposal)
+    if renamed and (note := _still_used(run, proposal.path, *renamed)):
+        run.emit(Notice(note))
+    return answer
+
+
+def _renamed_definition(proposal: ChangeProposal) -> tuple[str, str] | None:
+    """Return the old and the new name, if the change renames something that the file defines."""
+    before, after = (_defined(proposal.path, text) for text in (proposal.before, proposal.after))
+    gone = [one.name for one in before if one.name not in _NAME.findall(proposal.after)]
+    # A rename in place moves no line.
+    new = [one.name for one in after if any(one.line == old.line and old.name in gone[:1] for old in before)]
+    return (gone[0], new[0]) if gone and new else None
+
+
+def _defined(path: str, text: str) -> tuple[Definition, ...]:
+    return file_outline(path, split_lines(text)).definitions
+
+
+def _still_used(run: ToolRun, changed: str, old: str, new: str) -> str:
+    clock = Clock(run.cancelled, _BUDGET_S)
+    entries = [entry for entry in run.workspace.files_below("", clock.is_over).entries if entry.path != changed]
+    hits, _ = collect_hits(run.workspace, entries, prepare(rf"\b{old}\b"), clock, run.readable, old)
+    # A file with a definition of its own means that one.
+    own = {hit.path for hit in hits if hit.defines}
+    paths = list(dict.fromkeys(escaped(hit.path) for hit in hits if hit.in_code and hit.path not in own))
+    if not paths:
+        return ""
+    named = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+    files = plural(len(paths), "file")
+    return STILL_USED.format(old=old, new=new, count=len(paths), files=files, named=named, first=paths[0])
