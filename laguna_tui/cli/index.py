@@ -25,6 +25,7 @@ _TOKENS = 2048
 _MIN_TOKENS = 64
 _MAX_LIMIT = 1000
 _SIGNATURE_CHARS = 120
+_ELSEWHERE = "use --folder"
 # Of an issue and what is pasted into it; a longer one is a log.
 _ISSUE_CHARS = 1024 * 1024
 _ISSUE_BYTES = 64 * 1024 * 1024
@@ -84,13 +85,16 @@ def _index(arguments: argparse.Namespace) -> int:
     with _opened(arguments, wait=True, rebuild=arguments.rebuild) as (index, update):
         assert update is not None, "waiting for the lock always gives an update"
         counts = _counts(index)
+        gaps = _gaps(index, update)
         if arguments.json:
             names = ("files", "read", "dropped", "refused", "complete", "full", "disk_full", "left_out", "seconds")
-            _print_json({**{name: getattr(update, name) for name in names}, **counts, "notes": index.notes})
+            _print_json({**{name: getattr(update, name) for name in names}, **counts, "notes": index.notes + gaps})
             return 0
         words = f"{update.files:,} files, {counts['symbols']:,} definitions, {counts['units']:,} units"
         where = f"{size(counts['bytes'])} in {index.path}" if index.path else "in memory"
         _print(f"{words}; {update.read:,} files read, {update.dropped:,} removed, in {update.seconds:.1f} s; {where}")
+        for gap in gaps:
+            _print_note(gap)
     return 0
 
 
@@ -108,36 +112,40 @@ def _check_search(arguments: argparse.Namespace) -> None:
 def _search(arguments: argparse.Namespace) -> int:
     _check_search(arguments)
     text = _issue_text(arguments.issue) if arguments.issue else " ".join(arguments.words)
-    with _opened(arguments) as (index, _):
+    with _opened(arguments) as (index, update):
         if arguments.symbol:
             rows = _symbols(index, text, arguments.limit)
         elif arguments.uses:
             rows = _uses(index, text, arguments.limit)
         else:
             rows = _ranked(index, text, arguments.limit, issue=bool(arguments.issue))
+        gaps = [] if rows else _gaps(index, update)
         if arguments.json:
-            _print_json({"query": text, "results": rows, "notes": index.notes})
+            _print_json({"query": text, "results": rows, "notes": index.notes + gaps})
         else:
             for row in rows:
                 _print_row(row, why=arguments.why)
     if not rows and not arguments.json:
-        sys.stderr.write(f"laguna-tui: nothing found for {sanitize_line(str(arguments.issue or text))}\n")
+        _print_note("; ".join([f"nothing found for {arguments.issue or text}", *gaps]))
     return 0 if rows else NOTHING_FOUND
 
 
 def _map(arguments: argparse.Namespace) -> int:
     if arguments.tokens < _MIN_TOKENS:
         raise UserError(f"--tokens {arguments.tokens}: the least for a map is {_MIN_TOKENS}")
-    with _opened(arguments) as (index, _):
+    with _opened(arguments) as (index, update):
         from laguna_tui.repo.repository_map import repository_map
 
         focus = [_inside(index.root, path) for path in arguments.focus]
         found = repository_map(index.connection, index.graph(), arguments.tokens, focus)
+        gaps = [] if found.text else _gaps(index, update)
         if arguments.json:
-            _print_json({**found._asdict(), "budget": arguments.tokens, "notes": index.notes})
-        else:
+            _print_json({**found._asdict(), "budget": arguments.tokens, "notes": index.notes + gaps})
+        elif found.text:
             for line in found.text.splitlines():
                 _print(line)
+        else:
+            _print_note("; ".join([f"no definitions found{' outside --focus' if focus else ''}", *gaps]))
     return 0
 
 
@@ -241,10 +249,18 @@ def _opened(
             with ProgressLine("reading the folder's code") as line:
                 update = index.refresh(line.show_share, wait=wait)
             for note in [*index.notes, *(update.notes if update else ())]:
-                sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
+                _print_note(note)
             yield index, update
     except sqlite3.Error as error:
         raise UserError(sanitize_line(explained(error, index_path(folder)))) from error
+
+
+def _gaps(index: "Index", update: "IndexUpdate | None") -> list[str]:
+    """Return the sentence that says what no search covers, if anything."""
+    from laguna_tui.repo.unsearched import Unsearched, unindexed
+
+    sentence = unindexed(index.connection, update.unsearched if update else Unsearched()).sentence(_ELSEWHERE)
+    return [sentence] if sentence else []
 
 
 def _counts(index: "Index") -> dict[str, int]:
@@ -267,6 +283,10 @@ def _inside(root: Path, path: str) -> str:
 def _print_json(value: dict[str, object]) -> None:
     json.dump(value, sys.stdout)
     sys.stdout.write("\n")
+
+
+def _print_note(sentence: str) -> None:
+    sys.stderr.write(f"laguna-tui: {sanitize_line(sentence)}\n")
 
 
 def _print(text: str) -> None:

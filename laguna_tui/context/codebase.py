@@ -25,6 +25,7 @@ from laguna_tui.repo.relative_paths import is_binary_name
 from laguna_tui.repo.repository_map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
 from laguna_tui.repo.symbol_search import SymbolMatch, binary_paths, definitions_of, find_symbols, members_of, named
 from laguna_tui.repo.symbol_uses import Use, find_uses
+from laguna_tui.repo.unsearched import BARE, Unsearched, unindexed
 from laguna_tui.repo.walk import FileListing, walk
 
 # Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
@@ -65,6 +66,7 @@ class Codebase:
         self._access = IndexAccess(self.root, folder)
         self._paths: tuple[str, ...] = ()
         self._notes: tuple[str, ...] = ()
+        self._unsearched = Unsearched()
         self._places = NO_PATHS
         self._spellings = NO_SYMBOLS
         # Guards the numbers below; notified of each change to them.
@@ -117,6 +119,11 @@ class Codebase:
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the index now, as sentences."""
         return self._notes
+
+    @property
+    def unsearched(self) -> Unsearched:
+        """What no question to the index covers, as of the last look."""
+        return self._answer(lambda source: unindexed(source.connection, self._unsearched), self._unsearched)
 
     def paths(self, timeout: float = 0.0) -> Sequence[str]:
         """The text files, sorted, relative to the folder; known long before the index is ready.
@@ -268,7 +275,8 @@ class Codebase:
         self._spellings = self._answer(lambda source: fuzzy_symbols(source.connection), self._spellings)
 
     def _tell(self, index: Index, update: IndexUpdate | None) -> None:
-        self._notes = tuple(dict.fromkeys([*index.notes, *(update.notes if update else ())]))
+        bare = [BARE] if "" in self._unsearched.bare else []
+        self._notes = tuple(dict.fromkeys([*index.notes, *(update.notes if update else ()), *bare]))
 
     def _count(self, done: int, total: int) -> None:
         self.progress = done, total
@@ -280,7 +288,7 @@ class Codebase:
         paths = tuple(
             entry.path for entry in listing.entries if entry.path not in binary and not is_binary_name(entry.path)
         )
-        changed, self._paths = paths != self._paths, paths
+        changed, self._paths, self._unsearched = paths != self._paths, paths, listing.unsearched
         with self._changed:
             self._listed = True
             self._changed.notify_all()

@@ -166,6 +166,21 @@ def untracked_files(folder: Path, should_stop: Callable[[], bool] = lambda: Fals
     return _listed(folder, should_stop, "-o", "--exclude-standard")
 
 
+def sparse_paths(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> frozenset[str]:
+    """Return the tracked paths that a sparse checkout leaves out, relative to the folder."""
+    top = top_of(folder)
+    # Asking git takes as long as listing the files did.
+    if top is None or not any((place / "info/sparse-checkout").exists() for place in git_folders(top)):
+        return frozenset()
+    tagged = _listed(folder, should_stop, "-t", "-c") or ()
+    return frozenset(line.removeprefix("S ") for line in tagged if line.startswith("S "))
+
+
+def is_bare(folder: Path) -> bool:
+    """Whether the `.git` of a folder, or of a parent, is configured to have no files."""
+    return top_of(folder) is not None and query(folder, ("config", "--type=bool", "core.bare")) == b"true\n"
+
+
 def ignored_paths(folder: Path, should_stop: Callable[[], bool] = lambda: False) -> list[str] | None:
     """Return the paths that git ignores, relative to the folder; a folder ignored as a whole once, with a "/" behind.
 

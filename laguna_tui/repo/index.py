@@ -103,7 +103,8 @@ class Index:
         listing = listing or walk(self.root, should_stop)
         self.notes = [note for note in self.notes if note != BUSY]
         if self._is_current(listing):
-            return IndexUpdate(len(listing.entries), read=0, dropped=0, refused=0, seconds=time.monotonic() - began)
+            seconds = time.monotonic() - began
+            return IndexUpdate(len(listing.entries), 0, 0, 0, seconds, unsearched=listing.unsearched)
         # Only now: both take longer to import than a question takes.
         from filelock import Timeout
 

@@ -7,10 +7,11 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from laguna_tui.repo.grammar_versions import fingerprints
 from laguna_tui.repo.sensitive_paths import sensitive_because
+from laguna_tui.repo.unsearched import Unsearched
 from laguna_tui.repo.walk import FileListing
 
 Progress = Callable[[int, int], None]
@@ -30,6 +31,7 @@ class IndexUpdate:
         complete: False when the user stopped it, or the folder has too many files.
         left_out: Files not in the index because it reached its size limit, or the disk is full.
         disk_full: Folder on the disk that was full, empty otherwise; with free space, the next update continues.
+        unsearched: What the walk left out.
     """
 
     files: int
@@ -40,6 +42,7 @@ class IndexUpdate:
     complete: bool = True
     left_out: int = 0
     disk_full: str = ""
+    unsearched: Unsearched = field(default_factory=Unsearched)
 
     @property
     def full(self) -> bool:

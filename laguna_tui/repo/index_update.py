@@ -64,7 +64,8 @@ def update_index(
             disk_full = str(path.parent)
     complete = listing.complete and not should_stop()
     seconds = time.monotonic() - began
-    return IndexUpdate(len(listing.entries), read, len(gone), refused, seconds, complete, left_out, disk_full)
+    counts = (len(listing.entries), read, len(gone), refused)
+    return IndexUpdate(*counts, seconds, complete, left_out, disk_full, listing.unsearched)
 
 
 def _batched(outcomes: Iterator[ParseOutcome]) -> Iterator[tuple[int, list[ParseOutcome]]]:

@@ -9,7 +9,7 @@ import os
 import stat
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.files import read_small_file
 from laguna_tui.repo import git
 from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.unsearched import Unsearched
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -35,6 +36,8 @@ _DEFAULT_IGNORES = """
     node_modules bower_components .gradle .idea .next .nuxt .terraform .DS_Store *.pyc *.o *.class
 """.split()
 _GIT_FOLDER = ".git"
+# In every folder that is git's own, whatever its name, and in hardly any other.
+_IN_GIT_FOLDER = frozenset({("HEAD", False), ("objects", True), ("refs", True)})
 # Repositories inside a folder whose git is asked, a hundredth of a second each; in further ones the ignore files apply.
 _ASKED_REPOSITORIES = 200
 # A longer ignore file is not one. Each pattern is tried on each file.
@@ -67,16 +70,20 @@ class FileListing:
         entries: The files.
         complete: False when there are more than `MAX_FILES`, when the ignore files took too long, or when the user
             stopped.
+        unsearched: What git lists, or stores, without there being a file to read.
     """
 
     entries: tuple[WalkedFile, ...]
     complete: bool = True
+    unsearched: Unsearched = field(default_factory=Unsearched)
 
 
 def walk(root: Path, should_stop: Callable[[], bool] = lambda: False) -> FileListing:
     """Return the folder's files: as git lists them, else by walking with the `.gitignore` files, near ones first."""
     listed = git.list_files(root, should_stop) if git.is_repository(root) else None
     entries: list[WalkedFile] = []
+    missing: list[str] = []
+    folders: list[str] = []
     looked_at = 0
     with RootFolder(root) as walked, RootFolder(root) as tree:
         walker = _Walker(walked, should_stop)
@@ -87,19 +94,56 @@ def walk(root: Path, should_stop: Callable[[], bool] = lambda: False) -> FileLis
             and not should_stop()
             and (some := list(islice(paths, min(_STRIDE, MAX_FILES - looked_at))))
         ):
-            entries += filter(None, (_entry(tree, path) for path in some))
+            for path in some:
+                status = _status(tree, path)
+                if status is None:
+                    missing.append(path)
+                elif stat.S_ISREG(status.st_mode):
+                    entries.append(WalkedFile(path, status.st_size, status.st_mtime_ns))
+                elif stat.S_ISDIR(status.st_mode):
+                    folders.append(path.rstrip("/"))
             looked_at += len(some)
         complete = next(paths, None) is None and not should_stop() and walker.tries_left > 0
-    return FileListing(tuple(sorted(entries, key=lambda entry: entry.path)), complete)
+        # git lists a repository inside as one path.
+        repositories = tuple(path for path in folders if _status(tree, f"{path}/{_GIT_FOLDER}"))
+        absent = tuple(path for path in folders if _is_empty(tree, path))
+    unsearched = Unsearched(
+        repositories=repositories,
+        absent=absent,
+        sparse=_outermost(git.sparse_paths(root, should_stop).intersection(missing), entries) if missing else (),
+        bare=("",) if listed is None and not entries and git.is_bare(root) else tuple(sorted(walker.bare)),
+    )
+    return FileListing(tuple(sorted(entries, key=lambda entry: entry.path)), complete, unsearched)
 
 
-def _entry(tree: RootFolder, path: str) -> WalkedFile | None:
-    """The entry of a regular file; None for everything else, and for files that are gone or behind a link."""
+def _status(tree: RootFolder, path: str) -> os.stat_result | None:
+    """Return the status of a path; None when it is gone, behind a link or not permitted."""
     try:
-        status = tree.lstat(path)
+        return tree.lstat(path)
     except (OSError, ValueError):
         return None
-    return WalkedFile(path, status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+
+
+def _is_empty(tree: RootFolder, path: str) -> bool:
+    try:
+        with os.scandir(tree.folder(path)) as found:
+            return next(found, None) is None
+    except (OSError, ValueError):
+        return False
+
+
+def _outermost(paths: Collection[str], entries: Iterable[WalkedFile]) -> tuple[str, ...]:
+    """Return the paths, sorted; where nothing in a folder is among the entries, the folder instead."""
+    if not paths:
+        return ()
+    present = {folder for entry in entries for folder in _folders(entry.path)}
+    return tuple(sorted({next((each for each in _folders(path) if each not in present), path) for path in paths}))
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Yield the folders that a path lies in, the outermost first."""
+    parts = path.split("/")
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +194,7 @@ class _Walker:
 
     Attributes:
         tries_left: Pattern attempts left; the walk ends when they are used up.
+        bare: Bare repositories so far, which are left out; "" is the folder itself.
     """
 
     def __init__(self, tree: RootFolder, should_stop: Callable[[], bool]) -> None:
@@ -157,6 +202,7 @@ class _Walker:
         self._should_stop = should_stop
         self._patterns_left = _IGNORE_PATTERNS
         self.tries_left = _IGNORE_TRIES
+        self.bare: list[str] = []
 
     def paths(self) -> Iterator[str]:
         """Yield the relative paths that no `.gitignore` on the way excludes, breadth first."""
@@ -165,7 +211,11 @@ class _Walker:
             folder, above = pending.popleft()
             specs = [*above, *self._own_ignores(folder)]
             patterns = sum(len(spec.patterns) for _, spec in specs)
-            for name, is_folder in self._children(folder):
+            children = self._children(folder)
+            if _IN_GIT_FOLDER.issubset(children):
+                self.bare.append(folder.removesuffix("/"))
+                continue
+            for name, is_folder in children:
                 self.tries_left -= patterns
                 if self.tries_left <= 0:
                     return

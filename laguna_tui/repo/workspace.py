@@ -75,10 +75,15 @@ class Workspace:
         prefix = f"{inside}/" if inside else ""
         below = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
         if below or not inside:
-            return FileListing(below, listing.complete)
+            return FileListing(below, listing.complete, listing.unsearched.below(inside))
         ignored = walk(self.root / inside, should_stop)
         return FileListing(
-            tuple(WalkedFile(prefix + entry.path, entry.size) for entry in ignored.entries), ignored.complete
+            tuple(WalkedFile(prefix + entry.path, entry.size) for entry in ignored.entries),
+            ignored.complete,
+            # Where there is nothing, the repository above says why.
+            ignored.unsearched.under(prefix)
+            if ignored.entries or ignored.unsearched.bare
+            else listing.unsearched.below(inside),
         )
 
     def locate(self, path: str) -> str:

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from laguna_tui.cli.main import command_parser, main, searching_parser
-from tests.app.repo.conftest import git, shop  # noqa: F401  (a fixture)
+from tests.app.repo.conftest import git, shop, write  # noqa: F401  (a fixture)
 
 HEAVY = (
     "numpy", "tree_sitter", "pathspec", "filelock", "asyncio", "importlib.metadata", "multiprocessing", "rich",
@@ -89,6 +89,50 @@ def test_nothing_found_is_exit_code_1(shop, capsys):  # noqa: F811
     code, out, err = run(capsys, "search", "--folder", str(shop), "zzqqx\x1b[31m")
     assert (code, out) == (1, "")
     assert err == "laguna-tui: nothing found for zzqqx␛[31m\n"
+
+
+GAPS = "not searched: 1 large file (huge.log), 1 binary file (data.pack), 1 other repository (nested; use --folder)"
+
+
+def test_nothing_found_says_what_was_not_searched(shop, capsys):  # noqa: F811
+    (shop / "huge.log").write_text("wombat\n" * 400_000)
+    (shop / "data.pack").write_bytes(b"wombat\0")
+    write(shop, {"nested/burrow.py": "def wombat(): pass\n"})
+    git(shop / "nested", "init")
+    git(shop / "nested", "add", ".")
+    git(shop / "nested", "commit", "-m", "begin")
+    for options in ((), ("--symbol",), ("--uses",)):
+        answer = run(capsys, "search", "--folder", str(shop), *options, "wombat")
+        assert answer == (1, "", f"laguna-tui: nothing found for wombat; {GAPS}\n")
+    assert json.loads(run(capsys, "search", "--folder", str(shop), "--json", "wombat")[1])["notes"] == [GAPS]
+    assert run(capsys, "search", "--folder", str(shop), "roundMoney")[2] == ""
+    assert run(capsys, "index", "--folder", str(shop))[2] == f"laguna-tui: {GAPS}\n"
+    assert json.loads(run(capsys, "index", "--folder", str(shop), "--json")[1])["notes"] == [GAPS]
+    assert run(capsys, "map", "--folder", str(shop))[2] == ""
+    everything = ("map", "--folder", str(shop), "--focus", *(str(shop / name) for name in ("shop", "tests", "web")))
+    assert run(capsys, *everything) == (0, "", f"laguna-tui: no definitions found outside --focus; {GAPS}\n")
+
+
+def test_a_bare_repository_is_named(shop, tmp_path, capsys):  # noqa: F811
+    bare = str(tmp_path / "shop.git")
+    git(tmp_path, "clone", "--bare", str(shop), bare)
+    reason = (
+        "this is a bare repository, which has no files to search; check out a branch with git worktree add FOLDER"
+        " BRANCH, and use that folder"
+    )
+    assert run(capsys, "search", "--folder", bare, "cart")[2] == f"laguna-tui: nothing found for cart; {reason}\n"
+    assert run(capsys, "map", "--folder", bare)[2] == f"laguna-tui: no definitions found; {reason}\n"
+    assert run(capsys, "index", "--folder", bare)[2] == f"laguna-tui: {reason}\n"
+
+
+def test_what_a_sparse_checkout_leaves_out_is_named(shop, capsys):  # noqa: F811
+    git(shop, "add", ".")
+    git(shop, "commit", "-m", "begin")
+    git(shop, "sparse-checkout", "set", "web")
+    assert run(capsys, "search", "--folder", str(shop), "monthly")[2] == (
+        "laguna-tui: nothing found for monthly; not searched: 2 paths outside the sparse checkout (shop, tests; run"
+        " git sparse-checkout add FOLDER)\n"
+    )
 
 
 def test_a_search_in_an_unchanged_folder_imports_little(shop, tmp_path):  # noqa: F811

@@ -15,7 +15,8 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo import index as index_module
 from laguna_tui.repo import index_database
 from laguna_tui.repo.index_database import index_path
-from tests.app.repo.conftest import FILES, write
+from laguna_tui.repo.unsearched import BARE
+from tests.app.repo.conftest import FILES, git, write
 
 LONG_S = 60.0
 
@@ -48,6 +49,15 @@ def test_the_paths_are_known_while_the_index_is_being_made(shop, cache):
         assert list(waiting.paths(LONG_S)) == sorted(FILES)
         assert not waiting.ready
         waiting.close()
+
+
+def test_a_bare_repository_is_named(shop, cache, tmp_path):
+    git(tmp_path, "clone", "--bare", str(shop), "shop.git")
+    codebase = Codebase(tmp_path / "shop.git", cache)
+    codebase.start()
+    assert codebase.wait(LONG_S)
+    assert (list(codebase.paths()), codebase.notes) == ([], (BARE,))
+    codebase.close()
 
 
 def test_a_full_disk_is_said_and_the_next_look_with_room_completes_the_index(shop, cache, monkeypatch):

@@ -10,7 +10,8 @@ import pytest
 
 from laguna_tui.repo import git
 from laguna_tui.repo.root_folder import MAX_DEPTH
-from laguna_tui.repo.walk import WalkedFile, list_tree, walk
+from laguna_tui.repo.unsearched import Unsearched
+from laguna_tui.repo.walk import FileListing, list_tree, walk
 
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
 
@@ -62,6 +63,60 @@ def test_a_deeper_ignore_file_speaks_last(project):
     (project / "src/.gitignore").write_text("util.py\n!*.log\n")
     (project / "src/seen.log").write_text("x")
     assert paths(project) == [".gitignore", "keep.log", "src/.gitignore", "src/main.py", "src/seen.log"]
+
+
+@pytest.fixture
+def library(tmp_path):
+    """Another repository, with one commit."""
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "lib.py").write_text("def needle(): pass\n")
+    run_git(library, "init")
+    run_git(library, "add", ".")
+    run_git(library, "commit", "-m", "begin")
+    return library
+
+
+def test_repositories_inside_and_missing_submodules_are_named(project, library):
+    run_git(project, "init")
+    for path in ("lib", "absent"):
+        run_git(project, "-c", "protocol.file.allow=always", "submodule", "add", str(library), path)
+    run_git(project, "submodule", "deinit", "--force", "absent")
+    run_git(project, "clone", str(library), "nested")
+    (project / "empty").mkdir()
+    listing = walk(project)
+    assert [entry.path for entry in listing.entries] == [".gitignore", ".gitmodules", *EXPECTED[1:]]
+    assert listing.unsearched == Unsearched(repositories=("lib", "nested"), absent=("absent",))
+
+
+def test_what_a_sparse_checkout_leaves_out_is_named_and_what_was_deleted_is_not(project):
+    for path in ("docs/guide/start.md", "docs/index.md", "src/old/one.py", "src/old/two.py", "src/gone.py"):
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text("x")
+    run_git(project, "init")
+    run_git(project, "add", ".")
+    run_git(project, "commit", "-m", "begin")
+    run_git(project, "sparse-checkout", "set", "--no-cone", "/*", "!/docs/", "!/src/old/", "!/src/util.py")
+    (project / "src/gone.py").unlink()
+    listing = walk(project)
+    assert [entry.path for entry in listing.entries] == [".gitignore", "keep.log", "src/main.py"]
+    assert listing.unsearched == Unsearched(sparse=("docs", "src/old", "src/util.py"))
+    run_git(project, "sparse-checkout", "disable")
+    assert walk(project).unsearched == Unsearched()
+
+
+@pytest.mark.parametrize("name", ["bare.git", "folder/.git"])
+def test_a_bare_repository_has_no_files(tmp_path, library, name):
+    run_git(tmp_path, "clone", "--bare", str(library), name)
+    assert walk(tmp_path / name.removesuffix("/.git")) == FileListing((), unsearched=Unsearched(bare=("",)))
+
+
+def test_beside_the_work_trees_of_a_bare_repository_only_they_are_listed(tmp_path, library):
+    root = tmp_path / "trees"
+    run_git(tmp_path, "clone", "--bare", str(library), str(root / ".bare"))
+    (root / ".git").write_text("gitdir: ./.bare\n")
+    run_git(root, "worktree", "add", "main", "main")
+    assert (paths(root), walk(root).unsearched) == (["main/lib.py"], Unsearched(bare=(".bare",)))
 
 
 @pytest.mark.parametrize("with_git", [False, True])
@@ -230,7 +285,8 @@ def test_a_stop_in_the_middle_keeps_what_was_found(project, monkeypatch, with_gi
     if with_git:
         run_git(project, "init")
     found = []
-    monkeypatch.setattr("laguna_tui.repo.walk._entry", lambda root, path: found.append(path) or WalkedFile(path, 1))
+    file = (project / EXPECTED[0]).stat()
+    monkeypatch.setattr("laguna_tui.repo.walk._status", lambda tree, path: found.append(path) or file)
     listing = walk(project, lambda: len(found) == 2)
     assert [entry.path for entry in listing.entries] == EXPECTED[:2]
     assert not listing.complete

@@ -10,11 +10,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL
+from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, coverage
 from laguna_tui.base.units import plural
 from laguna_tui.repo.outline import Outline
 from laguna_tui.repo.syntax import file_outline, lines_with_name
@@ -267,74 +267,86 @@ class Hit:
 
 
 def listing_of(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> FileListing:
-    """The files to search: all, those in a folder, or a single one."""
+    """The files to search: all, those in a folder, or a single one.
+
+    Raises:
+        WorkspaceError: The path cannot be used, or is a single file that cannot be read.
+    """
     inside = workspace.locate(path)
     if inside and not workspace.is_folder(inside):
-        return FileListing((WalkedFile(inside, 0),))
+        _, size = workspace.read_beginning(inside, 0)
+        return FileListing((WalkedFile(inside, size),))
     return workspace.files_below(inside, should_stop)
 
 
 def collect_hits(
     workspace: Workspace,
-    entries: Sequence[WalkedFile],
+    listing: FileListing,
     pattern: SearchPattern,
     clock: Clock,
     unreadable: Callable[[str], str],
     name: str = "",
+    *,
+    elsewhere: str = "",
 ) -> tuple[list[Hit], list[str]]:
-    """Hits in path order, and a note when the search did not get to its end.
+    """Return hits in path order, and notes on what was not searched.
 
     Args:
         workspace: what the files are read from.
-        entries: the files.
+        listing: the files.
         pattern: what a line has to match.
         clock: how long it may take.
         unreadable: why the lines of a file are not shown; empty where they are.
         name: the name that the pattern matches, if it is one: hits then say whether it is code.
+        elsewhere: how to search another repository.
     """
     hits: list[Hit] = []
+    notes: list[str] = []
+    large: list[str] = []
+    binary: list[str] = []
     match = Matcher(pattern, clock)
     try:
-        for entry in entries:
+        for entry in listing.entries:
             clock.check()
-            hits.extend(_hits_in(workspace, entry, pattern, match, unreadable, name))
+            if entry.size > SEARCH_LIMIT_BYTES:
+                large.append(entry.path)
+                continue
+            try:
+                data = workspace.read(entry.path, SEARCH_LIMIT_BYTES)
+            except UnreadableError:
+                continue
+            if pattern.needle not in data and not has_wide_bom(data):
+                continue
+            if is_binary(data):
+                binary += [] if unreadable(entry.path) else [entry.path]
+                continue
+            hits.extend(_hits_in(entry.path, data, match, unreadable, name))
             if len(hits) >= MAX_HITS:
-                return hits, [f"… stopped after {MAX_HITS} matches; search for something rarer"]
+                notes = [f"… stopped after {MAX_HITS} matches; search for something rarer"]
+                break
+        else:
+            if count := match.given_up:
+                notes = [f"… {count} {plural(count, 'line')} took too long to match; use a simpler pattern"]
     except OutOfTime:
-        return hits, [f"… stopped after {BUDGET_S:.0f} s; use a simpler pattern or search in one path"]
-    count = match.given_up
-    return hits, [f"… {count} {plural(count, 'line')} took too long to match; use a simpler pattern"] if count else []
+        notes = [f"… stopped after {BUDGET_S:.0f} s; use a simpler pattern or search in one path"]
+    unsearched = replace(listing.unsearched, large=tuple(large), binary=tuple(binary))
+    return hits, notes + coverage(replace(listing, unsearched=unsearched), found=bool(hits), elsewhere=elsewhere)
 
 
-def _hits_in(
-    workspace: Workspace,
-    entry: WalkedFile,
-    pattern: SearchPattern,
-    match: Matcher,
-    unreadable: Callable[[str], str],
-    name: str,
-) -> Iterator[Hit]:
-    if entry.size > SEARCH_LIMIT_BYTES:
-        return
-    try:
-        data = workspace.read(entry.path, SEARCH_LIMIT_BYTES)
-    except UnreadableError:
-        return
-    if is_binary(data) or (pattern.needle not in data and not has_wide_bom(data)):
-        return
+def _hits_in(path: str, data: bytes, match: Matcher, unreadable: Callable[[str], str], name: str) -> Iterator[Hit]:
     lines = split_lines(decode(data).text)
     found = match(lines)
-    if found and unreadable(entry.path):
+    if found and unreadable(path):
         return
-    outline = file_outline(entry.path, lines) if found else Outline(())
-    code_lines = lines_with_name(entry.path, lines, name) if found and name else None
+    outline = file_outline(path, lines) if found else Outline(())
+    code_lines = lines_with_name(path, lines, name) if found and name else None
     enclosing = outline.enclosing(index + 1 for index, _, _ in found)
     for (index, start, end), around in zip(found, enclosing, strict=True):
         code = lines[index]
         begun = [one.name for one in around if one.line == index + 1 and not one.prototype]
         defines = any(_holds(code, name, start, end) for name in begun)
         in_code = code_lines is None or index + 1 in code_lines
-        yield Hit(entry.path, index + 1, code, defines, tuple(one.name for one in around), in_code)
+        yield Hit(path, index + 1, code, defines, tuple(one.name for one in around), in_code)
 
 
 def _holds(line: str, name: str, start: int, end: int) -> bool:

@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import nfc
 from laguna_tui.repo.text_files import decode, is_binary, split_lines
+from laguna_tui.repo.unsearched import Unsearched
+from laguna_tui.repo.walk import FileListing
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace
 
 _SPECIAL = frozenset("*?[")
@@ -41,9 +43,24 @@ NO_SYMBOL = "-"
 """Stands in a result line for the name of a definition, where the line lies in none."""
 
 
-def incomplete(count: int) -> str:
-    """The last line when the folder has more files than could be looked at in time."""
-    return f"… only the first {count:,} files were looked at; start in a smaller folder"
+def coverage(listing: FileListing, *, found: bool, elsewhere: str) -> list[str]:
+    """Return the last lines: that files were left for want of time, and where nothing was found, what has no lines.
+
+    Args:
+        listing: The files, and what is not among them.
+        found: Whether there are results.
+        elsewhere: How to search another repository.
+    """
+    lines = [] if found else not_covered(listing.unsearched, elsewhere)
+    if not listing.complete:
+        lines.append(f"… only the first {len(listing.entries):,} files were looked at; start in a smaller folder")
+    return lines
+
+
+def not_covered(unsearched: Unsearched, elsewhere: str) -> list[str]:
+    """Return the line that says what was not searched, if anything."""
+    sentence = unsearched.sentence(elsewhere)
+    return [f"… {sentence}"] if sentence else []
 
 
 def symbol_line(symbol: str, path: str, line: int, code: str) -> str:

@@ -5,7 +5,7 @@ from itertools import islice
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
-from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths, read_lines, symbol_line
+from laguna_tui.agent.tools.base.result_lines import coverage, matching_paths, read_lines, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.base.schema import declared
@@ -33,8 +33,8 @@ def find(run: ToolRun, wanted: FindArguments) -> Answer:
     """The matching paths, one a line, sorted."""
     pattern = wanted.pattern.strip()
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
-    notes = [] if listing.complete else [incomplete(len(listing.entries))]
     paths = matching_paths(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
+    notes = coverage(listing, found=bool(paths), elsewhere="use list")
     if not paths:
         return Answer("\n".join([f"no files match {pattern}", *notes]))
     if len(paths) <= OUTLINED_FILES:

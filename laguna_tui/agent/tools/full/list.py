@@ -52,7 +52,8 @@ def list_folder(run: ToolRun, wanted: ListArguments) -> Answer:
         return Answer(f"{escaped(inside) or 'this folder'} is empty")
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     prefix = f"{inside}/" if inside else ""
-    known = {each.path[len(prefix) :].partition("/")[0] for each in listing.entries if each.path.startswith(prefix)}
+    listed = [*(entry.path for entry in listing.entries), *listing.unsearched.repositories]
+    known = {path[len(prefix) :].partition("/")[0] for path in listed if path.startswith(prefix)}
     lines = [_line(entry, ignored=listing.complete and entry.name not in known) for entry in entries]
     more = len(lines) - MAX_ENTRIES
     counted = [f"… {more:,} more {plural(more, 'entry', 'entries')}; use find"] if more > 0 else []

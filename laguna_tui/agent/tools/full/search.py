@@ -18,7 +18,7 @@ from laguna_tui.agent.tools.base.regex_search import (
     listing_of,
     prepare,
 )
-from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, symbol_line
+from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, not_covered, symbol_line
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
@@ -32,6 +32,7 @@ from laguna_tui.repo.root_folder import RootFolder
 
 # More lines than this are not read by anyone; the count of the others is.
 LINES_SHOWN = 20
+_ELSEWHERE = "use path, in mode regex"
 
 
 def search_lines(run: ToolRun, pattern: str, path: str) -> Answer:
@@ -49,8 +50,7 @@ def search_lines(run: ToolRun, pattern: str, path: str) -> Answer:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
     clock = Clock(run.cancelled, BUDGET_S)
     listing = listing_of(run.workspace, path, clock.is_over)
-    hits, notes = collect_hits(run.workspace, listing.entries, prepare(pattern), clock, run.readable)
-    notes += [] if listing.complete else [incomplete(len(listing.entries))]
+    hits, notes = collect_hits(run.workspace, listing, prepare(pattern), clock, run.readable, elsewhere=_ELSEWHERE)
     if not hits:
         return Answer("\n".join([f"no matches for {pattern}", *notes]))
     hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order
@@ -128,7 +128,8 @@ class Search:
         known = self._brought_up_to_date(run.cancelled)
         found = {SYMBOL: self._symbols, USES: self._uses, RANKED: self._ranked}[mode]
         lines = found(run, pattern, inside)
-        return _answer(lines, _nothing(mode, pattern), [] if known else [STILL_INDEXING])
+        notes = [] if lines else not_covered(self._codebase.unsearched.below(inside), _ELSEWHERE)
+        return _answer(lines, _nothing(mode, pattern), notes if known else [*notes, STILL_INDEXING])
 
     def _brought_up_to_date(self, should_stop: Callable[[], bool]) -> bool:
         """Whether the index says what the folder says now, or there was no time for that."""

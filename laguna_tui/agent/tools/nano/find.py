@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
-from laguna_tui.agent.tools.base.result_lines import incomplete, matching_paths, read_lines
+from laguna_tui.agent.tools.base.result_lines import coverage, matching_paths, read_lines
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.base.schema import declared
@@ -33,10 +33,10 @@ def find(run: ToolRun, wanted: FindArguments) -> Answer:
     """The file's top-level definitions, the files that may be meant, or a sentence when there is none."""
     pattern = wanted.pattern.strip()
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
-    notes = [] if listing.complete else [incomplete(len(listing.entries))]
     known = [entry.path for entry in listing.entries]
     # `cart.py:10-20` is how lines are mentioned; the file is what it says most about.
     paths = _meant(pattern, known) or _meant(_LINE_NUMBERS.sub("", pattern), known)
+    notes = coverage(listing, found=bool(paths), elsewhere="start there")
     if not paths:
         return Answer("\n".join([f"No file matches `{escaped(pattern)}`.", *notes]))
     if len(paths) == 1:

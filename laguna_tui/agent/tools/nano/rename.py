@@ -17,6 +17,7 @@ from laguna_tui.repo.outline import Definition
 from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax import file_outline
 from laguna_tui.repo.text_files import split_lines
+from laguna_tui.repo.walk import FileListing
 
 STILL_USED = (
     "`{old}` is still in {count} other {files}: {named}. To rename it there too, send: rename {old} to {new} in {first}"
@@ -51,8 +52,8 @@ def _defined(path: str, text: str) -> tuple[Definition, ...]:
 
 def _still_used(run: ToolRun, changed: str, old: str, new: str) -> str:
     clock = Clock(run.cancelled, _BUDGET_S)
-    entries = [entry for entry in run.workspace.files_below("", clock.is_over).entries if entry.path != changed]
-    hits, _ = collect_hits(run.workspace, entries, prepare(rf"\b{old}\b"), clock, run.readable, old)
+    others = tuple(entry for entry in run.workspace.files_below("", clock.is_over).entries if entry.path != changed)
+    hits, _ = collect_hits(run.workspace, FileListing(others), prepare(rf"\b{old}\b"), clock, run.readable, old)
     # A file with a definition of its own means that one.
     own = {hit.path for hit in hits if hit.defines}
     paths = list(dict.fromkeys(escaped(hit.path) for hit in hits if hit.in_code and hit.path not in own))

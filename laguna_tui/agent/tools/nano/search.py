@@ -11,7 +11,7 @@ from itertools import islice
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, PATTERN_LIMIT_CHARS, Clock, Hit, collect_hits, prepare
-from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, incomplete, read_lines, shortened
+from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shortened
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
@@ -72,8 +72,9 @@ def search(run: ToolRun, asked: SearchArguments) -> Answer:
     wanted = rf"\b{name}\b" if is_name else pattern
     clock = Clock(run.cancelled, BUDGET_S)
     listing = run.workspace.files_below("", clock.is_over)
-    hits, notes = collect_hits(run.workspace, listing.entries, prepare(wanted), clock, run.readable, name)
-    notes += [] if listing.complete else [incomplete(len(listing.entries))]
+    hits, notes = collect_hits(
+        run.workspace, listing, prepare(wanted), clock, run.readable, name, elsewhere="start there"
+    )
     if not hits:
         return Answer("\n".join([f"Nothing matches `{escaped(pattern)}`.", *notes]))
     places = _Occurrences(run.workspace, hits)

@@ -14,8 +14,10 @@ from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
+from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace
 from tests.app.approvers import run_tool
+from tests.app.repo.conftest import git, write
 
 
 @pytest.fixture
@@ -112,6 +114,57 @@ def test_search_reads_every_encoding(toolbox, root, encoding):
     (root / "wide.txt").write_bytes("première\r\ngarçon needle\r\n".encode(encoding))
     assert output(toolbox, "search", pattern="gar.on needle") == "- wide.txt:2: garçon needle"
     assert output(toolbox, "search", pattern="garçon") == "- wide.txt:2: garçon needle"
+
+
+def test_nothing_found_says_what_was_not_searched(toolbox, root):
+    (root / "picture.bin").write_bytes(b"zebra\0")
+    (root / "other.bin").write_bytes(b"horse\0")
+    with (root / "huge.log").open("wb") as file:
+        file.write(b"zebra\n")
+        file.truncate(SEARCH_LIMIT_BYTES + 1)
+    git(root, "init")
+    library = root / "vendor/library"
+    write(library, {"a.py": "def zebra(): pass\n"})
+    git(library, "init")
+    git(library, "add", ".")
+    git(library, "commit", "-m", "begin")
+    elsewhere = "1 other repository (vendor/library; use path, in mode regex)"
+    files = "1 large file (huge.log), 1 binary file (picture.bin)"
+    assert output(toolbox, "search", pattern="zebra") == f"no matches for zebra\n… not searched: {files}, {elsewhere}"
+    assert output(toolbox, "search", pattern="zebra", path="huge.log") == (
+        "no matches for zebra\n… not searched: 1 large file (huge.log)"
+    )
+    for path in ("vendor", "vendor/library"):
+        assert output(toolbox, "search", pattern="zebra", path=path, mode="symbol") == (
+            f"no definition is called zebra; try mode ranked\n… not searched: {elsewhere}"
+        )
+    nothing = f"no matches for zebra\n… not searched: {elsewhere}"
+    assert output(toolbox, "search", pattern="zebra", path="vendor") == nothing
+    found = "zebra vendor/library/a.py:1: def zebra(): pass"
+    assert output(toolbox, "search", pattern="zebra", path="vendor/library") == found
+    assert output(toolbox, "search", pattern="check").count("not searched") == 0
+    assert output(toolbox, "find", pattern="a.py") == (
+        "no files match a.py\n… not searched: 1 other repository (vendor/library; use list)"
+    )
+    assert output(toolbox, "list", path="vendor") == "library/"
+
+
+def test_bare_repositories_in_the_folder_are_named(toolbox, root):
+    git(root, "init", "--bare", "mirrors/shop.git")
+    nothing = "no matches for bare\n… not searched: 1 bare repository (mirrors/shop.git; use git worktree add)"
+    for path in ("", "mirrors", "mirrors/shop.git"):
+        assert output(toolbox, "search", pattern="bare", path=path) == nothing
+
+
+def test_a_secret_file_is_not_named_for_what_it_holds(toolbox, root):
+    (root / "id_rsa").write_bytes(b"zebra\0")
+    assert output(toolbox, "search", pattern="zebra") == "no matches for zebra"
+
+
+def test_a_search_in_the_index_names_all_binary_files_in_the_path(toolbox, root):
+    write(root, {"pictures/horse.bin": "horse\0", "zebra.bin": "zebra\0"})
+    found = output(toolbox, "search", pattern="zebra", path="pictures", mode="uses")
+    assert found == "no code uses zebra; try mode regex\n… not searched: 1 binary file (pictures/horse.bin)"
 
 
 def test_search_passes_over_binary_huge_and_odd_files(toolbox, root):

@@ -310,7 +310,8 @@ def test_what_cannot_be_read_is_passed_over(root, shop):
     os.mkfifo(root / "pipe.py")
     (root / "link.py").symlink_to("/etc/passwd")
     (root / "gone.py").symlink_to("nowhere.py")
-    assert found(shop, "zebra|root") == "Nothing matches `zebra|root`."
+    assert found(shop, "zebra|root") == ("Nothing matches `zebra|root`.\n… not searched: 1 binary file (binary.py)")
+    assert found(shop, "passwd") == "Nothing matches `passwd`."
 
 
 def test_a_file_that_is_gone_in_the_middle_leaves_its_hits(shop, monkeypatch):
