@@ -37,8 +37,9 @@ def test_a_target_whose_weights_give_no_numbers_is_refused(
     tmp_path: Path, name: str, value: float, mode: Speculation
 ) -> None:
     path = harmed(tiny.laguna(), name, value).write(tmp_path / "nan.gguf")
-    with pytest.raises(ModelFileError, match=r"nan\.gguf: its weights give no numbers; download it again"):
+    with pytest.raises(ModelFileError) as error:
         Engine.open(options(path, speculation=mode))
+    assert str(error.value) == f"{path}: its weights give no numbers; download it again"
 
 
 def test_weights_that_are_large_but_numbers_are_not_refused(tmp_path: Path) -> None:
@@ -100,8 +101,9 @@ def test_an_adapter_whose_weights_give_no_numbers_is_left_out_and_the_drafter_dr
         )
         assert drafted(engine, "bad") == drafted(engine, None) != []
         assert drafted(engine, "good")
-        with pytest.raises(EngineError, match="no adapter 'unknown'"):
+        with pytest.raises(EngineError) as error:
             drafted(engine, "unknown")
+        assert str(error.value) == "the drafter has no adapter 'unknown'; choose one of: bad, good"
 
 
 def test_the_adapter_of_a_drafter_that_is_left_out_is_no_error(tmp_path: Path, tiny_model_path: Path) -> None:
@@ -110,5 +112,6 @@ def test_the_adapter_of_a_drafter_that_is_left_out_is_no_error(tmp_path: Path, t
     with Engine.open(options(tiny_model_path, drafter=drafter, adapters=(("mine", adapter),))) as engine:
         request = Request(PROMPT, max_tokens=4, drafting=Drafting(adapter="mine"))
         assert len(gather(engine.generate(request)).tokens) == 4
-        with pytest.raises(EngineError, match="no drafter that 'other' could adapt"):
+        with pytest.raises(EngineError) as error:
             gather(engine.generate(replace(request, drafting=Drafting(adapter="other"))))
+        assert str(error.value) == "there is no drafter that 'other' could adapt; open one with the model"

@@ -81,8 +81,11 @@ def test_a_context_of_zero_is_all_that_the_model_can_use(tiny_model_path):
 
 def test_errors_while_opening_reach_the_caller_and_leave_no_thread(tiny_model_path, tmp_path):
     before = engine_threads()
-    with pytest.raises(ModelFileError, match="cannot be read"):
+    with pytest.raises(ModelFileError) as error:
         Engine.open(options(tmp_path / "missing.gguf"))
+    assert str(error.value) == (
+        f"{tmp_path}/missing.gguf: cannot be read (No such file or directory); check the path and its permissions"
+    )
     with pytest.raises(ContextError):
         Engine.open(options(tiny_model_path, n_ubatch=0))
     assert engine_threads() == before

@@ -64,8 +64,12 @@ def test_a_mistake_is_named_with_the_file_and_the_rule(tmp_path, text, part):
 def test_a_file_that_is_not_utf8_is_refused_with_a_sentence(tmp_path):
     file = tmp_path / "config.toml"
     file.write_bytes(b'model = "\xff\xfe"')
-    with pytest.raises(UserError, match="correct the file"):
+    with pytest.raises(UserError) as error:
         load_settings(file)
+    assert str(error.value) == (
+        f"{file}: 'utf-8' codec can't decode byte 0xff in position 9: invalid start byte; correct the file or "
+        "move it away"
+    )
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,9 @@ def test_every_round_drafts_as_much_as_the_drafter_can(tmp_path: Path, monkeypat
 def test_a_model_that_cannot_hold_a_question_is_a_sentence(tmp_path: Path):
     model = tiny.laguna(tiny.Shape(n_ctx=256)).write(tmp_path / "model.gguf")
     drafter = drafters.make(drafters.Variant()).write(tmp_path / "drafter.gguf")
-    with pytest.raises(UserError, match="its context is too small"):
+    with pytest.raises(UserError) as error:
         measure(model, drafter, Settings(threads=1))
+    assert str(error.value) == f"{drafter}: drafted nothing for {model}; its context is too small for the questions"
 
 
 def test_quantizing_the_bundled_drafter_shows_what_it_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):

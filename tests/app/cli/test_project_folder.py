@@ -101,5 +101,8 @@ def test_a_folder_that_was_deleted_while_it_was_asked_about_is_said_as_such(home
     project = home / "project"
     asked = session(project, tmp_path / "state")
     shutil.rmtree(project)
-    with pytest.raises(UserError, match="was deleted, so there is nothing to ask about"):
+    with pytest.raises(UserError) as error:
         next(asked.chat.ask("where is total?"))
+    assert str(error.value) == (
+        f"{project} was deleted, so there is nothing to ask about. Make it again, or start in another folder."
+    )

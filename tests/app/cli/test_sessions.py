@@ -123,8 +123,12 @@ def test_fork_goes_on_with_a_copy_of_the_session_that_is_chosen(sessions, place)
 
 @pytest.mark.parametrize("words", [("--fork",), ("--resume", "--fork")])
 def test_fork_needs_a_session(place, words):
-    with pytest.raises(UserError, match="say which: --resume SESSION --fork"):
+    with pytest.raises(UserError) as error:
         chosen(*words)
+    assert str(error.value) == (
+        "--fork copies a session, so say which: --resume SESSION --fork, or -c --fork; in the list of sessions "
+        "it is Ctrl+F"
+    )
 
 
 class Terminal(io.StringIO):

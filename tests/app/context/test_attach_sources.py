@@ -59,14 +59,16 @@ def test_a_file_that_is_gone_is_not_remembered(workspace):
     sources = SourceFiles(workspace)
     sources.read("a.py")
     (workspace.root / "a.py").unlink()
-    with pytest.raises(WorkspaceError, match="there is no file"):
+    with pytest.raises(WorkspaceError) as error:
         sources.read("a.py")
+    assert str(error.value) == "there is no file a.py; use find to see which files there are"
 
 
 def test_a_binary_file_is_refused_with_its_name(workspace):
     (workspace.root / "a.png").write_bytes(b"\x89PNG\0")
-    with pytest.raises(WorkspaceError, match=r"a\.png is a binary file"):
+    with pytest.raises(WorkspaceError) as error:
         SourceFiles(workspace).read("a.png")
+    assert str(error.value) == "a.png is a binary file; try another file"
 
 
 def test_what_is_remembered_is_bounded(workspace, monkeypatch):

@@ -60,13 +60,17 @@ def test_nobody_scores_when_the_settings_say_so(store):
 
 
 def test_a_scorer_that_is_not_here_is_named_with_the_way_to_get_it(store):
-    with pytest.raises(UserError, match=r"laguna-tui models download qwen3-0\.6b"):
+    with pytest.raises(UserError) as error:
         scorer_path(replace(Settings(), scorer="qwen3-0.6b"), store)
+    assert str(error.value) == "--scorer qwen3-0.6b: not on this machine; run: laguna-tui models download qwen3-0.6b"
 
 
 def test_a_scorer_that_does_not_exist_is_refused(store):
-    with pytest.raises(UserError, match="no such file"):
+    with pytest.raises(UserError) as error:
         scorer_path(replace(Settings(), scorer="missing.gguf"), store)
+    assert str(error.value) == (
+        "--scorer missing.gguf: no such file, and no scorer of the catalogue; give a GGUF, or none"
+    )
 
 
 def test_a_file_is_taken_as_it_is(store, tmp_path):

@@ -35,8 +35,9 @@ def ids(sessions):
 def test_without_sessions_there_are_none_and_nothing_is_raised(store):
     assert store.newest() == store.search("x") == []
     store.remove_leftovers()
-    with pytest.raises(SessionNotFoundError, match="no saved sessions yet"):
+    with pytest.raises(SessionNotFoundError) as error:
         store.find("x")
+    assert str(error.value) == "no session is called 'x'; no saved sessions yet"
 
 
 def test_the_list_says_what_is_known_of_each(store):
@@ -194,8 +195,9 @@ def test_a_session_about_the_folder_comes_before_others_of_its_title(store):
     there = kept(store.folder, ("x", "y"), title="Same", about="/farm")
     assert store.find("same", SHOP).id == here
     assert store.find("same", FARM).id == there
-    with pytest.raises(SessionNotFoundError, match="several"):
+    with pytest.raises(SessionNotFoundError) as error:
         store.find("same")
+    assert str(error.value) == f"several sessions are called 'same': {there} (Same), {here} (Same); give an ID"
 
 
 def test_a_new_title_stays_and_an_empty_one_takes_it_away(store):
@@ -210,8 +212,12 @@ def test_a_new_title_stays_and_an_empty_one_takes_it_away(store):
 def test_an_open_session_is_neither_renamed_nor_deleted(store):
     journal = begun(store.folder, ("message", "x"))
     for action in (lambda: store.rename(journal.id, "x"), lambda: store.delete([journal.id])):
-        with pytest.raises(SessionLockedError, match="open in another laguna-tui"):
+        with pytest.raises(SessionLockedError) as error:
             action()
+        assert str(error.value) == (
+            f"the session {journal.id} is open in another laguna-tui; close it there, or open a copy of it: "
+            f"laguna-tui --resume {journal.id} --fork"
+        )
     journal.close()
     assert store.newest()[0].title == "message"
 
@@ -281,8 +287,9 @@ def test_a_copy_that_fails_leaves_nothing(store, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(JournalError, match="was not copied: no space left on device; make room there"):
+    with pytest.raises(JournalError) as error:
         store.fork(session)
+    assert str(error.value) == f"the session {session} was not copied: no space left on device; make room there"
     monkeypatch.undo()
     assert [child.name for child in store.folder.iterdir() if child.is_dir()] == [session]
 

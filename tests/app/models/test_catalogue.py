@@ -57,13 +57,18 @@ def test_an_unknown_local_file_tells_its_chat_format_itself(tmp_path):
 
 
 def test_a_name_that_is_nothing_lists_what_there_is():
-    with pytest.raises(UserError, match=r"no such file.*there is: nano"):
+    with pytest.raises(UserError) as error:
         resolve("nonsense", load_catalogue())
+    assert str(error.value) == "--model nonsense: no such file, and no bundled model of that name (there is: nano)"
 
 
 def test_a_known_model_without_a_file_asks_for_it(tmp_path):
-    with pytest.raises(UserError, match=r"Laguna XS 2\.1 is known.*--model FILE\.gguf"):
+    with pytest.raises(UserError) as error:
         resolve("xs-2.1", load_catalogue(), Store(tmp_path))
+    assert str(error.value) == (
+        "Laguna XS 2.1 is known, but its file is not on this machine; download it: laguna-tui models download "
+        "xs-2.1; or pass the path of its GGUF: --model FILE.gguf"
+    )
 
 
 def test_a_drafter_is_known_only_when_its_file_is_there(tmp_path):

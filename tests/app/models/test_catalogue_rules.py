@@ -147,8 +147,9 @@ def test_a_new_entry_names_a_file_beside_the_users_own_catalogue(tmp_path):
 
 def test_a_mistake_in_the_users_own_file_names_that_file(tmp_path):
     file = own(tmp_path, '[models."xs-2.1"]\ncontext = "much"\n')
-    with pytest.raises(UserError, match=rf"^{file}: \[models.xs-2.1\] needs context = a int"):
+    with pytest.raises(UserError) as error:
         load_catalogue(own=file)
+    assert str(error.value) == f"{file}: [models.xs-2.1] needs context = a int, not 'much'"
 
 
 def test_a_catalogue_that_is_no_catalogue_says_so(tmp_path):
@@ -158,8 +159,9 @@ def test_a_catalogue_that_is_no_catalogue_says_so(tmp_path):
 
 
 def test_an_entry_that_is_no_table_is_a_mistake(tmp_path):
-    with pytest.raises(UserError, match=r"\[models.nano\] must be a table, not 0"):
+    with pytest.raises(UserError) as error:
         load_catalogue(own=own(tmp_path, "[models]\nnano = 0\n"))
+    assert str(error.value) == f"{tmp_path}/models.toml: [models.nano] must be a table, not 0"
 
 
 @pytest.mark.parametrize("name", ["xs-9", "xs.2-dflash"])
@@ -196,8 +198,11 @@ def test_a_target_has_the_drafter_made_for_int4_as_its_last_choice(target):
 
 
 def test_a_drafter_is_no_model_to_talk_to():
-    with pytest.raises(UserError, match="is a drafter, not a model to talk to"):
+    with pytest.raises(UserError) as error:
         resolve("xs-2.1-dflash", load_catalogue())
+    assert str(error.value) == (
+        "DFlash for Laguna XS 2.1 is a drafter, not a model to talk to; see: laguna-tui models list"
+    )
 
 
 @pytest.mark.parametrize(

@@ -387,8 +387,12 @@ def test_a_published_drafter_becomes_one_that_the_engine_reads(
 def test_a_repository_that_holds_no_drafter_says_so(get: Get, hub: LoopbackHub, store: Store):
     hub.repositories["a/dflash"] = Repository({"model.safetensors": DATA})
     drafter = model("*.safetensors", repository="a/dflash", name="dflash", convert=True)
-    with pytest.raises(DownloadError, match="Dflash was downloaded, but cannot be converted"):
+    with pytest.raises(DownloadError) as error:
         get(drafter).run()
+    assert str(error.value) == (
+        "Dflash was downloaded, but cannot be converted: dflash: has no config.json; download the whole folder "
+        "of the published drafter"
+    )
     assert store.path(drafter) is None
 
 

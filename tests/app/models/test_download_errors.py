@@ -72,8 +72,13 @@ def test_a_server_that_will_not_go_on_is_asked_for_all_of_it(get: Get, hub: Loop
 
 def test_wrong_bytes_never_become_a_model_and_are_not_kept(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Wrong()]
-    with pytest.raises(DownloadError, match=r"do not have the announced hash.*removed; try again"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the downloaded bytes do not have the announced hash (sha256 "
+        "0b853838c9b5…) and were removed; try again, and if it happens again, use another network: a proxy on "
+        "the way changes the download"
+    )
     assert store.status(model()).state is ModelState.MISSING
     assert not store.final_path(model().source, FILE).exists()
     assert get().run() is DownloadOutcome.DONE
@@ -81,8 +86,13 @@ def test_wrong_bytes_never_become_a_model_and_are_not_kept(get: Get, hub: Loopba
 
 def test_wrong_bytes_behind_a_good_beginning_are_noticed_too(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Cut(150_000), Wrong()]
-    with pytest.raises(DownloadError, match="do not have the announced hash"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the downloaded bytes do not have the announced hash (sha256 "
+        "fc50982b8c9f…) and were removed; try again, and if it happens again, use another network: a proxy on "
+        "the way changes the download"
+    )
     assert store.path(model()) is None
 
 
@@ -106,22 +116,34 @@ def test_a_repository_that_moved_on_without_changing_the_file_costs_nothing(get:
 def test_a_hub_that_answers_with_another_file_is_not_believed(get: Get, hub: LoopbackHub):
     small = model("README.md")
     hub.faults["file"] = [Headers({"ETag": f'"{"ab" * 20}"'})]
-    with pytest.raises(DownloadError, match="changed on the hub during the download"):
+    with pytest.raises(DownloadError) as error:
         get(small).run()
+    assert str(error.value) == (
+        f"{REPOSITORY}/README.md: changed on the hub during the download; run the same again to get the new one"
+    )
 
 
 def test_a_pinned_file_that_was_replaced_on_the_hub_is_not_fetched(get: Get, hub: LoopbackHub):
     for pinned in (model(sha256="ab" * 32), model(size=7)):
-        with pytest.raises(DownloadError, match="not the one that this catalogue pins"):
+        with pytest.raises(DownloadError) as error:
             get(pinned).run()
+        assert str(error.value) == (
+            f"{REPOSITORY}/laguna-Q4_K_M.gguf: the file on the hub is not the one that this catalogue pins (it "
+            "was replaced there); update laguna-tui, or accept the new one with your own sha256 and size in "
+            "models.toml"
+        )
     assert hub.asked("storage") == []
     assert get(model(sha256=sha256(DATA), size=len(DATA))).run() is DownloadOutcome.DONE
 
 
 def test_a_full_disk_is_noticed_before_the_first_byte_and_keeps_what_there_is(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
-    with pytest.raises(DiskFullError, match="120 kB are still needed, and 100 kB are free; make room"):
+    with pytest.raises(DiskFullError) as error:
         get(free=lambda folder: 100_000).run()
+    assert str(error.value) == (
+        f"{store.folder}: 120 kB are still needed, and 100 kB are free; make room for 536.9 MB, or move the "
+        "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
+    )
     assert hub.asked("file") == hub.asked("storage") == []
     assert partial_bytes(store.partial_base(model().source, FILE)) == 180_000
 
@@ -135,8 +157,12 @@ def test_a_disk_that_fills_up_on_the_way_keeps_what_there_is(get: Get, hub: Loop
         write(part, data)
 
     monkeypatch.setattr(PartialFile, "write", full)
-    with pytest.raises(DiskFullError, match="the disk is full; what was downloaded is kept"):
+    with pytest.raises(DiskFullError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{store.folder}: the disk is full; what was downloaded is kept: make room and try again, or move the "
+        "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
+    )
     monkeypatch.undo()
     assert partial_bytes(store.partial_base(model().source, FILE)) > 100_000
     assert store.path(model()) is None
@@ -152,8 +178,12 @@ def test_a_store_that_cannot_be_written_says_so(get: Get, store: Store):
 
 def test_a_store_that_is_a_file_says_so(get: Get, store: Store):
     store.folder.write_text("not a folder")
-    with pytest.raises(DownloadError, match="check the disk and its permissions"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{store.folder}/poolside--Laguna-GGUF/.records: Not a directory; check the disk and its permissions, "
+        "then run it again"
+    )
 
 
 def test_a_stalled_connection_is_given_up_and_tried_again(get: Get, hub: LoopbackHub, store: Store):
@@ -167,8 +197,12 @@ def test_a_stalled_connection_is_given_up_and_tried_again(get: Get, hub: Loopbac
 
 def test_a_network_that_stays_away_ends_in_a_sentence_and_keeps_what_there_is(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Cut(90_000), *[Cut(0)] * 9]
-    with pytest.raises(DownloadError, match="the connection was closed, 4 times in a row; what was downloaded is kept"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the connection was closed, 4 times in a row; what was downloaded is "
+        "kept: check the network, then try again"
+    )
     assert partial_bytes(store.partial_base(model().source, FILE)) == 90_000
     hub.faults.clear()
     assert get().run() is DownloadOutcome.DONE
@@ -188,14 +222,22 @@ def test_a_hub_that_is_not_there_ends_in_a_sentence(get: Get):
 @pytest.mark.parametrize("body", [b"<html>Please log in</html>", b"[]", b"{}", b'{"id": 1, "siblings": [{"a": 1}]}'])
 def test_a_log_in_page_in_place_of_the_hub_is_called_that(get: Get, hub: LoopbackHub, body):
     hub.faults["api"] = [Body(body)] * 9
-    with pytest.raises(DownloadError, match=r"log-in page of this network|names no single file"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}: the server that answered is not the hub (a log-in page of this network, or a wrong "
+        "HF_ENDPOINT), 3 times in a row; what was downloaded is kept: check the network, then try again"
+    )
 
 
 def test_a_log_in_page_in_place_of_the_file_never_becomes_a_model(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Body(b"<html>Please log in</html>")] * 9
-    with pytest.raises(DownloadError, match="the response has 26 bytes, not 300000"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the response has 26 bytes, not 300000, 4 times in a row; what was "
+        "downloaded is kept: check the network, then try again"
+    )
     assert store.status(model()).state is ModelState.MISSING
 
 
@@ -227,8 +269,11 @@ def test_a_server_that_asks_for_time_gets_it(get: Get, hub: LoopbackHub, kind, m
 
 def test_a_server_that_asks_for_hours_is_not_waited_for(get: Get, hub: LoopbackHub):
     hub.faults["api"] = [Status(429, {"Retry-After": "7200"})]
-    with pytest.raises(DownloadError, match="asks to wait 120 minutes"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}: the hub asks to wait 120 minutes; what was downloaded is kept, run the same again after that"
+    )
 
 
 @pytest.mark.parametrize(
@@ -257,11 +302,19 @@ def test_a_refusal_is_a_sentence_and_asked_only_once(get: Get, hub: LoopbackHub,
 
 def test_a_gated_repository_without_and_with_the_wrong_token(get: Get, hub: LoopbackHub, monkeypatch):
     hub.repositories[REPOSITORY] = Repository({FILE: DATA}, token="hf_right", gated=True)
-    with pytest.raises(DownloadError, match="requires you to accept terms"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}: its owner requires you to accept terms: open https://huggingface.co/{REPOSITORY}, "
+        "accept them, then log in here with `hf auth login` or set HF_TOKEN"
+    )
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
-    with pytest.raises(DownloadError, match="requires you to accept terms"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}: its owner requires you to accept terms: open https://huggingface.co/{REPOSITORY}, "
+        "accept them, then log in here with `hf auth login` or set HF_TOKEN"
+    )
     monkeypatch.setenv("HF_TOKEN", "hf_right")
     assert get().run() is DownloadOutcome.DONE
 
@@ -287,8 +340,13 @@ def test_a_file_name_that_leads_out_of_the_store_is_refused(get: Get, hub: Loopb
 
 def test_an_answer_about_a_repository_is_read_up_to_a_limit(get: Get, hub: LoopbackHub):
     hub.faults["api"] = [Endless(beginning=b'{"siblings": [')] * 4
-    with pytest.raises(DownloadError, match=r"is not the hub .*larger than 4 MiB"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}: the server that answered is not the hub (a log-in page of this network, or a wrong "
+        "HF_ENDPOINT): its answer is larger than 4 MiB, 3 times in a row; what was downloaded is kept: check "
+        "the network, then try again"
+    )
     # What the system's buffers hold of each answer when the connection is shut comes on top of the limit.
     assert hub.sent < 3 * (LISTING_LIMIT_BYTES + (16 << 20))
 
@@ -302,8 +360,12 @@ def test_an_answer_that_is_no_listing_is_no_reason_to_read_the_rest_of_it(get: G
 
 def test_redirects_in_a_circle_end(get: Get, hub: LoopbackHub):
     hub.faults["api"] = [Status(302, {"Location": f"{hub.url}/api/models/{REPOSITORY}/revision/main"})] * 100
-    with pytest.raises(DownloadError, match="too many redirects"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}: too many redirects, 3 times in a row; what was downloaded is kept: check the network, "
+        "then try again"
+    )
 
 
 def test_the_token_is_not_sent_on_to_another_server(get: Get, hub: LoopbackHub, monkeypatch):
@@ -354,18 +416,25 @@ def test_a_range_of_thousands_of_digits_is_another_part(get: Get, hub: LoopbackH
 
 def test_a_wait_of_thousands_of_digits_is_a_sentence(get: Get, hub: LoopbackHub):
     hub.faults["api"] = [Status(429, {"Retry-After": "9" * 5000})]
-    with pytest.raises(DownloadError, match="asks to wait days"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}: the hub asks to wait days; what was downloaded is kept, run the same again after that"
+    )
 
 
 def test_a_model_without_a_source_says_what_to_do(get: Get):
-    with pytest.raises(UserError, match="cannot be downloaded; pass the path of its GGUF"):
+    with pytest.raises(UserError) as error:
         get(replace(model(), source=None)).run()
+    assert str(error.value) == "Laguna cannot be downloaded; pass the path of its GGUF: --model FILE.gguf"
 
 
 def test_offline_what_is_not_here_is_an_error_and_nothing_is_asked(get: Get, hub: LoopbackHub):
-    with pytest.raises(OfflineError, match="is not on this machine, and offline is on"):
+    with pytest.raises(OfflineError) as error:
         get(hub=Hub(hub.url, network=Network(offline=True))).run()
+    assert str(error.value) == (
+        f"{REPOSITORY}: is not on this machine, and offline is on; run it again with --no-offline"
+    )
     assert hub.requests == []
 
 
@@ -432,8 +501,12 @@ def test_a_brake_ends_a_sleep_at_once():
 def test_a_file_nobody_knows_the_hash_of_is_not_fetched(get: Get, hub: LoopbackHub, monkeypatch):
     silent = {"rfilename": FILE, "size": len(DATA)}
     monkeypatch.setattr(Repository, "sibling", lambda repository, name: silent)
-    with pytest.raises(DownloadError, match="the hub publishes no hash for it"):
+    with pytest.raises(DownloadError) as error:
         get().run()
+    assert str(error.value) == (
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the hub publishes no hash for it, so the download could not be "
+        "checked; put its sha256 into your own models.toml, or use another HF_ENDPOINT"
+    )
     assert hub.asked("storage") == []
     assert get(model(sha256=sha256(DATA))).run() is DownloadOutcome.DONE
 

@@ -79,8 +79,9 @@ def test_an_absolute_path_that_leads_out_is_refused(workspace, path):
 def test_dots_behind_a_link_lead_where_the_system_follows_them(workspace, outside):
     (outside.parent / "main.py").write_text("secret")
     (workspace.root / "main.py").write_text("mine")
-    with pytest.raises(OutsideError, match="link out of the folder"):
+    with pytest.raises(OutsideError) as error:
         read(workspace, "folder_link/../main.py")
+    assert str(error.value) == "folder_link/../main.py is a link out of the folder; only files inside it can be read"
 
 
 @pytest.mark.parametrize(
@@ -126,16 +127,18 @@ def test_pipes_devices_and_sockets_neither_open_nor_hang(workspace):
 def test_a_file_over_the_limit_is_refused_before_it_is_read(workspace):
     with (workspace.root / "huge.log").open("wb") as file:
         file.truncate(10 * 1024**3)
-    with pytest.raises(UnreadableError, match="10,737,418,240 bytes"):
+    with pytest.raises(UnreadableError) as error:
         read(workspace, "huge.log")
+    assert str(error.value) == "huge.log has 10,737,418,240 bytes, more than the 33,554,432 that can be read"
 
 
 def test_of_a_large_file_the_beginning_can_be_read(workspace):
     (workspace.root / "large.txt").write_bytes(b"0123456789")
     assert workspace.read_beginning("large.txt", 4) == (b"0123", 10)
     assert workspace.read_beginning("large.txt", 99) == (b"0123456789", 10)
-    with pytest.raises(UnreadableError, match="is a folder"):
+    with pytest.raises(UnreadableError) as error:
         workspace.read_beginning("", 4)
+    assert str(error.value) == "this is a folder; use find to list its files"
 
 
 def test_a_folder_swapped_for_a_link_after_the_check_leads_nowhere(workspace, outside):
@@ -206,8 +209,9 @@ def test_descriptors_are_given_back(workspace):
 
 
 def test_a_workspace_must_be_a_folder(tmp_path):
-    with pytest.raises(UnreadableError, match="is not a folder"):
+    with pytest.raises(UnreadableError) as error:
         Workspace(tmp_path / "missing")
+    assert str(error.value) == f"{tmp_path}/missing is not a folder; start in the folder with the code"
 
 
 @pytest.mark.parametrize("swap", ["folder", "link"])

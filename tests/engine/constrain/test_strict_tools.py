@@ -108,8 +108,11 @@ def test_a_schema_that_cannot_be_used_is_refused():
     bad = ToolSpec(
         "bad", "", {"type": "object", "properties": {"x": {"type": "integer", "minimum": "one"}}}, strict=True
     )
-    with pytest.raises(RequestError, match="cannot be used"):
+    with pytest.raises(RequestError) as error:
         ToolCalls.strict([bad])
+    assert str(error.value) == (
+        "the JSON schema cannot be used: Expected f64 for 'minimum', got \"one\"; correct it, or leave that part out"
+    )
 
 
 COUNT = ToolSpec(

@@ -76,8 +76,9 @@ def test_experience_is_kept_apart_by_adapter(tmp_path: Path) -> None:
     with drafter(VARIANT, tmp_path / "drafter.gguf", 10, adapters=[("mine", path)]) as fed:
         fed.dflash.use_adapter("mine")
         assert fed.dflash.offer().kind.name == "dflash/mine"
-        with pytest.raises(RequestError, match=r"no adapter 'other'; choose one of: mine"):
+        with pytest.raises(RequestError) as error:
             fed.dflash.use_adapter("other")
+        assert str(error.value) == "the drafter has no adapter 'other'; choose one of: mine"
         assert fed.dflash.offer().kind.name == "dflash/mine"
 
 

@@ -47,8 +47,9 @@ def test_what_fails_for_another_reason_is_not_tried_again():
         raise ModelFileError("the file is damaged: download it again")
 
     plan = plans.plan_for("24GB desktop")
-    with pytest.raises(ModelFileError, match="damaged"):
+    with pytest.raises(ModelFileError) as error:
         open_with_fallback(plan, FailedPlans(None, "xs", plan.machine, "test"), damaged, print)
+    assert str(error.value) == "the file is damaged: download it again"
     assert tried == [plan.key]
 
 

@@ -102,18 +102,24 @@ def test_a_wish_for_no_drafter_is_honoured_and_its_memory_used():
 
 
 def test_a_wish_that_cannot_be_had_is_refused_with_the_numbers_and_what_fits():
-    with pytest.raises(DoesNotFit, match=r"every layer on the GPU needs \d\.\d GiB more on CUDA0 .* what fits is 48 K"):
+    with pytest.raises(DoesNotFit) as error:
         plan("16GB", gpu_layers=ALL)
+    assert str(error.value) == (
+        "Laguna XS 2.1 with every layer on the GPU needs 5.1 GiB more on CUDA0 than is free; what fits is 48 K "
+        "tokens with a q8_0 cache"
+    )
 
 
 def test_a_context_beyond_the_model_is_refused():
-    with pytest.raises(DoesNotFit, match="can use 256 K tokens of context, not 512 K"):
+    with pytest.raises(DoesNotFit) as error:
         plan("80GB", context=524_288)
+    assert str(error.value) == "Laguna XS 2.1 can use 256 K tokens of context, not 512 K; ask for 256 K or less"
 
 
 def test_a_drafter_that_is_not_there_is_no_wish_to_be_had():
-    with pytest.raises(DoesNotFit, match="has no drafter here"):
+    with pytest.raises(DoesNotFit) as error:
         choose_plan(XS, None, simulated_machine("24GB"), Constraints(drafter=True))
+    assert str(error.value) == "Laguna XS 2.1 has no drafter here; download it, or do without"
 
 
 def test_quality_first_keeps_the_exact_cache_and_speed_first_the_gpu():

@@ -136,8 +136,11 @@ def test_a_failure_leaves_the_file_that_was_there(tmp_path: Path):
     file.tensors["blk.1.ffn_down.weight"][3, 5] = np.nan
     source, target = file.write(tmp_path / "drafter.gguf"), tmp_path / "out.gguf"
     target.write_bytes(b"before")
-    with pytest.raises(ModelFileError, match=r"blk\.1\.ffn_down\.weight holds weights that are not numbers"):
+    with pytest.raises(ModelFileError) as error:
         writing.write_quantized(plan(source, "q8_0"), target, {}, lambda done, total: None)
+    assert str(error.value) == (
+        f"{source}: blk.1.ffn_down.weight holds weights that are not numbers; download it again"
+    )
     assert target.read_bytes() == b"before"
     assert files_in(tmp_path) == ["drafter.gguf", "out.gguf"]
 
@@ -146,16 +149,22 @@ def test_a_full_disk_is_found_before_anything_is_written(tmp_path: Path, monkeyp
     source = made(tmp_path)
     usage = shutil.disk_usage(tmp_path)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
-    with pytest.raises(ModelFileError, match="free some"):
+    with pytest.raises(ModelFileError) as error:
         written(source, "q8_0")
+    assert str(error.value) == (
+        f"{tmp_path}/drafter-q8_0.gguf: needs 0.00 GB, 0.00 GB are free; free some, or choose another folder"
+    )
     assert files_in(tmp_path) == ["drafter.gguf"]
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path):
-    with pytest.raises(ModelFileError, match="cannot be written"):
+    with pytest.raises(ModelFileError) as error:
         writing.write_quantized(
             plan(made(tmp_path), "q8_0"), tmp_path / "no" / "out.gguf", {}, lambda done, total: None
         )
+    assert str(error.value) == (
+        f"{tmp_path}/no/out.gguf: cannot be written (No such file or directory); check the folder and its space"
+    )
 
 
 def _as_bf16(array: np.ndarray) -> np.ndarray:

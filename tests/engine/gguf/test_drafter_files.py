@@ -110,8 +110,12 @@ def test_a_reduced_vocabulary_outside_the_model(wrong: int, tmp_path: Path) -> N
     file = drafters.make(Variant(reduced=300))
     file.tensors["d2t"][17] = wrong
     found = drafter_header.read(file.write(tmp_path / "drafter.gguf"))
-    with pytest.raises(ModelFileError, match="table d2t names tokens twice or outside the model's 512"):
+    with pytest.raises(ModelFileError) as error:
         dflash_weights.read_token_map(found, 512)
+    assert str(error.value) == (
+        f"{tmp_path}/drafter.gguf: its table d2t names tokens twice or outside the model's 512; choose the "
+        "drafter that was made for this model, or download it again"
+    )
 
 
 PAIRS: list[tuple[Variant, TargetFacts, str]] = [
@@ -191,20 +195,29 @@ def test_a_bad_file(change: Change, complaint: str, tmp_path: Path) -> None:
 def test_truncated_data(tmp_path: Path) -> None:
     path = drafters.make(COMPLETE).write(tmp_path / "drafter.gguf")
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ModelFileError, match="the file is damaged: download it again"):
+    with pytest.raises(ModelFileError) as error:
         drafter_header.read(path)
+    assert str(error.value) == (
+        f"{path}: it has 0.000838 of at least 0.000838 GB; the file is damaged: download it again"
+    )
 
 
 def test_a_target_is_no_drafter(tiny_model_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="is a model of the kind 'laguna', not a DFlash drafter"):
+    with pytest.raises(ModelFileError) as error:
         drafter_header.read(tiny_model_path)
+    assert str(error.value) == (
+        f"{tiny_model_path}: is a model of the kind 'laguna', not a DFlash drafter; choose a drafter's file"
+    )
 
 
 @pytest.mark.parametrize("make", [drafters.make, drafters.lucebox])
 def test_a_drafter_is_no_target(make: Callable[[Variant], tiny.GgufFile], tmp_path: Path) -> None:
     path = make(COMPLETE).write(tmp_path / "drafter.gguf")
-    with pytest.raises(ModelFileError, match="is a drafter, which only speeds up another model"):
+    with pytest.raises(ModelFileError) as error:
         header.check(path)
+    assert str(error.value) == (
+        f"{path}: is a drafter, which only speeds up another model; choose its target model instead"
+    )
 
 
 GOOD = drafters.make(replace(COMPLETE, n_embd=32, heads=2, kv_heads=1, head=16, n_ff=32, n_vocab=64, reduced=32))

@@ -53,12 +53,18 @@ def test_rows_that_are_no_whole_blocks_become_f16_and_are_named(tmp_path: Path, 
 
 
 def test_a_target_is_refused(tmp_path: Path):
-    with pytest.raises(ModelFileError, match="not a DFlash drafter; choose a drafter's file"):
+    with pytest.raises(ModelFileError) as error:
         plan(tiny.laguna().write(tmp_path / "target.gguf"), "q8_0")
+    assert str(error.value) == (
+        f"{tmp_path}/target.gguf: is a model of the kind 'laguna', not a DFlash drafter; choose a drafter's file"
+    )
 
 
 def test_a_file_that_is_quantized_already_is_refused(tmp_path: Path):
     source, once = drafters.make(WHOLE).write(tmp_path / "drafter.gguf"), tmp_path / "once.gguf"
     writing.write_quantized(plan(source, "q8_0"), once, {}, lambda done, total: None)
-    with pytest.raises(ModelFileError, match=r"quantized already .* give the f16, bf16 or f32 file"):
+    with pytest.raises(ModelFileError) as error:
         plan(once, "q4_0")
+    assert str(error.value) == (
+        f"{once}: it is quantized already (fc.weight is q8_0); give the f16, bf16 or f32 file that it was made from"
+    )

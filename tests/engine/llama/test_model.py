@@ -29,8 +29,9 @@ def test_progress_goes_from_nothing_to_all(tiny_model_path: Path) -> None:
 
 
 def test_progress_can_cancel(tiny_model_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="cancelled"):
+    with pytest.raises(ModelFileError) as error:
         Model.open(tiny_model_path, progress=lambda fraction: False)
+    assert str(error.value) == f"{tiny_model_path}: loading was cancelled; open it again when wanted"
 
 
 def test_an_error_in_progress_comes_out_unchanged(tiny_model_path: Path) -> None:
@@ -54,8 +55,11 @@ def test_overrides_replace_metadata_of_every_type(tiny_model_path: Path) -> None
 
 
 def test_an_override_that_does_not_fit_is_refused(tiny_model_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="shorten it"):
+    with pytest.raises(ModelFileError) as error:
         Model.open(tiny_model_path, overrides={"k" * 128: 1})
+    assert str(error.value) == (
+        "the override 'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk'… is longer than 127 bytes; shorten it"
+    )
 
 
 @pytest.mark.parametrize("options", [{"use_mmap": False}, {"extra_bufts": False}, {"check_tensors": True}])
@@ -108,5 +112,6 @@ def test_a_pattern_that_is_no_regular_expression_is_refused_with_a_reason(tiny_m
 
 
 def test_a_share_below_nothing_is_refused(tiny_model_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="split"):
+    with pytest.raises(ModelFileError) as error:
         Model.open(tiny_model_path, split=(-1.0,))
+    assert str(error.value) == "the split [-1.0] does not suit 16 GPUs; give each a share of 0 or more"

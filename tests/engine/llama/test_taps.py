@@ -169,14 +169,16 @@ def test_logits_are_those_of_a_plain_context(hooked: tuple[Context, Taps], plain
 def test_logits_that_stayed_on_the_device_cannot_be_asked_for(hooked: tuple[Context, Taps]) -> None:
     context, _ = hooked
     context.decode(PROMPT[:8], 0)
-    with pytest.raises(RequestError, match="stayed on the device"):
+    with pytest.raises(RequestError) as error:
         context.logits()
+    assert str(error.value) == "the logits stayed on the device; read out LOGITS before decoding"
 
 
 def test_more_outputs_than_planned_are_refused_before_llama_cpp_aborts(hooked: tuple[Context, Taps]) -> None:
     context, _ = hooked
-    with pytest.raises(RequestError, match="smaller pieces"):
+    with pytest.raises(RequestError) as error:
         context.decode(PROMPT[: OUTPUTS + 1], 0, Outputs.ALL)
+    assert str(error.value) == "17 tokens with 17 outputs in one batch; send them in smaller pieces"
 
 
 def test_taps_leave_the_answer_as_it_is(hooked: tuple[Context, Taps], plain: Context) -> None:
