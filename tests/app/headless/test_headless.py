@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import DrafterFailed, Round, Stats
+from laguna_tui.agent.tools.mcp.mcp_config import McpServers
 from laguna_tui.base import progress
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.choosing import Choosing
@@ -400,6 +402,9 @@ class FailingSession(LocalSession):
     def open(self, progress):
         self.chat = FailingChat(self)
         return SessionInfo(4096, "", plan=("",))
+
+    def opened(self):
+        return SimpleNamespace(servers=McpServers())
 
 
 def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):
