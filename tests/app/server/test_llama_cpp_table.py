@@ -7,7 +7,8 @@ HERE = Path(__file__).parent
 
 
 def test_every_row_names_tests_that_exist():
-    rows = [line.split("|") for line in (HERE / "README.md").read_text(encoding="utf-8").splitlines() if "|" in line]
+    text = (HERE / "README.md").read_text(encoding="utf-8").partition("## In tests of our own")[2].partition("\n## ")[0]
+    rows = [line.split("|") for line in text.splitlines() if "|" in line]
     named = {name for row in rows for name in re.findall(r"`(test_\w+)`", row[2])}
     sources = "".join(path.read_text(encoding="utf-8") for path in HERE.glob("test_*.py"))
     assert named
