@@ -46,6 +46,19 @@ _GUARDS = {
 }
 # Only what git needs is passed on: GIT_DIR, GIT_CONFIG_* and the like from outside would change the answer.
 _PASSED_ON = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
+# What a program that signs finds keys and their agent by, and asks for a passphrase on.
+_FOR_KEYS = (
+    "GNUPGHOME",
+    "SSH_AUTH_SOCK",
+    "SSH_ASKPASS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+    "DBUS_SESSION_BUS_ADDRESS",
+)
+# Long enough to type a passphrase, or to touch a key.
+_SIGN_S = 120
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
@@ -307,6 +320,45 @@ def query(
         finally:
             process.kill()  # does nothing when it has ended
         return printed if process.wait() == 0 else None
+
+
+def run_with_keys(
+    folder: Path, command: Sequence[str], settings: Mapping[str, str], variables: Mapping[str, str], stdin: bytes
+) -> tuple[bytes | None, str]:
+    """Run a git command that signs: with the user's keys and agent, and time for them to enter a passphrase.
+
+    It has no terminal, which a question about a passphrase would share with the app.
+
+    Args:
+        folder: Where it runs.
+        command: The command with its options.
+        settings: Further settings; they say which program signs.
+        variables: Further environment variables.
+        stdin: Its input.
+
+    Returns:
+        Its output, None when it failed; and what it says about that.
+    """
+    program = find_program("git")
+    if program is None or _would_wait(folder):
+        return None, "git does not answer"
+    keys = {key: os.environ[key] for key in _FOR_KEYS if key in os.environ}
+    try:
+        done = subprocess.run(
+            [program, "--no-pager", *command],
+            cwd=folder,
+            env={**_environment({**_GUARDS, **settings}), **keys, **variables},
+            input=stdin,
+            capture_output=True,
+            timeout=_SIGN_S,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None, f"no signature came within {_SIGN_S} s"
+    except OSError as error:
+        return None, error.strerror or str(error)
+    return None if done.returncode else done.stdout, done.stderr.decode("utf-8", "replace")
 
 
 def _printed(

@@ -32,6 +32,8 @@ _PLAIN_DIFF = (
 )
 # An editor or a question would wait for a terminal that is not there.
 _COMMIT_GUARDS = (
+    # Signed afterwards (`laguna_tui.repo.git_signing`): the sandbox hides the keys.
+    "commit.gpgSign=false",
     "core.fsmonitor=false",
     "core.pager=cat",
     "core.editor=true",

@@ -19,6 +19,13 @@ NOT_COMMITTED = "Not committed (exit code {code}): {output}"
 COMMITTED = "Committed: {subject}"
 STILL_STAGED = "Still staged outside this folder: {paths}."
 DIFFERENT = "The commit is not what was shown. {differences}. To take it back and keep your files: !git {way_back}"
+UNSIGNED = "It is not signed, because it is not what was shown."
+NOT_SIGNED = "Not signed: {why}. {back}"
+STAGED = (
+    "Nothing was committed, and the changes are staged. Commit again when git can sign without a terminal, such as"
+    " with the key in an agent."
+)
+KEPT_UNSIGNED = "The commit could not be taken back and is unsigned. Sign it: !git commit --amend --no-edit -S"
 OLD_INDEX = "Git's index could not be updated. Update it: !git reset"
 # Hooks may run a test suite.
 _TIMEOUT_S = 1800
@@ -85,6 +92,7 @@ class LocalCommits:
 
     def commit(self, message: str, draft: CommitDraft) -> str:
         """Commit what the draft names; returns a sentence about it."""
+        from laguna_tui.repo import git_signing
         from laguna_tui.repo.git_commit import commit_command, commit_made
         from laguna_tui.sandbox.running_command import CommandNotRun
 
@@ -98,16 +106,35 @@ class LocalCommits:
         if different is None:
             why = f"\n{result.git_read_only}" if result.git_read_only else ""
             raise UserError(NOT_COMMITTED.format(code=result.exit_code, output=output) + why)
+        unsigned = ""
+        if git_signing.is_wanted(self._folder):
+            if different:
+                # What was not shown does not get the user's signature.
+                unsigned = UNSIGNED
+            else:
+                self._sign(draft.pending.head)
         sentences = [COMMITTED.format(subject=message.strip().splitlines()[0]), output]
         if different:
             head = draft.pending.head
             way_back = f"reset --soft {head[:_ID_DIGITS]}" if head else "update-ref -d HEAD"
             sentences.append(DIFFERENT.format(differences="; ".join(different), way_back=way_back))
+        if unsigned:
+            sentences.append(unsigned)
         if draft.pending.staged_outside:
             sentences.append(STILL_STAGED.format(paths=_named(draft.pending.staged_outside)))
         if result.exit_code:
             sentences.append(OLD_INDEX)
         return "\n".join(filter(None, sentences))
+
+    def _sign(self, before: str) -> None:
+        """Sign the commit that was made; raises UserError and takes it back if it cannot be signed."""
+        from laguna_tui.repo.git_signing import CannotSignError, sign_head, take_back
+
+        try:
+            sign_head(self._folder)
+        except CannotSignError as error:
+            back = STAGED if take_back(self._folder, before) else KEPT_UNSIGNED
+            raise UserError(NOT_SIGNED.format(why=error, back=back)) from error
 
 
 def _named(paths: Sequence[str]) -> str:

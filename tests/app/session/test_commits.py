@@ -1,10 +1,12 @@
 """`/commit` commits exactly what it listed, in the sandbox, and says where a commit is different."""
 
+import os
 import shutil
 import subprocess
 
 import pytest
 
+from laguna_tui.agent.tools.full import shell
 from laguna_tui.base.errors import UserError
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.runner import CommandRunner
@@ -212,3 +214,115 @@ def test_without_a_sandbox_a_commit_is_the_same(project):
     session = Session(project / "sub")
     session.runner = CommandRunner(project / "sub", probe=lambda: SandboxStatus(SandboxKind.NONE, "none"))
     assert session.commit() == (["x"], "Committed: A message")
+
+
+@pytest.fixture
+def signing(project, place, monkeypatch):
+    """Signs commits with an SSH key of the user's, as their global configuration says."""
+    key = place / "home/.ssh/id"
+    key.parent.mkdir()
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    monkeypatch.setenv("PATH", f"{place / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    signers = place / "home/signers"
+    signers.write_text(f"t@t {key.with_suffix('.pub').read_text()}")
+    settings = {
+        "commit.gpgSign": "true",
+        "gpg.format": "ssh",
+        "user.signingKey": str(key),
+        "gpg.ssh.allowedSignersFile": str(signers),
+    }
+    for name, value in settings.items():
+        git(project, "config", "--global", name, value)
+    (project / "sub/x").write_text("two\n")
+    return project
+
+
+def test_a_commit_is_signed_as_the_users_own_configuration_says(signing):
+    before = git(signing, "rev-parse", "HEAD").strip()
+    assert Session(signing).commit() == (["sub/x"], "Committed: A message")
+    assert git(signing, "log", "-1", "--format=%G? %P %an <%ae> %s") == f"G {before} t@t <t@t> A message\n"
+    assert git(signing, "status", "--short") == ""
+    assert git(signing, "rev-parse", "HEAD^{tree}") == git(signing, "write-tree")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("gpg.program", "{evil}"),
+        ("gpg.ssh.program", "{evil}"),
+        ("gpg.openpgp.program", "{evil}"),
+        ("gpg.format", "openpgp"),
+        ("gpg.ssh.defaultKeyCommand", "{evil}"),
+    ],
+)
+def test_nothing_that_a_repository_names_signs(signing, place, key, value):
+    evil = signing / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {place}/evil-ran\nexit 1\n")
+    evil.chmod(0o755)
+    git(signing, "config", key, value.format(evil="./evil.sh"))
+    if key == "gpg.ssh.defaultKeyCommand":
+        git(signing, "config", "--global", "--unset", "user.signingKey")
+        with pytest.raises(UserError, match=r"^Not signed: "):
+            Session(signing).commit()
+    else:
+        Session(signing).commit()
+        git(signing, "config", "--unset", key)
+        assert git(signing, "log", "-1", "--format=%G?") == "G\n"
+    assert not (place / "evil-ran").exists()
+
+
+def test_a_commit_that_cannot_be_signed_is_taken_back(signing, place):
+    (place / "home/.ssh/id").unlink()
+    before = git(signing, "rev-parse", "HEAD")
+    with pytest.raises(UserError) as raised:
+        Session(signing).commit()
+    assert str(raised.value).startswith("Not signed: ")
+    assert str(raised.value).endswith(
+        " Nothing was committed, and the changes are staged. Commit again when git can sign without a terminal, such as"
+        " with the key in an agent."
+    )
+    assert git(signing, "rev-parse", "HEAD") == before
+    assert git(signing, "status", "--short") == "M  sub/x\n"
+
+
+def test_the_program_of_the_users_configuration_is_not_looked_for_in_the_repository(signing, place):
+    git(signing, "config", "--global", "gpg.ssh.program", "./sign")
+    (signing / "sign").write_text(f"#!/bin/sh\ntouch {place}/evil-ran\n")
+    (signing / "sign").chmod(0o755)
+    with pytest.raises(UserError) as raised:
+        Session(signing).commit()
+    assert str(raised.value) == (
+        "Not signed: the program ./sign of your git configuration was not found. Nothing was committed, and the changes"
+        " are staged. Commit again when git can sign without a terminal, such as with the key in an agent."
+    )
+    assert not (place / "evil-ran").exists()
+
+
+def test_a_program_that_the_users_configuration_names_signs(signing, place):
+    program = place / "home/my-gpg"
+    program.write_text("#!/bin/sh\ncat > /dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho \"signed by $3\"\n")
+    program.chmod(0o755)
+    for key, value in {"gpg.format": "openpgp", "gpg.program": str(program), "user.signingKey": "ABCD"}.items():
+        git(signing, "config", "--global", key, value)
+    Session(signing).commit()
+    assert "gpgsig signed by ABCD\n" in git(signing, "cat-file", "commit", "HEAD")
+
+
+def test_a_commit_that_is_not_what_was_shown_is_not_signed(signing, bubblewrap):
+    hook = signing / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\necho three > sub/x; git add sub/x\n")
+    hook.chmod(0o755)
+    said = Session(signing).commit()[1]
+    assert "It is not signed, because it is not what was shown." in said.splitlines()
+    assert git(signing, "log", "-1", "--format=%G?") == "N\n"
+
+
+@pytest.mark.parametrize("kind", ["ssh", "openpgp"])
+def test_a_command_of_the_models_cannot_sign_and_git_says_so_as_its_explanation_expects(signing, status, kind):
+    git(signing, "config", "--global", "gpg.format", kind)
+    runner = CommandRunner(signing, probe=lambda: status)
+    result = runner.run("git commit -qam x", folder=signing, timeout_s=60)
+    runner.close()
+    assert result.exit_code != 0
+    assert shell._NO_SIGNATURE.search(result.stdout)

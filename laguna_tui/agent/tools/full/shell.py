@@ -61,6 +61,7 @@ _NO_GIT_WRITE = re.compile(
     r"(?:\.lock'|FETCH_HEAD'|config file \S+|to create temporary file):"
     r" (?:Read-only file system|Permission denied|Operation not permitted)|insufficient permission for adding an object"
 )
+_NO_SIGNATURE = re.compile(r"gpg failed to sign the data|failed to write commit object|gpg: signing failed")
 _STASH = re.compile(r"\bgit\b.*\bstash\b")
 """It fails without a word."""
 _IN_A_SUBMODULE = re.compile(r"/\.git/modules/[^\n]*\.lock'?: ")
@@ -292,6 +293,11 @@ def _blocked(result: "CommandResult", command: str, status: "SandboxStatus", net
         yield (
             "a command that names no file with secrets, such as .env, finds it empty, unreadable or as last committed;"
             " one that names it is asked about"
+        )
+    if _NO_SIGNATURE.search(result.stdout):
+        yield (
+            "git cannot sign here, because commands neither see the user's keys (~/.gnupg, ~/.ssh) nor reach the agent"
+            " that has them; ask the user to commit with /commit, which signs"
         )
     if why := _git_refused(result, command):
         yield why

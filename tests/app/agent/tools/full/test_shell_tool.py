@@ -355,6 +355,14 @@ _PART = "this session's folder is only a part of the repository"
         ("git commit-tree x", "error: insufficient permission for adding an object to repository database", [_PART]),
         ("git stash", "", [_PART]),
         ("git -C m add -A", _LOCKED.format(path="modules/m/index"), [shell._SUBMODULE]),
+        (
+            "git commit -qm x",
+            "error: gpg failed to sign the data\nfatal: failed to write commit object",
+            [
+                "git cannot sign here, because commands neither see the user's keys (~/.gnupg, ~/.ssh) nor reach the"
+                " agent that has them; ask the user to commit with /commit, which signs"
+            ],
+        ),
         ("git diff --exit-code", "", []),
     ],
 )
