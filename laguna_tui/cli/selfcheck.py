@@ -13,7 +13,11 @@ from laguna_tui.cli.console import check_target
 from laguna_tui.cli.session_options import chosen_settings
 
 if TYPE_CHECKING:
+    from laguna_tui.base.settings import Settings
     from laguna_tui.selfcheck.check_runner import SelfCheck
+
+_FILES = ("model", "drafter", "adapter", "scorer")
+"""Settings that are a catalogue's name or a file."""
 
 _DESCRIPTION = """\
 Compare what this machine computes with what it should: memory against its plan, hidden states, the drafter against
@@ -56,8 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     from laguna_tui.selfcheck.check_runner import models_here, run_selfcheck, steps_for
 
     _check_report(arguments.report)
-    chosen = {key: value for key, value in chosen_settings(arguments).items() if value is not None}
-    steps = steps_for(models_here(load_settings().merged(chosen)))
+    given = {key: value for key, value in chosen_settings(arguments).items() if value is not None}
+    settings = load_settings().merged(given)
+    chosen = given | _absolute(settings)
+    steps = steps_for(models_here(settings.merged(chosen)))
     with ProgressLine() as progress:
         result = run_selfcheck(steps, chosen, Host(), progress)
     _show(result, as_json=arguments.as_json)
@@ -65,6 +71,16 @@ def run(arguments: argparse.Namespace) -> int:
     if result.interrupted:
         return ExitCode.INTERRUPTED.value
     return 0 if result.works else 1
+
+
+def _absolute(settings: "Settings") -> dict[str, object]:
+    """Return the files that settings name relative to this folder, in which the checks do not run."""
+    from laguna_tui.models.catalogue import load_catalogue
+
+    catalogue = load_catalogue()
+    named = {key: getattr(settings, key) for key in _FILES}
+    files = {key: Path(name).expanduser() for key, name in named.items() if name and name not in catalogue}
+    return {key: str(file.absolute()) for key, file in files.items() if file.is_file()}
 
 
 def _check_report(target: Path | None) -> None:

@@ -18,7 +18,7 @@ _SHORT_FOR = {"gpg.program": "gpg.openpgp.program"}
 _OWN_SCOPES = ("system", "global")
 _HEADERS = ("tree", "parent", "author", "committer", "encoding")
 _PERSON = re.compile(r"(.*?) ?<(.*)> (\d+ [+-]\d{4})")
-_SIGNATURES = ("gpgsig ", "gpgsig-sha256 ")
+_SIGNATURES = ("gpgsig", "gpgsig-sha256")
 
 
 class CannotSignError(Exception):
@@ -39,10 +39,10 @@ def sign_head(folder: Path) -> None:
     head = os.fsdecode(git.query(folder, ("rev-parse", "--verify", "HEAD")) or b"").strip()
     commit = os.fsdecode(git.query(folder, ("cat-file", "commit", head)) or b"")
     lines, _, message = commit.partition("\n\n")
-    headers = [tuple(line.split(" ", 1)) for line in lines.split("\n")]
-    if lines.startswith(_SIGNATURES) or any(line.startswith(_SIGNATURES) for line in lines.split("\n")):
+    headers = [(name, value) for name, _, value in (line.partition(" ") for line in lines.split("\n"))]
+    if any(name in _SIGNATURES for name, _ in headers):
         return
-    if not head or not all(len(each) == 2 and each[0] in _HEADERS for each in headers):
+    if not head or not all(name in _HEADERS for name, _ in headers):
         raise CannotSignError("the commit cannot be read, or is a merge of a signed tag")
     fields = dict(headers)
     settings = {**_own_settings(folder), "i18n.commitEncoding": fields.get("encoding", "UTF-8")}

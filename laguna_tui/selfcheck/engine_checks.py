@@ -34,6 +34,8 @@ from laguna_tui.session.opening import open_engine
 
 REPORT = "please report it, with the file of: laguna-tui selfcheck --report FILE"
 
+_NO_DRAFTER = "to check one that belongs to this file: laguna-tui --drafter FILE selfcheck"
+
 MORE = 1.05
 """How much more than planned may be taken: plans keep at least this much in reserve."""
 
@@ -91,6 +93,8 @@ def _device_memory(found: TargetCheck, planned: DeviceMemory) -> Finding:
         text += f"; the device has {size(free)} less free, of {size(ours + planned.runtime)} planned"
     more = theirs > MORE * ours + _LOGGED or (free or 0) > MORE * (ours + planned.runtime)
     check = f"memory, {planned.name}"
+    if any(wanted > _LOGGED and not taken for _, wanted, taken in parts):
+        return warn(check, f"{text}: llama.cpp did not log what it took, so the plan was not checked", REPORT)
     return warn(check, text, f"until it is mended, ask for less with --context; {REPORT}") if more else ok(check, text)
 
 
@@ -106,7 +110,9 @@ def check_drafter(selection: ModelSelection) -> list[Finding]:
     """Drafts of each device against float64."""
     model = selection.entry.file
     if selection.drafter is None:
-        return [skip("drafter", "none is here", f"laguna-tui models download {selection.entry.name}")]
+        entry = selection.entry
+        todo = _NO_DRAFTER if entry.source is None else f"laguna-tui models download {entry.name}"
+        return [skip("drafter", "none is here", todo)]
     head = drafter_files.read(selection.drafter)
     planned = drafter_size(DrafterShape.of(head, ModelShape.of(header.check(model)).n_vocab), 512)
     return [_drafter_on(device, selection, planned) for device in Device.all() if device.kind != "accel"]

@@ -2,9 +2,11 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from laguna_engine.fit.memory import DeviceMemory
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import Settings
 from laguna_tui.bench.parity import AnswerDifference, Parity, ReplayResult
@@ -177,3 +179,24 @@ def test_a_report_keeps_its_table_whatever_a_finding_says() -> None:
     text = markdown(SelfCheck([fail("taps", "a | b\nc", "")]))
     assert "| fail | taps | a \\| b" in text
     assert text.count("\n| fail") == 1
+
+
+def test_a_file_is_checked_wherever_the_checks_run(tmp_path, quick, monkeypatch, capsys) -> None:
+    (tmp_path / "mine.gguf").write_bytes(Path(select_model(Settings(model=BUNDLED)).entry.file).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(check_runner, "MODEL_CHECKS", ("drafter",))
+    assert main(["selfcheck", "--model", "mine.gguf"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    todo = "to check one that belongs to this file: laguna-tui --drafter FILE selfcheck"
+    assert f"skip mine.gguf: drafter none is here -> {todo}" in shown
+
+
+def test_memory_that_was_not_measured_is_no_proof_of_the_plan() -> None:
+    planned = DeviceMemory("CPU", weights=188_700_000, kv=4 << 20, compute=4 << 20)
+    buffers = {"CPU": {"kv": 4 << 20, "compute": 4 << 20}}
+    finding = engine_checks._device_memory(SimpleNamespace(buffers=buffers, taken={}), planned)
+    assert finding.status is FindingStatus.WARN
+    assert finding.found == (
+        "weights 188.7 MB planned, 0 B taken, kv 4.2 MB planned, 4.2 MB taken, compute 4.2 MB planned, 4.2 MB taken:"
+        " llama.cpp did not log what it took, so the plan was not checked"
+    )
