@@ -1,8 +1,11 @@
 """How easily one finds one's way in the code: its modules, who imports them, and what stands outside a contract."""
 
 import ast
+import io
+import tokenize
 import tomllib
-from collections.abc import Set
+from collections import Counter
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,12 +41,21 @@ class Module:
 
     Attributes:
         name: dotted.
+        lines: all of them.
+        code: lines without docstrings, comments, imports and blank ones.
+        functions: how many it defines, methods included.
+        classes: names of those it defines at its top.
+        late_imports: import statements inside functions.
         imports: the modules of the packages that it imports, inside functions and for types too.
         is_program: it can be started with `python -m`.
     """
 
     name: str
     lines: int
+    code: int
+    functions: int
+    classes: tuple[str, ...]
+    late_imports: int
     imports: frozenset[str]
     is_package: bool
     is_program: bool
@@ -69,6 +81,16 @@ class Structure:
             for name in module.imports & found.keys():
                 found[name].add(module.name)
         return found
+
+    @property
+    def repeated_classes(self) -> list[str]:
+        """Names of classes that several modules define."""
+        counted = Counter(name for module in self._all.values() for name in module.classes)
+        return sorted(name for name, count in counted.items() if count > 1)
+
+    def total(self, figure: str, package: str = "") -> int:
+        """Return the sum of a figure of the modules (`code`, `functions`, …), of both packages without one named."""
+        return sum(getattr(each, figure) for each in self._all.values() if package in ("", each.package))
 
     @property
     def thin(self) -> list[str]:
@@ -147,16 +169,44 @@ def _dotted(package: str, path: Path, top: Path) -> str:
 
 def _read(name: str, path: Path, names: Set[str]) -> Module:
     source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             whole = (f"{node.module}.{alias.name}" for alias in node.names)
             found |= {each if each in names else node.module for each in whole}
     return Module(
-        name, source.count("\n"), frozenset(found & names - {name}), path.name == "__init__.py", "__name__ ==" in source
+        name,
+        source.count("\n"),
+        _code_lines(source, nodes),
+        len(functions),
+        tuple(node.name for node in tree.body if isinstance(node, ast.ClassDef)),
+        len({id(inner) for each in functions for inner in ast.walk(each) if isinstance(inner, _IMPORTS)}),
+        frozenset(found & names - {name}),
+        path.name == "__init__.py",
+        "__name__ ==" in source,
     )
+
+
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def _code_lines(source: str, nodes: Iterable[ast.AST]) -> int:
+    """Count the lines that hold more than a docstring, a comment or an import. Texts below a name are docstrings."""
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in _NO_CODE:
+            lines |= set(range(token.start[0], token.end[0] + 1))
+    for node in nodes:
+        text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if (text or isinstance(node, _IMPORTS)) and isinstance(node, ast.stmt):
+            lines -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(lines)
 
 
 def _circles(graph: dict[str, set[str]]) -> list[list[str]]:
