@@ -24,10 +24,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
 
 from laguna_engine.chat.answer_constraint import SchemaAnswer
-from laguna_engine.chat.call_constraint import Choices, Excerpt, ToolCalls, written
+from laguna_engine.chat.call_constraint import Choices, Excerpt, ToolCalls
+from laguna_engine.chat.call_grammar import written
 from laguna_engine.config import Sampling
 from laguna_engine.constrain.base import FREE, Constraints
-from laguna_engine.constrain.sorted_texts import Suffixes
 from laguna_engine.llama import masked_row
 from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, stages_of
 from laguna_tui.agent.tools.full.profile import FULL
@@ -94,7 +94,7 @@ class Rules:
         self._paths = Choices.of(path.relative_to(ROOT).as_posix() for path in ROOT.glob("laguna_tui/**/*.py"))
         engine = sorted((ROOT / "engine/laguna_engine").glob("*/*.py"))
         long = "".join(path.read_text() for path in engine)[:LONG]
-        self._documents = {path: Suffixes(written(text)) for path, text in ((SHORT, DOCUMENT), (OTHER, long))}
+        self._documents = {path: written(text) for path, text in ((SHORT, DOCUMENT), (OTHER, long))}
 
     def rule(self, tool: str, key: str, given: Mapping[str, str]) -> Choices | Excerpt | None:
         if key == "old":

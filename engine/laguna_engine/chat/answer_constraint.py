@@ -122,11 +122,6 @@ class _OrToken:
         passing: NDArray[np.bool_] = self._allowed.passing(candidates) | (candidates == self._other)
         return passing
 
-    def few(self) -> NDArray[np.int32] | None:
-        """See `AllowedTokens`."""
-        few = self._allowed.few()
-        return None if few is None else np.append(few, np.int32(self._other))
-
     def every(self) -> NDArray[np.int32]:
         """See `AllowedTokens`."""
         return np.append(self._allowed.every(), np.int32(self._other))

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.constrain.automaton import Enclosed, Parts
+from laguna_engine.chat.call_grammar import quoted
 from laguna_engine.constrain.base import FREE, Constraint, RowMask, Vocabulary
-from laguna_engine.constrain.grammar import GrammarState
-from laguna_engine.constrain.sorted_texts import Prefix, Strings
-from laguna_engine.constrain.texts import OneOf, Without
+from laguna_engine.constrain.matcher import MatcherTokens, compiled
 from laguna_engine.gguf.laguna import END_TOOL_CALL, TOOL_CALL
+
+if TYPE_CHECKING:
+    from llguidance import LLMatcher
 
 _TICK = b"`"
 _QUOTED = re.compile(r"`([^`\n]+)`")
@@ -26,7 +28,7 @@ class Quotations:
         strings: what may be quoted; none: no backtick is written.
     """
 
-    strings: Strings
+    strings: tuple[str, ...]
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Quotations | None":
@@ -36,30 +38,29 @@ class Quotations:
             if line.count("`") % 2:
                 return None
             found += _QUOTED.findall(line)
-        return cls(Strings(each.encode("utf-8", "replace") for each in found))
+        return cls(tuple(sorted({each.encode("utf-8", "replace").decode() for each in found})))
 
     def begin(self, vocabulary: Vocabulary, _prompt: Sequence[int]) -> "QuotationConstraint":
         """See `ConstraintSpec`; the answer begins outside of backticks."""
-        first = GrammarState(self._outside(), vocabulary, {})
-        return QuotationConstraint(first, vocabulary)
+        return QuotationConstraint(compiled(vocabulary, self._lark), vocabulary)
 
-    def _outside(self) -> Parts:
-        return (Enclosed(Without(_TICK), [(_TICK, lambda _: self._inside())]),)
-
-    def _inside(self) -> Parts:
-        if not len(self.strings):
-            return ()
-        return (Enclosed(OneOf(Prefix.of(self.strings)), [(_TICK, lambda _: self._outside())]),)
+    @property
+    def _lark(self) -> str:
+        if not self.strings:
+            return "start: WORDS\nWORDS: /[^`]*/\n"
+        listed = " | ".join(map(quoted, self.strings))
+        return f'start: WORDS ("`" QUOTED "`" WORDS)*\nWORDS: /[^`]*/\nQUOTED: {listed}\n'
 
 
 class QuotationConstraint(Constraint):
     """Free text with quotations, and tool calls in it."""
 
-    def __init__(self, first: GrammarState, vocabulary: Vocabulary) -> None:
+    def __init__(self, first: "LLMatcher", vocabulary: Vocabulary) -> None:
         """Start outside of quotations and calls. first: that state."""
         self._vocabulary = vocabulary
         self._opens_call, self._closes_call = vocabulary.id_of(TOOL_CALL), vocabulary.id_of(END_TOOL_CALL)
         self._in_call = self._inside = False
+        # Neither is changed: words without a backtick lead back to the first state.
         self._first = self._state = first
         self._outside = RowMask(allowed=_OutsideTokens(first, vocabulary), wide=True)
 
@@ -67,7 +68,8 @@ class QuotationConstraint(Constraint):
         """See `Constraint`."""
         if self._in_call:
             return FREE
-        return self._state.mask() if self._inside else self._outside
+        inside = MatcherTokens(self._state, self._vocabulary.size)
+        return RowMask(allowed=inside) if self._inside else self._outside
 
     def advance(self, token: int) -> None:
         """See `Constraint`."""
@@ -78,11 +80,11 @@ class QuotationConstraint(Constraint):
             ticks = self._vocabulary.piece(token).count(_TICK)
             if not (ticks or self._inside):
                 return
-            self._inside ^= ticks % 2 == 1
-            self._state = self._state.after(token)
-            if not self._state.parts:
-                # Another constraint forced something else.
-                self._state, self._inside = self._first, False
+            following = self._state.deep_copy()
+            left = following.try_consume_tokens([token]) != 1
+            self._inside = not left and self._inside ^ (ticks % 2 == 1)
+            # Where another constraint forced something else, a quotation is left.
+            self._state = following if self._inside else self._first
 
     def fork(self) -> "QuotationConstraint":
         """See `Constraint`."""
@@ -92,23 +94,22 @@ class QuotationConstraint(Constraint):
 
     def draft(self, most: int) -> list[int]:
         """See `Constraint`."""
-        return self._state.draft(most) if self._inside and not self._in_call else []
+        if not self._inside or self._in_call:
+            return []
+        text = self._state.compute_ff_bytes().decode("utf-8", "ignore")
+        return self._vocabulary.tokenize(text, special=False)[:most] if text else []
 
 
 class _OutsideTokens:
     """All tokens but those that begin a quotation wrongly."""
 
-    def __init__(self, state: GrammarState, vocabulary: Vocabulary) -> None:
-        self._parts = state.parts
+    def __init__(self, state: "LLMatcher", vocabulary: Vocabulary) -> None:
+        self._state = state
         self._vocabulary = vocabulary
 
     def passing(self, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
         """See `AllowedTokens`."""
         return np.array([self._passes(token) for token in candidates.tolist()], np.bool_)
-
-    def few(self) -> None:
-        """See `AllowedTokens`: there are many."""
-        return
 
     def every(self) -> NDArray[np.int32]:
         """See `AllowedTokens`."""
@@ -118,4 +119,4 @@ class _OutsideTokens:
         piece = self._vocabulary.piece(token)
         if _TICK not in piece or self._vocabulary.is_control(token):
             return True
-        return any(part.allows(piece) for part in self._parts)
+        return self._state.validate_tokens([token]) == 1

@@ -26,10 +26,6 @@ class AllowedTokens(Protocol):
         """Whether each of `candidates` is allowed, bool of the same shape [n]."""
         ...
 
-    def few(self) -> "NDArray[np.int32] | None":
-        """All allowed tokens if they are few and cheap to list, without duplicates; None otherwise."""
-        ...
-
     def every(self) -> "NDArray[np.int32]":
         """All allowed tokens, without duplicates, at any cost."""
         ...
@@ -326,11 +322,6 @@ class _Intersection:
         for other in others:
             first = first & other
         return first
-
-    def few(self) -> "NDArray[np.int32] | None":
-        """See `AllowedTokens`."""
-        listed = next((few for part in self._parts if (few := part.few()) is not None), None)
-        return None if listed is None else listed[self.passing(listed)]
 
     def every(self) -> "NDArray[np.int32]":
         """See `AllowedTokens`."""

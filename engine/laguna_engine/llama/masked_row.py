@@ -3,8 +3,8 @@
 A chain that keeps the k likeliest tokens is to keep the k likeliest of those allowed, so that inside the allowed set
 the distribution is the model's own. The tokens that are read anyway are tested first, likeliest first; if all are
 allowed nothing else is read. Otherwise the row's logits are read as a whole, from where the graph left them: the graph
-never changes for a constraint. Of them only a few are looked at in Python: those that the constraint lists, or the
-likeliest of the row.
+never changes for a constraint. Of them only the likeliest are looked at in Python, as long as enough of those
+are allowed.
 """
 
 from collections.abc import Callable
@@ -134,9 +134,6 @@ class _Row:
 
 def _allowed(mask: RowMask, row: _Row, wanted: int | None) -> NDArray[np.int32]:
     """Enough of the allowed tokens: the `wanted` likeliest at least, and the share that the mask asks for."""
-    few = None if mask.allowed is None else _asked(mask.allowed.few)
-    if few is not None:
-        return _without_banned(mask, few)
     if wanted is not None:
         tested = _likeliest(row.logits, max(_TESTED, wanted + _SPARE))
         passing = tested[:0]

@@ -1,4 +1,4 @@
-"""Constraints for tests: some token ids, listed or not, and ones that fail."""
+"""Constraints for tests: some token ids, and ones that fail."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,13 @@ from laguna_engine.constrain.base import FREE, Constraint, RowMask, Vocabulary
 
 
 class Ids:
-    """Allowed tokens that are known beforehand; `listed` says whether they are few."""
+    """Allowed tokens that are known beforehand."""
 
-    def __init__(self, tokens: Collection[int], listed: bool = True) -> None:
+    def __init__(self, tokens: Collection[int]) -> None:
         self._tokens = np.array(sorted(tokens), np.int32)
-        self._listed = listed
 
     def passing(self, candidates: np.ndarray) -> np.ndarray:
         return np.isin(candidates, self._tokens)
-
-    def few(self) -> np.ndarray | None:
-        return self._tokens if self._listed else None
 
     def every(self) -> np.ndarray:
         return self._tokens
@@ -36,7 +32,6 @@ class Only:
 
     tokens: frozenset[int]
     rows: int = 1 << 30
-    listed: bool = True
     least: float = 0.0
     fails: str = ""
 
@@ -54,7 +49,7 @@ class OnlyConstraint(Constraint):
     def mask(self) -> RowMask:
         if self._spec.fails == "mask":
             raise ValueError("a broken constraint")
-        ids = Failing() if self._spec.fails == "passing" else Ids(self._spec.tokens, self._spec.listed)
+        ids = Failing() if self._spec.fails == "passing" else Ids(self._spec.tokens)
         return RowMask(allowed=ids, least=self._spec.least) if self._left > 0 else FREE
 
     def advance(self, token: int) -> None:
@@ -71,9 +66,6 @@ class OnlyConstraint(Constraint):
 
 class Failing:
     def passing(self, candidates: np.ndarray) -> np.ndarray:
-        raise ValueError("a broken constraint")
-
-    def few(self) -> np.ndarray | None:
         raise ValueError("a broken constraint")
 
     def every(self) -> np.ndarray:

@@ -1,10 +1,8 @@
 """Random weights write calls that can run, with the constraint's own drafts and without."""
 
-from dataclasses import replace
-
 import pytest
 
-from laguna_engine.chat.call_constraint import ToolCalls
+from laguna_engine.chat.call_constraint import Choices, ToolCalls
 from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.messages import CallFinished
 from laguna_engine.chat.parser import StreamParser
@@ -28,16 +26,7 @@ class Certain(Rules):
     """The paths, held to whatever the random model means."""
 
     def rule(self, tool, key, given):
-        choices = super().rule(tool, key, given)
-        return None if choices is None else CertainChoices(choices)
-
-
-class CertainChoices:
-    def __init__(self, choices) -> None:
-        self._choices = choices
-
-    def text(self):
-        return replace(self._choices.text(), least=0.0)
+        return Choices.of(PATHS, least=0.0) if key == "path" else None
 
 
 def run(engine: Engine, sampling: Sampling, drafting: Drafting = PLAIN) -> Run:

@@ -1,14 +1,14 @@
 """What a tool call is held to while a model writes it: files that are there, and text that is in them.
 
-Asked on the engine's thread, between two tokens: so files are read up to a limit, and what was made of the last ones is
-kept. Nothing is known of a file that may not be shown to the model, so that a constraint gives away none of it.
+Called on the engine's thread, between two tokens, so files are read up to a limit. Nothing is known of a file that may
+not be shown to the model, so that a constraint gives away none of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from laguna_engine.chat.call_constraint import Choices, Excerpt, written
-from laguna_engine.constrain.sorted_texts import Suffixes
+from laguna_engine.chat.call_constraint import Choices, Excerpt
+from laguna_engine.chat.call_grammar import written
 from laguna_tui.agent.tools.base.tool import Value
 from laguna_tui.repo.text_files import decode, is_binary
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
@@ -16,10 +16,8 @@ from laguna_tui.repo.workspace import Workspace, WorkspaceError
 if TYPE_CHECKING:
     from laguna_tui.context.codebase import Codebase
 
-# Sorting the suffixes of more would be felt: 0.2 s at this size.
+# Preparing more would be felt: 0.3 s at this size.
 LIMIT_BYTES = 256 << 10
-# Files of which an edit is prepared at the same time.
-_KEPT = 4
 
 
 class CallRules:
@@ -46,7 +44,6 @@ class CallRules:
         self._readable = readable
         self._paths: Sequence[str] = ()
         self._choices: Choices | None = None
-        self._documents: dict[bytes, Suffixes] = {}
 
     def rule(self, tool: str, key: str, given: Mapping[str, str]) -> Choices | Excerpt | None:
         """See `ValueRules`."""
@@ -65,7 +62,7 @@ class CallRules:
             self._paths, self._choices = paths, Choices.of(paths)
         return self._choices
 
-    def _document(self, path: str) -> Suffixes | None:
+    def _document(self, path: str) -> str | None:
         """The text of a file, None for one that has none to be copied from."""
         try:
             inside = self._workspace.locate(path)
@@ -77,9 +74,4 @@ class CallRules:
             return None
         if is_binary(data) or not data.strip():
             return None
-        known = self._documents.pop(data, None) or Suffixes(written(decode(data).text))
-        # The one that is used last is the last to go.
-        self._documents[data] = known
-        while len(self._documents) > _KEPT:
-            del self._documents[next(iter(self._documents))]
-        return known
+        return written(decode(data).text)

@@ -61,7 +61,7 @@ def test_a_name_is_held_however_unlikely_it_is():
     assert isinstance(calls, ToolCalls)
     choices = calls.rules.rule("edit", "old", {})
     assert choices is not None
-    assert choices.text().least == 0
+    assert choices.least == 0
     assert calls.rules.rule("search", "pattern", {}) is None
 
 
