@@ -256,9 +256,16 @@ def sleeping(seconds):
     return [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", seconds]]
 
 
+# As the fixture `unasked` in this process.
+UNASKED = """
+from laguna_tui.sandbox import probe
+probe.always_asks = lambda command, status, unhidden=None: ""
+"""
+
+
 def start(tmp_path, script, *flags, **streams):
     """`ask` in a process of its own."""
-    (tmp_path / "script.py").write_text(f"from tests.scripted_model import call, say\nSCRIPT = {script}\n")
+    (tmp_path / "script.py").write_text(f"{UNASKED}from tests.scripted_model import call, say\nSCRIPT = {script}\n")
     env = {**os.environ, "PYTHONPATH": str(TOP)}
     words = ["ask", "--folder", str(tmp_path / "shop"), *flags, "Do it."]
     return subprocess.Popen(command(tmp_path / "script.py", *words), env=env, **streams)
