@@ -115,6 +115,14 @@ class Codebase:
                     break
             return self._looks_done >= wanted > 0
 
+    def sync(self, timeout: float, should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Bring the index up to date; return whether that was done within `timeout` seconds. should_stop: as `wait`."""
+        self.start()
+        if self._thread is None:
+            return False
+        self.refresh()
+        return self.wait(timeout, should_stop)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What the user should know about the index now, as sentences."""

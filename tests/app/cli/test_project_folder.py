@@ -76,6 +76,7 @@ def test_an_index_that_is_withheld_is_made_when_it_may_be(home, tmp_path):
         codebase.withheld = "not yet"
         codebase.start()
         assert not codebase.wait(0.2)
+        assert not codebase.sync(60)
         assert not os.path.lexists(tmp_path / "indexes")
         codebase.withheld = ""
         codebase.start()

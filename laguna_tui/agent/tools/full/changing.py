@@ -1,7 +1,9 @@
 """What the tools that change files have in common: a change is permitted, made and answered with what came of it."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import Answer
@@ -10,8 +12,9 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.hunks import Sign
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
 from laguna_tui.base.units import plural
-from laguna_tui.repo.languages import DefinitionKind
+from laguna_tui.repo.languages import is_code
 from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.repo.symbol_uses import Use
 from laguna_tui.repo.syntax import analyse
 from laguna_tui.repo.text_files import split_lines
 
@@ -20,7 +23,10 @@ SNIPPET_LINES = 30
 _LINE_CHARS = 200
 # Limits of what the model is told: removed definitions, and places that still use each.
 _LOST_NAMES = 5
-_USES_LOOKED_AT, _USES_SHOWN = 50, 8
+_USES_LOOKED_AT, _USES_SHOWN = 500, 8
+# For an index that is nearly up to date; the model can search where it takes longer.
+_INDEX_WAIT_S = 5.0
+_IMPORT = re.compile(r"(?:pub |export )?(?:from|import|use|using|mod|require)\b")
 
 _UNREAD = "{path} exists and was not read; read it, then call again if all of it is to be replaced"
 _STALE = "{path} changed since you read it; read it again, then call again"
@@ -50,8 +56,8 @@ def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: Chang
     seen.note_change(made)
     problems = [] if diagnostics is None else diagnostics.after_change(run, made)
     snippet = list(_snippet(made)) if made.kind is ChangeKind.EDIT else []
-    used = _still_used(services, run, made)
-    return Answer("\n".join([_headline(made), *made.notes, *snippet, *problems, *used]), excerpt=_excerpt(made))
+    left_behind = _left_behind(services, run, made)
+    return Answer("\n".join([_headline(made), *made.notes, *snippet, *problems, *left_behind]), excerpt=_excerpt(made))
 
 
 def check_read(services: ToolServices, proposal: ChangeProposal) -> None:
@@ -96,29 +102,49 @@ def _snippet(made: ChangeProposal) -> Iterator[str]:
         shown += len(lines)
 
 
-def _still_used(services: ToolServices, run: ToolRun, made: ChangeProposal) -> Iterator[str]:
-    """A line for each definition that a change took away and that other files still use, such as after a rename."""
+def _left_behind(services: ToolServices, run: ToolRun, made: ChangeProposal) -> Iterator[str]:
+    """Yield a line for what other files still use: each name that a change took away, or a module that was moved."""
     codebase = services.codebase
-    if codebase is None or made.kind not in (ChangeKind.EDIT, ChangeKind.DELETE):
+    lost = sorted(_defined(made.path, made.before) - _defined(made.path, made.after))[:_LOST_NAMES]
+    module = _module(made.path) if made.kind is ChangeKind.MOVE and is_code(made.path) else ""
+    if codebase is None or not (lost or module):
         return
-    lost = _defined(made.path, made.before) - _defined(made.path, made.after)
-    for name in sorted(lost)[:_LOST_NAMES]:
-        if any(definition.path != made.path for definition in codebase.definitions(name)):
-            continue
-        uses = [
-            f"{escaped(use.path)}:{use.line}"
-            for use in codebase.uses(name, _USES_LOOKED_AT, run.cancelled)
-            if use.path != made.path and not run.readable(use.path)
-        ]
-        if uses:
-            more = f" and {len(uses) - _USES_SHOWN} more" if len(uses) > _USES_SHOWN else ""
-            yield f"{escaped(name)} is no longer defined here, and still used: {', '.join(uses[:_USES_SHOWN])}{more}"
+    if not (codebase.sync(_INDEX_WAIT_S, run.cancelled) or codebase.ready):
+        names = ", ".join(map(escaped, filter(None, [*lost, module])))
+        yield f"The folder is not indexed yet; search for other uses of {names} with mode regex"
+        return
+    for name in lost:
+        if all(definition.path == made.path for definition in codebase.definitions(name)):
+            places = _places(run, made, codebase.uses(name, _USES_LOOKED_AT, run.cancelled))
+            if places:
+                yield f"{escaped(name)} is no longer defined here, and still used: {places}"
+    if module:
+        uses = codebase.uses(module, _USES_LOOKED_AT, run.cancelled)
+        places = _places(run, made, [use for use in uses if _IMPORT.match(use.code)])
+        if places:
+            yield f"Check the imports of {escaped(module)}: {places}"
+
+
+def _places(run: ToolRun, made: ChangeProposal, uses: Sequence[Use]) -> str:
+    """The uses in other files that may be shown, as `path:line`; empty if there are none."""
+    shown = [
+        f"{escaped(use.path)}:{use.line}"
+        for use in uses
+        if use.path not in (made.path, made.target) and not run.readable(use.path)
+    ]
+    more = f" and {len(shown) - _USES_SHOWN} more" if len(shown) > _USES_SHOWN else ""
+    return ", ".join(shown[:_USES_SHOWN]) + more
+
+
+def _module(path: str) -> str:
+    """What imports call a file: by its name, or its folder's where it stands for that."""
+    pure = PurePosixPath(path)
+    return pure.parent.name if pure.stem == "__init__" else pure.stem
 
 
 def _defined(path: str, text: str) -> set[str]:
-    """The names of a text's functions and types."""
-    symbols = analyse(path, text).symbols if text else ()
-    return {symbol.name for symbol in symbols if symbol.kind is not DefinitionKind.VARIABLE}
+    """The names that a text defines."""
+    return {symbol.name for symbol in analyse(path, text).symbols} if text else set()
 
 
 def _excerpt(made: ChangeProposal) -> str:

@@ -4,8 +4,7 @@ The last three ask the folder's index, which is brought up to date first; their 
 with what speaks for each behind it.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
@@ -73,8 +72,6 @@ REGEX, SYMBOL, USES, RANKED = MODES = ("regex", "symbol", "uses", "ranked")
 _LOOKED_THROUGH = 500
 # A person waits for it; a first look at the largest folders takes longer.
 WAIT_S = 20.0
-# How soon a stop by the user is noticed.
-_POLL_S = 0.1
 _QUERY_CHARS = 1000
 STILL_INDEXING = "… the folder is still being indexed, so this is from a part of it; mode regex reads all files"
 # What is not there, and the mode that may find it.
@@ -125,20 +122,11 @@ class Search:
         mode, pattern = wanted.mode, wanted.pattern.strip()
         if len(pattern) > _QUERY_CHARS:
             raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
-        known = self._brought_up_to_date(run.cancelled)
+        known = self._codebase.sync(self._wait_s, run.cancelled)
         found = {SYMBOL: self._symbols, USES: self._uses, RANKED: self._ranked}[mode]
         lines = found(run, pattern, inside)
         notes = [] if lines else not_covered(self._codebase.unsearched.below(inside), _ELSEWHERE)
         return _answer(lines, _nothing(mode, pattern), notes if known else [*notes, STILL_INDEXING])
-
-    def _brought_up_to_date(self, should_stop: Callable[[], bool]) -> bool:
-        """Whether the index says what the folder says now, or there was no time for that."""
-        self._codebase.start()
-        self._codebase.refresh()
-        deadline = time.monotonic() + self._wait_s
-        while not (known := self._codebase.wait(_POLL_S)) and not should_stop() and time.monotonic() < deadline:
-            pass
-        return known
 
     def _symbols(self, run: ToolRun, name: str, inside: str) -> list[str]:
         # A name that exists is what was asked for; names like it would only be in the way.

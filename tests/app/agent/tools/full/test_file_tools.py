@@ -28,6 +28,7 @@ class Bench:
 
     def __init__(self, root, kept, codebase, approver):
         self.root = root
+        self.codebase = codebase
         self.history = UndoHistory(root, kept)
         self.changes = Changes(self.history)
         self.told = []
@@ -173,7 +174,6 @@ def test_a_definition_is_replaced_by_its_name(bench):
 
 def test_who_takes_a_definition_away_is_told_who_still_uses_it(bench):
     (bench.root / "till.py").write_text("from shop.cart import Cart\n\nprint(Cart().total())  # total\n")
-    bench.run("search", pattern="Cart", mode="symbol")
     renamed = bench.run("edit", path="shop/cart.py", old="def total", new="def sum_up")
     assert renamed.splitlines()[-1] == "total is no longer defined here, and still used: till.py:3"
     assert "still used" not in bench.run("edit", path="shop/cart.py", old="def sum_up", new="def total")
@@ -181,6 +181,36 @@ def test_who_takes_a_definition_away_is_told_who_still_uses_it(bench):
         "Cart is no longer defined here, and still used: till.py:1, till.py:3",
         "total is no longer defined here, and still used: till.py:3",
     ]
+
+
+def test_a_constant_that_is_taken_away_is_named_too(bench):
+    bench.run("write", path="shop/limits.py", content="MOST = 3\n")
+    bench.run("write", path="till.py", content="from shop.limits import MOST\n")
+    assert bench.run("edit", path="shop/limits.py", old="MOST", new="LIMIT").splitlines()[-1] == (
+        "MOST is no longer defined here, and still used: till.py:1"
+    )
+
+
+def test_who_moves_a_module_is_told_who_imports_it(bench):
+    (bench.root / "till.py").write_text("from shop.cart import Cart\nfrom shop import cart\n\ncart.Cart()\n")
+    (bench.root / "lib").mkdir()
+    (bench.root / "lib/__init__.py").write_text("")
+    (bench.root / "app.py").write_text("import lib\n")
+    assert bench.run("move", path="shop/cart.py", new_path="lib/").splitlines() == [
+        "Moved `shop/cart.py` to `lib/cart.py`.",
+        "Check the imports of cart: till.py:1, till.py:2",
+    ]
+    assert bench.run("move", path="lib/__init__.py", new_path="library/__init__.py").splitlines() == [
+        "Moved `lib/__init__.py` to `library/__init__.py`.",
+        "Check the imports of lib: app.py:1",
+    ]
+
+
+def test_where_the_folder_may_not_be_indexed_who_takes_a_definition_away_has_to_search(bench):
+    bench.codebase.withheld = "not yet"
+    assert bench.run("edit", path="shop/cart.py", old="def total", new="def sum_up").splitlines()[-1] == (
+        "The folder is not indexed yet; search for other uses of total with mode regex"
+    )
 
 
 def test_files_are_moved_and_deleted(bench):
