@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Compiled by GCC before 12.3, llama.cpp's kernels for AMX crash without it (laguna_tui/doctor/amx_tile_config.h).
-BUILD_FLAGS := CXXFLAGS="$$CXXFLAGS -include '$(CURDIR)/laguna_tui/doctor/amx_tile_config.h'"
+# Compiled by GCC before 12.3, llama.cpp's kernels for AMX crash without it (laguna_tui/machine/doctor/amx_tile_config.h).
+BUILD_FLAGS := CXXFLAGS="$$CXXFLAGS -include '$(CURDIR)/laguna_tui/machine/doctor/amx_tile_config.h'"
 # `make demo` asks about this very repository, a question for each of four skills (tests/app/test_demo.py checks the
 # answers); `make demo QUESTION="where is Workspace defined?"` asks another one, FOLDER=... about another folder.
 DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests cover safe_context?" \
@@ -44,10 +44,10 @@ OTHER_VENV := .venv-$(notdir $(OTHER))
 OTHER_READY := $(OTHER_VENV)/.ready
 AGAIN ?=
 QUICK := tests/engine/native $(filter-out %/test_network.py,$(wildcard tests/app/base/test_*.py)) tests/app/context \
-  tests/app/doctor tests/app/repo tests/app/upgrade tests/app/setup_gpu/test_builds_and_trial.py tests/tui/markdown \
+  tests/app/machine/doctor tests/app/repo tests/app/upgrade tests/app/machine/setup_gpu/test_builds_and_trial.py tests/tui/markdown \
   tests/test_dependencies.py tests/test_release.py tests/test_shell_files.py
 VERSIONED := $(QUICK) tests/engine/gguf tests/engine/selfcheck tests/app/base/test_network.py tests/app/bench tests/app/cli \
-  tests/app/models tests/app/setup_gpu
+  tests/app/models tests/app/machine/setup_gpu
 
 test-other: $(OTHER_READY)
 	$(OTHER_VENV)/bin/python -m pytest -n $(JOBS) --dist loadfile --max-worker-restart 0 \

@@ -238,8 +238,8 @@ def _model_server(session: LocalSession) -> "ModelServer":
 
 def _pruned(settings: Settings) -> Sequence[str]:
     """Delete old sessions where the settings say so; returns sentences about it."""
-    from laguna_tui.journal.session_retention import Retention, prune
-    from laguna_tui.journal.session_store import SessionStore
+    from laguna_tui.store.session_retention import Retention, prune
+    from laguna_tui.store.session_store import SessionStore
 
     return prune(SessionStore(state_dir(), cache_dir()), Retention.of(settings))
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-AMX_FIX = TOP / "laguna_tui/doctor/amx_tile_config.h"
+AMX_FIX = TOP / "laguna_tui/machine/doctor/amx_tile_config.h"
 TUNING = TOP / "packaging/tune_cpu_backends.cmake"
 LOCK = TOP / "packaging/pylock.toml"
 PACKAGE = "llama-cpp-python"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.setup_gpu.fake_builds import wheel
+from tests.app.machine.setup_gpu.fake_builds import wheel
 from tests.test_readme import TOP, script
 
 SCRIPT = TOP / "packaging/install.sh"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.native import plugins
-from laguna_tui.setup_gpu.builds import TAGS, PrebuiltBuild
+from laguna_tui.machine.setup_gpu.builds import TAGS, PrebuiltBuild
 from tests.test_readme import TOP, script
 
 wheels = script(TOP / "packaging/llama_wheels.py")

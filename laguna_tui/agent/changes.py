@@ -112,7 +112,7 @@ class Changes:
             yield
             return
         # Imported late: only what changes files needs it.
-        from laguna_tui.journal.undo import CheckpointError
+        from laguna_tui.undo.undo import CheckpointError
 
         try:
             self._checkpoints.before_change(paths, run.cancelled)

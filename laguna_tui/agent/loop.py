@@ -29,7 +29,7 @@ from laguna_tui.repo.workspace import WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.agent.compaction import Compaction
-    from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
+    from laguna_tui.undo.undo_plan import UndoPlan, UndoResult
 
 # Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
 _CROWDED_SHARE = 1 / 16

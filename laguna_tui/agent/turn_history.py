@@ -17,9 +17,9 @@ from laguna_tui.base.errors import UserError
 
 if TYPE_CHECKING:
     from laguna_tui.agent.conversation import Conversation
-    from laguna_tui.journal.file_diff import FileDiff
-    from laguna_tui.journal.undo import UndoHistory
-    from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
+    from laguna_tui.undo.file_diff import FileDiff
+    from laguna_tui.undo.undo import UndoHistory
+    from laguna_tui.undo.undo_plan import UndoPlan, UndoPoint, UndoResult
 
 
 TITLE_CHARS = 200
@@ -128,7 +128,7 @@ class MemoryLog:
 
 def no_journal() -> "UndoHistory":
     """What opens the journal where there is none."""
-    from laguna_tui.journal.object_store import StoreError
+    from laguna_tui.base.object_store import StoreError
 
     raise StoreError("this session keeps nothing to undo")
 
@@ -192,7 +192,7 @@ class TurnHistory:
             journal = self._journal
         if journal is not None:
             # Imported late: most questions change nothing.
-            from laguna_tui.journal.undo import CheckpointError
+            from laguna_tui.undo.undo import CheckpointError
 
             # What cannot be written down now is tried again with the next change.
             with suppress(CheckpointError):
@@ -205,7 +205,7 @@ class TurnHistory:
 
         The first change ends it, which would wait for it.
         """
-        from laguna_tui.journal.undo import CheckpointError
+        from laguna_tui.undo.undo import CheckpointError
 
         with suppress(CheckpointError):
             self._synced().prepare(lambda: self._wanted or should_stop())
@@ -290,7 +290,7 @@ class TurnHistory:
 
     def _position_after(self, plan: "UndoPlan") -> int:
         """How many turns are done after a plan."""
-        from laguna_tui.journal.undo_log import UndoKind
+        from laguna_tui.undo.undo_log import UndoKind
 
         numbers = [] if plan.resumes else [point.number for point in plan.points]
         return self._position_with(numbers, done=plan.kind is UndoKind.REDO)
@@ -339,7 +339,7 @@ class TurnHistory:
 
         Raises nothing: what cannot be opened here fails again, with a sentence, when it is needed.
         """
-        from laguna_tui.journal.undo import CheckpointError
+        from laguna_tui.undo.undo import CheckpointError
 
         with suppress(CheckpointError, UserError):
             _, done = self._synced().progress
@@ -367,8 +367,8 @@ class TurnHistory:
         Raises:
             CheckpointError: it cannot be opened, or nothing can be stored in it.
         """
-        from laguna_tui.journal.object_store import StoreError
-        from laguna_tui.journal.undo import CheckpointError
+        from laguna_tui.base.object_store import StoreError
+        from laguna_tui.undo.undo import CheckpointError
 
         with self._lock:
             if self._journal is None:

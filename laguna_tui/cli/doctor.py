@@ -31,9 +31,9 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 def run(arguments: argparse.Namespace) -> int:
     """Examine this machine and report; returns the exit code."""
-    from laguna_tui.doctor.checks import examine
-    from laguna_tui.doctor.findings import FindingStatus, as_json, page
-    from laguna_tui.doctor.host import Host
+    from laguna_tui.machine.doctor.checks import examine
+    from laguna_tui.machine.doctor.findings import FindingStatus, as_json, page
+    from laguna_tui.machine.doctor.host import Host
 
     host = Host()
     if arguments.fix:
@@ -51,8 +51,8 @@ def _fix() -> None:
     """Put right what is safe, and say so on stderr; what cannot be is among the findings that follow."""
     from laguna_tui.base.text import sanitize_line
     from laguna_tui.cli.setup_gpu import interrupted_setup
-    from laguna_tui.doctor.repairs import permission_repairs
-    from laguna_tui.setup_gpu.wheels import SetupFailed
+    from laguna_tui.machine.doctor.repairs import permission_repairs
+    from laguna_tui.machine.setup_gpu.wheels import SetupFailed
 
     done = 0
     for repair in (*permission_repairs(), *interrupted_setup()):

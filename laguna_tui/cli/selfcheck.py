@@ -14,7 +14,7 @@ from laguna_tui.cli.session_options import chosen_settings
 
 if TYPE_CHECKING:
     from laguna_tui.base.settings import Settings
-    from laguna_tui.selfcheck.check_runner import SelfCheck
+    from laguna_tui.machine.selfcheck.check_runner import SelfCheck
 
 _FILES = ("model", "drafter", "adapter", "scorer")
 """Settings that are a catalogue's name or a file."""
@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the checks and report; returns the exit code."""
     from laguna_tui.base.progress import ProgressLine
     from laguna_tui.base.settings import load_settings
-    from laguna_tui.doctor.host import Host
-    from laguna_tui.selfcheck.check_runner import models_here, run_selfcheck, steps_for
+    from laguna_tui.machine.doctor.host import Host
+    from laguna_tui.machine.selfcheck.check_runner import models_here, run_selfcheck, steps_for
 
     _check_report(arguments.report)
     given = {key: value for key, value in chosen_settings(arguments).items() if value is not None}
@@ -96,9 +96,9 @@ def _check_report(target: Path | None) -> None:
 
 
 def _show(result: "SelfCheck", *, as_json: bool) -> None:
-    from laguna_tui.doctor.findings import as_json as json_of
-    from laguna_tui.doctor.findings import page
-    from laguna_tui.selfcheck.check_report import verdict
+    from laguna_tui.machine.doctor.findings import as_json as json_of
+    from laguna_tui.machine.doctor.findings import page
+    from laguna_tui.machine.selfcheck.check_report import verdict
 
     if as_json:
         sys.stdout.write(json_of(result.findings))
@@ -110,7 +110,7 @@ def _show(result: "SelfCheck", *, as_json: bool) -> None:
 
 def _write(result: "SelfCheck", target: Path | None) -> None:
     from laguna_engine.files import write_output
-    from laguna_tui.selfcheck.check_report import markdown
+    from laguna_tui.machine.selfcheck.check_report import markdown
 
     if target is None:
         return

@@ -9,7 +9,7 @@ from laguna_tui.base.schema import DeclaredField, declarations
 from laguna_tui.base.settings import KEYS, Settings
 
 if TYPE_CHECKING:
-    from laguna_tui.journal.session_store import SessionStore
+    from laguna_tui.store.session_store import SessionStore
 
 _NONE_HERE = "no session about this folder is kept yet; to choose from all: laguna-tui --resume"
 _NOTHING_TO_FORK = (
@@ -127,7 +127,7 @@ def forked(arguments: argparse.Namespace, session: str, folder: Path) -> str:
 def kept_sessions() -> "SessionStore":
     """Return the user's sessions."""
     from laguna_tui.base.paths import cache_dir, state_dir
-    from laguna_tui.journal.session_store import SessionStore
+    from laguna_tui.store.session_store import SessionStore
 
     return SessionStore(state_dir(), cache_dir())
 

@@ -16,7 +16,7 @@ from laguna_tui.cli.console import check_target, say
 
 if TYPE_CHECKING:
     from laguna_tui.base.settings import Settings
-    from laguna_tui.journal.session_store import SessionStore, StoredSession
+    from laguna_tui.store.session_store import SessionStore, StoredSession
 
 _EPILOG = """\
 SESSION is an ID, the beginning of one, a title or a part of one. To resume a session: laguna-tui --resume SESSION
@@ -147,8 +147,8 @@ def _delete(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace) -> int:
     from laguna_engine.files import write_output
-    from laguna_tui.journal.session_export import ExportForm, exported
-    from laguna_tui.journal.session_transcript import read_transcript
+    from laguna_tui.store.session_export import ExportForm, exported
+    from laguna_tui.store.session_transcript import read_transcript
 
     store, output = _store(), arguments.output
     found = _found(store, arguments.session, arguments)
@@ -170,7 +170,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _prune(arguments: argparse.Namespace) -> int:
-    from laguna_tui.journal.session_retention import Retention, prune
+    from laguna_tui.store.session_retention import Retention, prune
 
     store, settings = _store(), _settings(arguments)
     retention = Retention.of(settings)
@@ -196,7 +196,7 @@ def _nothing_to_prune(store: "SessionStore", settings: "Settings") -> str:
 
 def _store() -> "SessionStore":
     from laguna_tui.base.paths import cache_dir, state_dir
-    from laguna_tui.journal.session_store import SessionStore
+    from laguna_tui.store.session_store import SessionStore
 
     return SessionStore(state_dir(), cache_dir())
 

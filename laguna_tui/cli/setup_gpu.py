@@ -14,10 +14,10 @@ from laguna_tui.cli.arguments import add_commands, add_offline
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from laguna_tui.doctor.gpus import Graphics
-    from laguna_tui.doctor.host import Host
-    from laguna_tui.doctor.repairs import Repair
-    from laguna_tui.setup_gpu.installer import BuildOffer, Installer
+    from laguna_tui.machine.doctor.gpus import Graphics
+    from laguna_tui.machine.doctor.host import Host
+    from laguna_tui.machine.doctor.repairs import Repair
+    from laguna_tui.machine.setup_gpu.installer import BuildOffer, Installer
 
 
 FAILED = 1
@@ -57,8 +57,8 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 def run(arguments: argparse.Namespace) -> int:
     """Set up, roll back or print the command; returns the exit code."""
-    from laguna_tui.doctor.gpus import detect_graphics
-    from laguna_tui.doctor.host import Host
+    from laguna_tui.machine.doctor.gpus import detect_graphics
+    from laguna_tui.machine.doctor.host import Host
 
     host = Host()
     if arguments.source:
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _source(cards: "Graphics", host: "Host") -> int:
-    from laguna_tui.setup_gpu.builds import build_command, build_needs
+    from laguna_tui.machine.setup_gpu.builds import build_command, build_needs
 
     sys.stderr.write(sanitize(f"Needs {build_needs(cards, host)}; takes ten minutes or more. Run:\n"))
     sys.stdout.write(sanitize(build_command(cards, host)) + "\n")
@@ -80,11 +80,11 @@ def _installer(arguments: argparse.Namespace, host: "Host") -> int:
     from laguna_tui.base.network import Network
     from laguna_tui.base.paths import state_dir
     from laguna_tui.base.settings import load_settings
-    from laguna_tui.setup_gpu.installer import Installer
-    from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
-    from laguna_tui.setup_gpu.rollback import Rollback
-    from laguna_tui.setup_gpu.trial import try_nano
-    from laguna_tui.setup_gpu.wheels import SetupFailed
+    from laguna_tui.machine.setup_gpu.installer import Installer
+    from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
+    from laguna_tui.machine.setup_gpu.rollback import Rollback
+    from laguna_tui.machine.setup_gpu.trial import try_nano
+    from laguna_tui.machine.setup_gpu.wheels import SetupFailed
 
     environment = PythonEnvironment.of()
     environment.check()
@@ -118,12 +118,12 @@ def interrupted_setup() -> "Iterator[Repair]":
 
     from laguna_tui.base.network import Network
     from laguna_tui.base.paths import state_dir
-    from laguna_tui.doctor.repairs import Repair
-    from laguna_tui.setup_gpu.installer import Installer
-    from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
-    from laguna_tui.setup_gpu.rollback import Rollback
-    from laguna_tui.setup_gpu.trial import try_nano
-    from laguna_tui.setup_gpu.wheels import SetupFailed
+    from laguna_tui.machine.doctor.repairs import Repair
+    from laguna_tui.machine.setup_gpu.installer import Installer
+    from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
+    from laguna_tui.machine.setup_gpu.rollback import Rollback
+    from laguna_tui.machine.setup_gpu.trial import try_nano
+    from laguna_tui.machine.setup_gpu.wheels import SetupFailed
 
     rollback = Rollback(state_dir(), sys.prefix)
 
@@ -146,10 +146,10 @@ def _silent(_text: str) -> None:
 
 
 def _set_up(arguments: argparse.Namespace, installer: "Installer", host: "Host") -> int:
-    from laguna_tui.doctor.gpus import detect_graphics
-    from laguna_tui.doctor.llama_build import probe_llama
-    from laguna_tui.setup_gpu.builds import INDEX
-    from laguna_tui.setup_gpu.pip import NEED
+    from laguna_tui.machine.doctor.gpus import detect_graphics
+    from laguna_tui.machine.doctor.llama_build import probe_llama
+    from laguna_tui.machine.setup_gpu.builds import INDEX
+    from laguna_tui.machine.setup_gpu.pip import NEED
 
     # Checked before the cards are detected and the question is asked.
     if arguments.wheels is None:
@@ -174,8 +174,8 @@ def _set_up(arguments: argparse.Namespace, installer: "Installer", host: "Host")
 
 
 def _offers(name: str | None, cards: "Graphics", host: "Host") -> "list[BuildOffer]":
-    from laguna_tui.setup_gpu.builds import choose_builds, missing_packages, named_builds
-    from laguna_tui.setup_gpu.installer import BuildOffer
+    from laguna_tui.machine.setup_gpu.builds import choose_builds, missing_packages, named_builds
+    from laguna_tui.machine.setup_gpu.installer import BuildOffer
 
     tags = choose_builds(cards, host) if name is None else named_builds(name)
     return [BuildOffer(tag, missing_packages(tag, host)) for tag in tags]
@@ -183,8 +183,8 @@ def _offers(name: str | None, cards: "Graphics", host: "Host") -> "list[BuildOff
 
 def _plan(installer: "Installer", base: str, offers: "list[BuildOffer]", cards: "Graphics") -> list[str]:
     """What will run, word for word, with credentials in addresses left out."""
-    from laguna_tui.doctor.gpus import card_names
-    from laguna_tui.setup_gpu.installer import without_credentials
+    from laguna_tui.machine.doctor.gpus import card_names
+    from laguna_tui.machine.setup_gpu.installer import without_credentials
 
     first, *others = offers
     pip = installer.pip

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from laguna_engine.native.seccomp import AF_INET, AF_INET6, AF_NETLINK, system_call_filter
 from laguna_tui.sandbox.mount_plan import Mount, reading_plan, trial_plan
+from laguna_tui.sandbox.native.seccomp import AF_INET, AF_INET6, AF_NETLINK, system_call_filter
 
 MAX_PROCESSES = 1024
 """Processes and threads of a command: a parallel build has some hundreds."""

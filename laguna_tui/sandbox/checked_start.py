@@ -2,7 +2,7 @@
 
 bubblewrap reports the process that will become the command (`--info-fd`), mounts everything, drops all capabilities,
 and then waits (`--block-fd`) until the pipe is written to. It would also go ahead at the end of the pipe, so the write
-end is closed only after that process was killed: `laguna_engine.native.subreaper` sees to it if this process dies.
+end is closed only after that process was killed: `laguna_tui.sandbox.native.subreaper` sees to it if this process dies.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.sandbox.mount_check import unplanned_mounts
 from laguna_tui.sandbox.mount_plan import Mount
+from laguna_tui.sandbox.native.command_tree import CommandTree
 
 READY_S = 30.0
 """Seconds until bubblewrap must have mounted everything: it takes some milliseconds on a quiet machine."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from laguna_engine.native.change_times import has_reliable_ctime
 from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.sandbox.folder_listing import (
     NO_FOLDERS,
@@ -25,6 +24,7 @@ from laguna_tui.sandbox.folder_listing import (
     PathRules,
     folders_below,
 )
+from laguna_tui.sandbox.native.change_times import has_reliable_ctime
 
 MAX_ENTRIES = 1_000_000
 """Entries of folders that are read: about 10 s the first time. A repository of 200,000 files meets no limit."""

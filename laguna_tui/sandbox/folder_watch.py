@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from laguna_engine.native.inotify import FolderEvents
+from laguna_tui.sandbox.native.inotify import FolderEvents
 from laguna_tui.sandbox.walked_names import has_protected_parts
 
 WALK_S = 1.0

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from laguna_engine.native.landlock import SIGNALS_ABI, Confinement, confined_command
-from laguna_engine.native.seccomp import AF_INET, AF_INET6
+from laguna_tui.sandbox.native.landlock_ruleset import SIGNALS_ABI, Confinement, confined_command
+from laguna_tui.sandbox.native.seccomp import AF_INET, AF_INET6
 from laguna_tui.sandbox.programs import REPLACED, Program
 from laguna_tui.sandbox.protected import ProtectedFiles
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy

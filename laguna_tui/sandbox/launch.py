@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, bubblewrap_command, filter_descriptor, git_wrapper
 from laguna_tui.sandbox.checked_start import SandboxError, start_checked
 from laguna_tui.sandbox.folder_listing import PathRules
@@ -21,6 +20,7 @@ from laguna_tui.sandbox.hidden_secrets import Appearance, HiddenPath, hidden_sec
 from laguna_tui.sandbox.landlock import landlock_command
 from laguna_tui.sandbox.limits import MAX_BEYOND, check_limits
 from laguna_tui.sandbox.mount_plan import Mount, PrivateFiles, mount_plan
+from laguna_tui.sandbox.native.command_tree import CommandTree
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.programs import readable_programs
 from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, ruled_paths

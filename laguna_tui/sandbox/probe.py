@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 
 from laguna_engine.native.child import FOLDER, LIMIT_S, environment, find_program, run
-from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.bubblewrap import filter_descriptor, trial_command
 from laguna_tui.sandbox.checked_start import SandboxError, start_checked
 from laguna_tui.sandbox.landlock import gaps, trial_confinement
 from laguna_tui.sandbox.mount_plan import trial_plan
+from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.seatbelt import PROGRAM, seatbelt_command
 from laguna_tui.sandbox.stubs import remove_leftovers
 

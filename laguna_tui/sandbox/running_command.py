@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Findings, Prepared
+from laguna_tui.sandbox.native.command_tree import CommandTree
 from laguna_tui.sandbox.shell_report import ShellEnd, ShellReport
 
 TERM_WAIT_S, KILL_WAIT_S = 0.7, 1.0

@@ -13,10 +13,10 @@ from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost,
 from laguna_tui.session.values import CommandFinished, ModelChoice, NotKept, RewindCost, SessionInfo, SessionSummary
 
 if TYPE_CHECKING:
-    from laguna_tui.journal.file_diff import FileDiff
-    from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
     from laguna_tui.sandbox.background import BackgroundCommand
     from laguna_tui.session.commits import CommitDraft
+    from laguna_tui.undo.file_diff import FileDiff
+    from laguna_tui.undo.undo_plan import UndoPlan, UndoPoint, UndoResult
 
 
 class Chat(Protocol):

@@ -16,10 +16,10 @@ from laguna_tui.session.values import RewindCost
 
 if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
-    from laguna_tui.journal.file_diff import FileDiff
-    from laguna_tui.journal.undo import UndoHistory
-    from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint, UndoResult
     from laguna_tui.repo.source_writer import TemporaryFiles
+    from laguna_tui.undo.file_diff import FileDiff
+    from laguna_tui.undo.undo import UndoHistory
+    from laguna_tui.undo.undo_plan import UndoPlan, UndoPoint, UndoResult
 
 STORES = "undo"
 """The folder with a session's store; in the state folder, the stores of sessions that were not kept."""
@@ -79,10 +79,10 @@ class LocalHistory:
 
     def unfinished(self) -> "UndoPlan | None":
         """The rest of an undo in which an earlier session about this folder was killed."""
-        from laguna_tui.journal.object_store import StoreError
-        from laguna_tui.journal.undo import UndoHistory
-        from laguna_tui.journal.undo_log import unfinished_stores
+        from laguna_tui.base.object_store import StoreError
         from laguna_tui.repo.workspace import Workspace
+        from laguna_tui.undo.undo import UndoHistory
+        from laguna_tui.undo.undo_log import unfinished_stores
 
         if self._state is None:
             return None
@@ -146,8 +146,8 @@ class LocalHistory:
             killed.close()
 
     def _open(self) -> "UndoHistory":
-        from laguna_tui.journal.object_store import remove_old_stores
-        from laguna_tui.journal.undo import UndoHistory
+        from laguna_tui.base.object_store import remove_old_stores
+        from laguna_tui.undo.undo import UndoHistory
 
         writer = self._recorder.writer
         if writer is not None:

@@ -25,8 +25,8 @@ from laguna_tui.agent.turn_history import TITLE_CHARS, TurnRecord
 from laguna_tui.context.blocks import Attachment
 from laguna_tui.context.shortening import FileShortener
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.journal.journal_lines import JournalError, Line
-from laguna_tui.journal.session_journal import SessionJournal
+from laguna_tui.store.journal_lines import JournalError, Line
+from laguna_tui.store.session_journal import SessionJournal
 
 Event = Mapping[str, Any]
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.conversation_state import ConversationMark
-from laguna_tui.journal.snapshot_store import SnapshotStore
 from laguna_tui.session.engine_slot import EngineSlot
 from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.session.snapshots import RestoredSession, Snapshots
 from laguna_tui.session.values import RewindCost
+from laguna_tui.store.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine

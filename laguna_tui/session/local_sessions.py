@@ -14,7 +14,6 @@ from laguna_tui.agent.conversation_state import ConversationState
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import SESSIONS
-from laguna_tui.journal.snapshot_store import SnapshotStore
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection, select_other
@@ -26,15 +25,16 @@ from laguna_tui.session.local_permissions import LocalPermissions
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.session.values import FolderGoneError, NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
+from laguna_tui.store.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
     from laguna_tui.agent.changes import Changes
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.todo_list import TodoList
-    from laguna_tui.journal.session_store import SessionStore, StoredSession
     from laguna_tui.session.chosen_modes import ChosenModes
     from laguna_tui.session.resuming import KeptSession
     from laguna_tui.session.session_writer import Watched
+    from laguna_tui.store.session_store import SessionStore, StoredSession
 
 Progress = Callable[[LoadProgress], None]
 Event = Mapping[str, Any]
@@ -150,8 +150,8 @@ class LocalSessions:
 
     def export(self, session: str, form: str) -> str:
         """A session as text."""
-        from laguna_tui.journal.session_export import ExportForm, exported
-        from laguna_tui.journal.session_transcript import read_transcript
+        from laguna_tui.store.session_export import ExportForm, exported
+        from laguna_tui.store.session_transcript import read_transcript
 
         return exported(read_transcript(self._store().folder / self._found(session).id), ExportForm(form))
 
@@ -171,7 +171,7 @@ class LocalSessions:
         if self._state is None:
             raise UserError(NOT_KEPT)
         if self._made_store is None:
-            from laguna_tui.journal.session_store import SessionStore
+            from laguna_tui.store.session_store import SessionStore
 
             self._made_store = SessionStore(self._state, self._cache_folder or self._state)
         return self._made_store

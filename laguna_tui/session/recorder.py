@@ -121,8 +121,8 @@ class Recorder:
         """Start recording in a new folder."""
         assert self.parent is not None, "sessions are kept"
         assert self.watched is not None, "there is an agent"
-        from laguna_tui.journal.session_journal import SessionJournal
         from laguna_tui.session.session_writer import SessionWriter
+        from laguna_tui.store.session_journal import SessionJournal
 
         header, *events = self._first()
         writer = SessionWriter(SessionJournal.create(self.parent, header), self.watched)

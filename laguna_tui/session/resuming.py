@@ -22,11 +22,11 @@ from laguna_tui.base.events import (
     TurnFinished,
 )
 from laguna_tui.context.blocks import Attachment
-from laguna_tui.journal.journal_lines import JournalError
-from laguna_tui.journal.session_journal import SessionJournal
 from laguna_tui.session.kept_state import KeptState, codec_of, load_items
 from laguna_tui.session.recorder import FAILED, Recorder
 from laguna_tui.session.session_writer import SessionWriter, Watched
+from laguna_tui.store.journal_lines import JournalError
+from laguna_tui.store.session_journal import SessionJournal
 
 if TYPE_CHECKING:
     from laguna_tui.agent.conversation import Conversation

@@ -67,7 +67,7 @@ class SessionPool:
 
     def kept(self, folder: Path | None) -> Sequence[SessionSummary]:
         """The saved sessions of a folder, or all; newest first."""
-        from laguna_tui.journal.session_store import SessionStore
+        from laguna_tui.store.session_store import SessionStore
 
         found = SessionStore(self._state, self._cache).newest(None if folder is None else folder.resolve())
         return tuple(
@@ -79,7 +79,7 @@ class SessionPool:
 
     def fork(self, session: str) -> str:
         """Copy a saved session; the ID of the copy. UserError if there is none."""
-        from laguna_tui.journal.session_store import SessionStore
+        from laguna_tui.store.session_store import SessionStore
 
         return SessionStore(self._state, self._cache).fork(session, "")
 

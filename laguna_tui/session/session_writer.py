@@ -15,8 +15,8 @@ from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.turn_history import Difference, Place
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
-from laguna_tui.journal.session_journal import SessionJournal
 from laguna_tui.session.kept_state import Items, codec_of, load_items
+from laguna_tui.store.session_journal import SessionJournal
 
 Event = Mapping[str, Any]
 

@@ -1,6 +1,6 @@
 """The KV snapshots of the open session: when they are written, and what resuming or rewinding restores.
 
-Where they lie and which are kept is known to `journal/snapshot_store.py`.
+Where they lie and which are kept is known to `store/snapshot_store.py`.
 
 A snapshot only saves time. Whatever goes wrong with one, the conversation continues and the prompt is computed again.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.errors import EngineError, SnapshotError, SnapshotProblem
 from laguna_tui.base import units
 from laguna_tui.base.settings import Settings
-from laguna_tui.journal.snapshot_store import SnapshotStore
+from laguna_tui.store.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine, Restorable, Saved

@@ -36,7 +36,7 @@ from laguna_tui.base.review_text import content_line, review_line
 from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
 
 if TYPE_CHECKING:
-    from laguna_tui.journal.file_diff import FileDiff
+    from laguna_tui.undo.file_diff import FileDiff
 
 _KINDS = get_args(AgentEvent)
 

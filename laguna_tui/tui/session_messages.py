@@ -14,8 +14,8 @@ from laguna_tui.session.commits import CommitDraft
 from laguna_tui.session.values import SessionInfo
 
 if TYPE_CHECKING:
-    from laguna_tui.journal.file_diff import FileDiff
-    from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
+    from laguna_tui.undo.file_diff import FileDiff
+    from laguna_tui.undo.undo_plan import UndoPlan, UndoResult
 
 NO_MODEL = "No model is loaded. Choose one with /model; the message above says why."
 

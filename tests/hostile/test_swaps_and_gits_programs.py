@@ -9,9 +9,9 @@ import pytest
 from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.journal.undo import UndoHistory
 from laguna_tui.repo import git, git_objects, git_programs
 from laguna_tui.repo.git_commit import pending_changes, recent_subjects
+from laguna_tui.undo.undo import UndoHistory
 from tests.hostile.case import Case, obedient, tried
 from tests.hostile.file_cases import read, write
 from tests.hostile.test_hostile_repositories import entered

@@ -17,12 +17,12 @@ from typing import Any
 from laguna_tui.agent.permissions.rule_file import append_rule
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.trust import Trust
-from laguna_tui.journal.session_export import ExportForm, exported
-from laguna_tui.journal.session_store import SessionStore
-from laguna_tui.journal.session_transcript import read_transcript
 from laguna_tui.models.partial_file import PartialFile
 from laguna_tui.models.records import SHA256, Digest, RemoteFile
 from laguna_tui.session.local import LocalSession
+from laguna_tui.store.session_export import ExportForm, exported
+from laguna_tui.store.session_store import SessionStore
+from laguna_tui.store.session_transcript import read_transcript
 from laguna_tui.tui.prompt.input_history import InputHistory
 from tests.scripted_model import Script, call, raw, say, think
 from tests.scripted_model.model import scripted_file

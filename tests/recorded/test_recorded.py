@@ -9,9 +9,9 @@ import pytest
 from laguna_tui.agent.permissions.rule_file import read_user_rules
 from laguna_tui.base.events import TurnEnd
 from laguna_tui.context.trust import Trust
-from laguna_tui.journal.session_store import SessionStore
 from laguna_tui.models.partial_file import PartialFile
 from laguna_tui.session.draft_statistics import load_draft_statistics
+from laguna_tui.store.session_store import SessionStore
 from laguna_tui.tui.prompt.input_history import InputHistory
 from tests.recorded import recording
 from tests.recorded.recording import BASE, FOLDER, MESSAGES, MODEL_BYTES, PROJECT

@@ -7,10 +7,10 @@ from textual.binding import Binding, BindingType
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import plural
-from laguna_tui.journal.file_diff import FileDiff
-from laguna_tui.journal.undo_plan import UndoPlan
 from laguna_tui.tui.history.diff_screen import DiffView, FileDiffEntry, FileDiffScreen
 from laguna_tui.tui.text_lines import TextRun, TextRuns, cells
+from laguna_tui.undo.file_diff import FileDiff
+from laguna_tui.undo.undo_plan import UndoPlan
 
 _KEEP, _OVERWRITE = "keep  ", "overwrite  "
 _ASKED = (

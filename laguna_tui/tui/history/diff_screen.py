@@ -14,7 +14,6 @@ from textual.widgets import Static
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.hunks import unified
 from laguna_tui.base.units import plural
-from laguna_tui.journal.file_diff import FileDiff
 from laguna_tui.tui.event_sanitizer import safe_file_diff
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.session_messages import error_sentence
@@ -24,6 +23,7 @@ from laguna_tui.tui.transcript.document import Document
 from laguna_tui.tui.transcript.entries import HeadlineEntry
 from laguna_tui.tui.transcript.step_entries import CLOSED, OPEN
 from laguna_tui.tui.transcript.transcript import Transcript
+from laguna_tui.undo.file_diff import FileDiff
 
 _WORDS = {ChangeKind.CREATE: "new", ChangeKind.DELETE: "deleted", ChangeKind.MOVE: "moved", ChangeKind.EDIT: ""}
 NOTHING = "nothing was changed"

@@ -31,10 +31,10 @@ from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
 if TYPE_CHECKING:
-    from laguna_tui.journal.file_diff import FileDiff
-    from laguna_tui.journal.undo_plan import UndoPlan, UndoResult
     from laguna_tui.session.values import RewindCost
     from laguna_tui.tui.history.rewind_screen import RewindChoice
+    from laguna_tui.undo.file_diff import FileDiff
+    from laguna_tui.undo.undo_plan import UndoPlan, UndoResult
 
 # Seconds in which a second Esc asks for the list of turns.
 TWICE_S = 1.0

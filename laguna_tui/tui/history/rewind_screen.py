@@ -15,12 +15,12 @@ from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import duration, plural
-from laguna_tui.journal.undo_plan import UndoPlan, UndoPoint
 from laguna_tui.session.values import RewindCost
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.modal import Modal, RowList
 from laguna_tui.tui.session_messages import error_sentence
 from laguna_tui.tui.text_lines import MUTED, crop, fitting
+from laguna_tui.undo.undo_plan import UndoPlan, UndoPoint
 
 EMPTY = "There is nothing to go back to: no message was sent in this session."
 # As in the stylesheet; then cells of border, padding and scrollbar, and of the border beside a title.

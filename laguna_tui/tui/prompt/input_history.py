@@ -17,7 +17,7 @@ from textual.message_pump import MessagePump
 from textual.timer import Timer
 
 from laguna_engine.files import read_small_file, write_atomically
-from laguna_tui.journal.locked_file import open_locked
+from laguna_tui.base.locked_file import open_locked
 from laguna_tui.tui.background_query import BackgroundQuery
 
 # Enough to find last month's question; small enough to read at every start.

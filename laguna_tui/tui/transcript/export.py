@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from laguna_tui.base.crash_log import create_private_file
-from laguna_tui.journal.transcript_parts import Part, PartKind, Transcript
+from laguna_tui.store.transcript_parts import Part, PartKind, Transcript
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
 from laguna_tui.tui.transcript.document import Document
@@ -28,7 +28,7 @@ def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path
 def chat_text(document: Document, title: str) -> str:
     """The whole chat as Markdown, without secrets."""
     # Needed for a file only, and its patterns take time to compile.
-    from laguna_tui.journal.session_export import to_markdown
+    from laguna_tui.store.session_export import to_markdown
 
     return to_markdown(Transcript(title, "", "", "", 0.0, tuple(_parts(document))))
 

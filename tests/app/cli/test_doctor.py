@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from laguna_engine.native.child import python_command, run
-from laguna_tui.doctor.findings import Finding, FindingStatus, page, summary
-from laguna_tui.doctor.host import Host, with_time_limit
+from laguna_tui.machine.doctor.findings import Finding, FindingStatus, page, summary
+from laguna_tui.machine.doctor.host import Host, with_time_limit
 
 
 def doctor(*arguments, **environment):
@@ -47,8 +47,8 @@ def test_no_connection_is_opened():
         "import socket\n"
         "def refuse(*_, **__): raise SystemExit('a socket was opened')\n"
         "socket.socket = socket.create_connection = socket.getaddrinfo = refuse\n"
-        "from laguna_tui.doctor.checks import examine\n"
-        "from laguna_tui.doctor.host import Host\n"
+        "from laguna_tui.machine.doctor.checks import examine\n"
+        "from laguna_tui.machine.doctor.host import Host\n"
         "print(len(examine(Host())) > 10)"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
@@ -66,7 +66,7 @@ def test_a_file_of_the_folder_it_is_started_in_is_never_imported(tmp_path, monke
     (tmp_path / "laguna_engine.py").write_text("raise SystemExit('hostile')")
     (tmp_path / "json.py").write_text("raise SystemExit('hostile')")
     monkeypatch.chdir(tmp_path)
-    probe = Host().run(python_command("laguna_tui.doctor.load_probe"))
+    probe = Host().run(python_command("laguna_tui.machine.doctor.load_probe"))
     assert json.loads(probe.text)["devices"]
 
 

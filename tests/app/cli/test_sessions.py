@@ -11,8 +11,8 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.cli.main import command_parser, main
 from laguna_tui.cli.session_options import chosen_session
-from laguna_tui.journal.session_journal import SessionJournal
-from tests.app.journal.kept_sessions import HOSTILE, begun, kept
+from laguna_tui.store.session_journal import SessionJournal
+from tests.app.store.kept_sessions import HOSTILE, begun, kept
 
 
 @pytest.fixture

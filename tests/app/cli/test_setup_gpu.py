@@ -9,11 +9,11 @@ from filelock import FileLock
 
 from laguna_tui.base.paths import state_dir
 from laguna_tui.cli.main import main
-from laguna_tui.setup_gpu.pip import Pip, PythonEnvironment
-from laguna_tui.setup_gpu.rollback import Rollback
-from laguna_tui.setup_gpu.trial import Trial
-from tests.app.doctor.simulated import RTX_3090, Simulated, answer, loads, nvidia
-from tests.app.setup_gpu import fake_builds
+from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
+from laguna_tui.machine.setup_gpu.rollback import Rollback
+from laguna_tui.machine.setup_gpu.trial import Trial
+from tests.app.machine.doctor.simulated import RTX_3090, Simulated, answer, loads, nvidia
+from tests.app.machine.setup_gpu import fake_builds
 
 HAS_CUDA = {"ldconfig -p": "libcudart.so.12 => /x\nlibcublas.so.12 => /x"}
 
@@ -24,9 +24,9 @@ def machine(monkeypatch, place):
     simulated = Simulated({**nvidia(RTX_3090), **HAS_CUDA})
     environment = PythonEnvironment.of(place.python)
     monkeypatch.setenv("XDG_STATE_HOME", str(place.folder / "state"))
-    monkeypatch.setattr("laguna_tui.doctor.host.Host", lambda: simulated)
+    monkeypatch.setattr("laguna_tui.machine.doctor.host.Host", lambda: simulated)
     monkeypatch.setattr(PythonEnvironment, "of", classmethod(lambda cls: environment))
-    monkeypatch.setattr("laguna_tui.setup_gpu.trial.try_nano", fake_builds.try_build)
+    monkeypatch.setattr("laguna_tui.machine.setup_gpu.trial.try_nano", fake_builds.try_build)
     return simulated
 
 
@@ -90,7 +90,7 @@ def test_a_closed_terminal_puts_everything_back(place, setup, monkeypatch):
             os.kill(os.getpid(), signal.SIGHUP)
         return Trial(("Some Card",), 16, 0.5)
 
-    monkeypatch.setattr("laguna_tui.setup_gpu.trial.try_nano", attempt)
+    monkeypatch.setattr("laguna_tui.machine.setup_gpu.trial.try_nano", attempt)
     monkeypatch.setattr(Pip, "fetch", lambda pip, *_: fake_builds.wheel(pip.wheels, fake_builds.GPU))
     with pytest.raises(SystemExit) as end:
         setup("--yes")

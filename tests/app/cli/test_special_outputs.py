@@ -11,9 +11,9 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.cli.main import main
 from laguna_tui.evals.rollouts.rollout import open_rollouts
 from laguna_tui.evals.samples import RunFacts, SampleFile
-from tests.app.journal.kept_sessions import kept
 from tests.app.models import published
 from tests.app.odd_files import device, listening, pipe
+from tests.app.store.kept_sessions import kept
 from tests.engine import drafters
 
 special = pytest.mark.parametrize("make", [device, pipe, listening])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.evals import verdict
 from laguna_tui.evals.answer_child import decode, encode
 from laguna_tui.evals.function_check import FunctionCheck
@@ -19,6 +18,7 @@ from laguna_tui.evals.rollouts.rollout import Prompt
 from laguna_tui.evals.rollouts.verifier import Verifier
 from laguna_tui.evals.task import CHECK, SOLUTION, load_tasks
 from laguna_tui.evals.verdict import check_solution, folder_with
+from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
 from tests.app.sandbox.world import outside_tmp

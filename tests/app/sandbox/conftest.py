@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
+from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from tests.app.sandbox.world import outside_tmp
 

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from laguna_engine.native.command_tree import CommandTree
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.launch import Prepared, prepare
+from laguna_tui.sandbox.native.command_tree import CommandTree
 from laguna_tui.sandbox.probe import probe_sandbox
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from tests.app.sandbox.world import EVIL, SECRET, enter, outside_tmp

@@ -7,8 +7,8 @@ from collections import deque
 
 import pytest
 
-from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.landlock import gaps
+from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.app.sandbox.attempts import ATTEMPTS
 from tests.app.sandbox.world import NOBODY, PYTHON, Forked, attempt, outside_tmp

@@ -10,10 +10,10 @@ from itertools import islice
 
 import pytest
 
-from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.folder_walk import FolderWalk
 from laguna_tui.sandbox.launch import Findings, prepare
 from laguna_tui.sandbox.limits import MAX_BEYOND, LimitReachedError
+from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 from laguna_tui.sandbox.stubs import remove_leftovers

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from laguna_engine.native import landlock
 from laguna_tui.sandbox.launch import prepare
+from laguna_tui.sandbox.native import landlock_ruleset
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 
@@ -228,8 +228,8 @@ def run_inside(status, command, folder, *, policy=None, terminal=None, direct=Fa
         argv, first = list(prepared.argv), None
         if direct and status.kind is SandboxKind.LANDLOCK:
             # The interpreter of the tests may be out of this user's reach; a fork of it is not.
-            rest = argv[argv.index("laguna_engine.native.landlock") + 1 :]
-            argv, first = ["true"], lambda: landlock.main(rest)
+            rest = argv[argv.index("laguna_tui.sandbox.native.landlock_ruleset") + 1 :]
+            argv, first = ["true"], lambda: landlock_ruleset.main(rest)
         process = subprocess.Popen(
             argv,
             cwd=prepared.cwd,

@@ -24,11 +24,11 @@ from typing import Any
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnStarted
-from laguna_tui.journal.journal_lines import read_journal
-from laguna_tui.journal.session_store import SessionStore
 from laguna_tui.session.local import LocalSession
-from tests.app.journal.kills import Tell, forked, kill_soon
+from laguna_tui.store.journal_lines import read_journal
+from laguna_tui.store.session_store import SessionStore
 from tests.app.session.kept import Place, contents, start, tokens
+from tests.app.store.kills import Tell, forked, kill_soon
 
 MOST_S = 2.5
 """So long it works at most before it is killed."""
@@ -252,8 +252,8 @@ def _import_what_is_used() -> None:
     from laguna_engine import loader
     from laguna_tui.agent import compaction, interrupted_turn, loop, tool_calls
     from laguna_tui.agent.tools.full import profile
-    from laguna_tui.journal import undo
     from laguna_tui.session import opening, resuming, session_writer
+    from laguna_tui.undo import undo
 
     assert all((loader, compaction, interrupted_turn, loop, tool_calls, profile, undo))
     assert all((opening, resuming, session_writer))

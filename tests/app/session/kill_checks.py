@@ -11,16 +11,16 @@ from pathlib import Path
 
 import psutil
 
+from laguna_tui.base.locked_file import is_locked
 from laguna_tui.base.paths import APP
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.journal.journal_lines import JOURNAL
-from laguna_tui.journal.locked_file import is_locked
-from laguna_tui.journal.session_store import SessionStore
-from laguna_tui.journal.session_transcript import read_transcript
-from laguna_tui.journal.undo import UndoHistory
 from laguna_tui.sandbox import stubs
 from laguna_tui.session.kept_state import codec_of
 from laguna_tui.session.resuming import KeptSession, shown_turns
+from laguna_tui.store.journal_lines import JOURNAL
+from laguna_tui.store.session_store import SessionStore
+from laguna_tui.store.session_transcript import read_transcript
+from laguna_tui.undo.undo import UndoHistory
 
 _ENDED_S = 30.0
 _NAMES = re.compile(r"(f[012]|a|s)\.txt")

@@ -399,10 +399,11 @@ def _import_what_is_used() -> None:
     from laguna_tui import compose
     from laguna_tui.agent import compaction, interrupted_turn, loop, tool_calls
     from laguna_tui.agent.tools.full import profile
-    from laguna_tui.journal import session_retention, undo
     from laguna_tui.models import model_setup
     from laguna_tui.session import opening, resuming, session_writer
+    from laguna_tui.store import session_retention
     from laguna_tui.tui import app
+    from laguna_tui.undo import undo
 
     assert all((loader, compose, compaction, interrupted_turn, loop, tool_calls, profile, session_retention, undo))
     assert all((model_setup, opening, resuming, session_writer, app))

@@ -7,8 +7,8 @@ and what a command writes.
 import pytest
 
 from laguna_tui.base.events import TextDelta, TurnEnd, TurnFinished
-from tests.app.journal.test_full_disks import largest_file
 from tests.app.session.kept import Place, ask, tokens
+from tests.app.store.test_full_disks import largest_file
 from tests.scripted_model import call, say
 
 LINES = "".join(f"line {number}\n" for number in range(300))

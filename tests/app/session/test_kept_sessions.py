@@ -11,9 +11,9 @@ import pytest
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnEnd, TurnFinished, TurnStarted
-from laguna_tui.journal.session_journal import SessionJournal, SessionLockedError
-from laguna_tui.journal.session_store import SessionStore
 from laguna_tui.session.values import FolderGoneError, OtherFolderError
+from laguna_tui.store.session_journal import SessionJournal, SessionLockedError
+from laguna_tui.store.session_store import SessionStore
 from tests.app.session.kept import Place, ask, start, tokens
 from tests.scripted_model import call, say
 

@@ -7,8 +7,8 @@ import pytest
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnStarted
-from laguna_tui.journal.object_store import StoreError
-from laguna_tui.journal.undo import UndoHistory
+from laguna_tui.base.object_store import StoreError
+from laguna_tui.undo.undo import UndoHistory
 from tests.scripted_model import call, say, scripted_session
 
 pytestmark = pytest.mark.usefixtures("unasked")
@@ -186,7 +186,7 @@ def test_a_change_that_could_not_be_undone_is_not_made(opened, project, monkeypa
     def full(*arguments, **options):
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr("laguna_tui.journal.undo.UndoHistory.__init__", full)
+    monkeypatch.setattr("laguna_tui.undo.undo.UndoHistory.__init__", full)
     session = opened(*edited("one", "two"))
     events = ask(session, "make it two")
     assert (project / "a.txt").read_text() == "one\n"

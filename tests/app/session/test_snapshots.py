@@ -10,9 +10,9 @@ import pytest
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Token
 from laguna_tui.base.settings import Settings
-from laguna_tui.journal.snapshot_store import SnapshotStore
 from laguna_tui.session import snapshots as module
 from laguna_tui.session.snapshots import Snapshots
+from laguna_tui.store.snapshot_store import SnapshotStore
 from tests.engine import tiny
 
 PROMPT = [40 + (11 * index) % 400 for index in range(400)]

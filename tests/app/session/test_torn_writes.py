@@ -11,12 +11,12 @@ import pytest
 
 from laguna_tui.agent.messages import ChatMessage, GeneratedMessage
 from laguna_tui.base.events import TextDelta, ToolStarted
-from laguna_tui.journal.restore import Restorer
-from laguna_tui.journal.session_journal import SessionJournal
-from laguna_tui.journal.undo_log import UndoLog
 from laguna_tui.session import session_writer
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.resuming import KeptSession
+from laguna_tui.store.session_journal import SessionJournal
+from laguna_tui.undo.restore import Restorer
+from laguna_tui.undo.undo_log import UndoLog
 from tests.app.session.kept import Place, ask, contents, start, tokens
 from tests.scripted_model import call, say
 

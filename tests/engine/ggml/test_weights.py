@@ -13,8 +13,8 @@ from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import header
+from tests.app.sandbox.guarded import run_guarded
 from tests.engine import tiny
-from tests.engine.native.guarded import run_guarded
 
 MATRIX = "blk.0.attn_q.weight"
 

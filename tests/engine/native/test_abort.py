@@ -12,8 +12,8 @@ import pytest
 
 from laguna_engine.errors import NativeAbort
 from laguna_engine.native.abort import AbortWatch
+from tests.app.sandbox.guarded import run_guarded
 from tests.engine import tiny
-from tests.engine.native.guarded import run_guarded
 
 PRELUDE = """
 import ctypes, os, sys, threading
@@ -24,7 +24,7 @@ from laguna_engine.llama.context_params import ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import Greedy, SamplerChain
 from laguna_engine.native.abort import AbortWatch, install
-from tests.engine.native.guarded import run_guarded
+from tests.app.sandbox.guarded import run_guarded
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import Batch
 good, bad = Path(sys.argv[1]), Path(sys.argv[2])

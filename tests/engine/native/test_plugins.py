@@ -12,7 +12,8 @@ from laguna_engine.native.selftest import BINDING_VERSION
 FOUND = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from laguna_engine.native import library, plugins
+from laguna_engine.native import library
+from laguna_engine.native import plugins
 print(*[path.name for path in plugins.card_plugins()])
 print(*library.backend_names())
 print(*library.log.recent())

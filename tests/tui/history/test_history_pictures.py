@@ -3,9 +3,6 @@
 import pytest
 
 from laguna_tui.base.change_proposal import ChangeKind
-from laguna_tui.journal.file_diff import FileDiff
-from laguna_tui.journal.undo_log import UndoKind
-from laguna_tui.journal.undo_plan import PlannedFile, UndoPlan, UndoPoint
 from laguna_tui.repo.git_commit import PendingChanges
 from laguna_tui.repo.text_diff import whole_diff
 from laguna_tui.session.commits import CommitDraft
@@ -14,6 +11,9 @@ from laguna_tui.tui.history.commit_screen import CommitScreen
 from laguna_tui.tui.history.conflict_screen import ConflictScreen
 from laguna_tui.tui.history.diff_screen import DiffScreen
 from laguna_tui.tui.history.rewind_screen import RewindScreen
+from laguna_tui.undo.file_diff import FileDiff
+from laguna_tui.undo.undo_log import UndoKind
+from laguna_tui.undo.undo_plan import PlannedFile, UndoPlan, UndoPoint
 from tests.tui.pilot import ready, screen, until
 from tests.tui.test_snapshots import still, story
 

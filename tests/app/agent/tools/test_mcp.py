@@ -15,7 +15,6 @@ from laguna_engine.chat.call_arguments import BadArguments, parse_arguments
 from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.chat.template import to_json
 from laguna_engine.files import write_atomically
-from laguna_engine.native.landlock import LEAST_ABI, landlock_abi
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.mcp import mcp_process, mcp_tools
 from laguna_tui.agent.tools.mcp.mcp_config import (
@@ -32,6 +31,7 @@ from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.workspace import Workspace
+from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.session.local import LocalSession

@@ -1,0 +1,1 @@
+"""Does this machine compute correctly, and what is missing: doctor, selfcheck, the build for a graphics card."""

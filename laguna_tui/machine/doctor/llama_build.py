@@ -1,0 +1,258 @@
+"""The installed llama.cpp: its build, the devices it finds, why it does not load, and how to fix that."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from laguna_engine.native.child import Output, outside_python, python_command
+from laguna_engine.native.plugins import PACKAGE as PLUGIN_PACKAGE
+from laguna_engine.native.selftest import BINDING_VERSION
+from laguna_tui.machine.doctor.findings import Finding, fail, ok, warn
+from laguna_tui.machine.doctor.gpus import Graphics, card_names
+from laguna_tui.machine.doctor.host import Host
+
+_LOAD_LIMIT_S = 60.0
+"""Seconds; the first start of a CUDA driver after boot takes several."""
+
+_WORTH_NAMING = ("AVX2", "AVX512", "AVX512_VNNI", "AMX_INT8", "NEON", "DOTPROD", "MATMUL_INT8", "SVE")
+"""The CPU features that change the speed most, as ggml names them."""
+
+_GPU_LIBRARIES = {
+    "cuda": "CUDA",
+    "hip": "ROCm",
+    "vulkan": "Vulkan",
+    "metal": "Metal",
+    "sycl": "SYCL",
+    "opencl": "OpenCL",
+    "musa": "MUSA",
+}
+"""ggml's library names and their usual names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeDevice:
+    """A device of llama.cpp. kind: cpu, gpu, igpu, accel or other."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaBuild:
+    """The installed llama.cpp, as probed in another process.
+
+    Attributes:
+        built: GPU kinds it was built for, by the libraries in its package.
+        backends: Its backends; empty when it does not load. Likewise `devices` and `features`.
+        devices: Devices it can compute on.
+        features: Features its CPU backend was built with.
+        faults: Its own weight layouts for this processor that crash or compute wrongly, and how.
+        error: Why it does not load; empty when it does.
+        missing: Libraries it needs that are not installed.
+    """
+
+    built: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    devices: tuple[ComputeDevice, ...] = ()
+    features: str = ""
+    faults: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+    missing: tuple[str, ...] = ()
+
+    @property
+    def gpus(self) -> tuple[ComputeDevice, ...]:
+        """The devices that are graphics cards."""
+        return tuple(device for device in self.devices if device.kind in ("gpu", "igpu"))
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """What of the processor its CPU backend uses that makes the most difference, such as `AVX512`."""
+        return tuple(feature for feature in _WORTH_NAMING if self.has(feature))
+
+    def has(self, feature: str) -> bool:
+        """Whether its CPU backend was built with a feature, such as `AVX2`."""
+        return f"{feature} = 1" in self.features
+
+
+def probe_llama(host: Host) -> LlamaBuild:
+    """Load the installed llama.cpp in a process of its own and report the result."""
+    folder = host.bindings
+    if folder is None:
+        return LlamaBuild(error="llama-cpp-python is not installed")
+    built = _built(host, folder)
+    missing = _missing(host, folder)
+    answer = host.run(python_command("laguna_tui.machine.doctor.load_probe", python=host.python), _LOAD_LIMIT_S)
+    facts = _facts(answer)
+    if "error" in facts:
+        return LlamaBuild(built, error=str(facts["error"]), missing=missing)
+    devices = tuple(ComputeDevice(device["name"], device["kind"]) for device in facts["devices"])
+    faults = facts.get("faults", {})
+    return LlamaBuild(built, tuple(facts["backends"]), devices, facts["features"], faults, missing=missing)
+
+
+def explain_exit(answer: Output) -> str:
+    """Return a sentence about a process that ended without an answer."""
+    if answer.timed_out:
+        return "it did not answer in time; the graphics driver may hang"
+    if answer.signal:
+        missing = answer.signal == "SIGILL"
+        return "it uses instructions that this processor does not have" if missing else f"it died of {answer.signal}"
+    last = [line for line in answer.errors.splitlines() if line.strip()][-1:]
+    return last[0].strip() if last else "it ended without an error message"
+
+
+def missing_libraries(ldd: str) -> tuple[str, ...]:
+    """Return the libraries marked as not found in the output of `ldd`."""
+    return tuple(dict.fromkeys(re.findall(r"^\s*(\S+) => not found", ldd, re.MULTILINE)))
+
+
+def _facts(answer: Output) -> dict[str, Any]:
+    lines = answer.text.strip().splitlines()
+    try:
+        facts = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        facts = None
+    return facts if isinstance(facts, dict) else {"error": explain_exit(answer)}
+
+
+def _built(host: Host, folder: str) -> tuple[str, ...]:
+    paths = [*host.find(f"{folder}/lib/libggml-*"), *host.find(_plugins(folder))]
+    names = [path.rsplit("/", 1)[-1] for path in paths]
+    kinds = {match.group(1) for name in names if (match := re.match(r"libggml-([a-z]+)[-.]", name))}
+    return tuple(title for kind, title in _GPU_LIBRARIES.items() if kind in kinds)
+
+
+def _missing(host: Host, folder: str) -> tuple[str, ...]:
+    """Libraries that the loader does not find, except those that the engine loads from Python packages."""
+    paths = [path for kind in ("cuda", "hip", "vulkan") for path in host.find(f"{folder}/lib/libggml-{kind}.so")]
+    paths += host.find(_plugins(folder))
+    names = [name for path in paths for name in missing_libraries(host.run(("ldd", path)).text)]
+    site = folder.rsplit("/", 1)[0]
+    # A plug-in's own ggml is the one that is loaded already.
+    names = [name for name in names if not name.startswith("libggml-base.")]
+    return tuple(name for name in names if not host.find(f"{site}/nvidia/*/lib/{name}"))
+
+
+def _plugins(folder: str) -> str:
+    """Where the libraries of plug-ins are, as a pattern."""
+    return f"{folder.rsplit('/', 1)[0]}/{PLUGIN_PACKAGE}/libggml-*"
+
+
+CHECK, KERNELS = "llama.cpp", "kernels"
+SETUP = "run: laguna-tui setup gpu"
+ROLLBACK = "laguna-tui setup gpu --rollback"
+
+_PACKAGES = {
+    "libcudart.so.11.0": "nvidia-cuda-runtime-cu11",
+    "libcudart.so.12": "nvidia-cuda-runtime-cu12",
+    "libcudart.so.13": "nvidia-cuda-runtime",
+    "libcublas.so.11": "nvidia-cublas-cu11",
+    "libcublas.so.12": "nvidia-cublas-cu12",
+    "libcublas.so.13": "nvidia-cublas",
+    "libcublasLt.so.11": "nvidia-cublas-cu11",
+    "libcublasLt.so.12": "nvidia-cublas-cu12",
+    "libcublasLt.so.13": "nvidia-cublas",
+}
+"""The Python package of each library of the CUDA runtime."""
+
+_SYSTEM_PACKAGES = {
+    "libcuda.so.1": "NVIDIA's driver",
+    "libvulkan.so.1": "the Vulkan loader (libvulkan1, vulkan-loader)",
+    "libgomp.so.1": "GCC's OpenMP runtime (libgomp1, libgomp)",
+}
+
+_WITHOUT = {
+    "AMX": ("-DGGML_NATIVE=off", "-DGGML_AVX512=on", "-DGGML_AVX512_VNNI=on"),
+    "CPU_REPACK": ("-DGGML_CPU_REPACK=off",),
+}
+"""CMake options that build llama.cpp without a weight layout. A processor with AMX has the other two as well."""
+
+AMX_HEADER = Path(__file__).with_name("amx_tile_config.h")
+"""Included before every C++ source, it keeps GCC before 12.3 from breaking the kernels for AMX."""
+
+_BROKEN_BY_GCC = "SIGSEGV"
+"""How kernels for AMX die that such a GCC compiled. Where the system forbids AMX it is another signal."""
+
+_GPU_OPTIONS = {"CUDA": "CUDA", "ROCm": "HIP", "Vulkan": "VULKAN"}
+
+
+def check_llama(build: LlamaBuild, graphics: Graphics, host: Host) -> Iterator[Finding]:
+    """Whether it loads, its devices, CPU kernels that crash, and missing libraries."""
+    if build.error:
+        yield fail(CHECK, build.error, _reload_advice(build))
+    else:
+        yield _use(build, graphics)
+    if build.faults:
+        yield _kernels(build, host)
+    if build.missing:
+        yield fail("GPU libraries", f"missing: {', '.join(build.missing)}", how_to_provide(build.missing))
+    elif build.built and not build.error:
+        yield ok("GPU libraries", f"all that the {' and '.join(build.built)} build needs are there")
+
+
+def _kernels(build: LlamaBuild, host: Host) -> Finding:
+    faults = "; ".join(f"{name}: {what}" for name, what in build.faults.items())
+    found = f"this build's own layouts of quantized weights do not work here ({faults}), so computing is slower"
+    gpus = [f"-DGGML_{_GPU_OPTIONS[kind]}=on" for kind in build.built if kind in _GPU_OPTIONS]
+    lasting = [name for name, what in build.faults.items() if name != "AMX" or _BROKEN_BY_GCC not in what]
+    options = [option for name in _WITHOUT if name in lasting for option in _WITHOUT[name]] + gpus
+    command = source_command(" ".join(options or ["-DGGML_NATIVE=on"]), host)
+    how = "build it without them" if lasting else "GCC before 12.3 broke them; build it with their correction"
+    return warn(KERNELS, found, f"{how}: {command}")
+
+
+def source_command(options: str, host: Host) -> str:
+    """Return the shell command that compiles the pinned llama.cpp with these CMake options and installs it."""
+    install = (
+        *outside_python(host.python),
+        *("-m", "pip", "install", "--no-deps", "--force-reinstall", "--no-cache-dir"),
+        *("--no-binary", "llama-cpp-python", f"llama-cpp-python=={BINDING_VERSION}"),
+    )
+    variables = {"CMAKE_ARGS": options}
+    if re.search(r"^flags\s*:.*\bamx_tile\b", host.read("/proc/cpuinfo") or "", re.MULTILINE):
+        variables["CXXFLAGS"] = f"-include {shlex.quote(str(AMX_HEADER))}"
+    return " ".join([*(f"{name}={shlex.quote(text)}" for name, text in variables.items()), shlex.join(install)])
+
+
+def how_to_provide(missing: tuple[str, ...]) -> str:
+    """Return how to install these libraries."""
+    packages = list(dict.fromkeys(_PACKAGES[name] for name in missing if name in _PACKAGES))
+    system = [_SYSTEM_PACKAGES[name] for name in missing if name in _SYSTEM_PACKAGES]
+    unknown = [name for name in missing if name not in _PACKAGES and name not in _SYSTEM_PACKAGES]
+    steps = [f"{SETUP} (it installs {', '.join(packages)})"] if packages else []
+    steps += [f"install {what}" for what in (*system, *unknown)]
+    return "; ".join(steps)
+
+
+def _reload_advice(build: LlamaBuild) -> str:
+    if "not installed" in build.error:
+        return "install laguna-tui again: pipx install --force laguna-tui"
+    if build.missing:
+        return f"see the missing libraries below, or restore the previous build: {ROLLBACK}"
+    if "instructions" in build.error:
+        return f"build it here: laguna-tui setup gpu --source shows how; or restore the previous build: {ROLLBACK}"
+    return f"restore the previous build: {ROLLBACK}; or install laguna-tui again"
+
+
+def _use(build: LlamaBuild, graphics: Graphics) -> Finding:
+    if build.gpus:
+        names = ", ".join(device.name for device in build.gpus)
+        return ok(CHECK, f"computes on {names} (backends: {', '.join(build.backends)})")
+    cards = graphics.worth_using
+    if not cards:
+        kernels = f"; kernels: {', '.join(build.kernels)}" if build.kernels else ""
+        return ok(CHECK, f"computes on the processor (backends: {', '.join(build.backends)}{kernels})")
+    there = f"{'GPUs are' if len(cards) > 1 else 'a GPU is'} there ({card_names(cards)}), but this llama.cpp cannot use"
+    them = "them" if len(cards) > 1 else "it"
+    if not build.built:
+        todo = SETUP if graphics.driven else f"fix the driver first, then {SETUP}"
+        return warn(CHECK, f"{there} {them}: it was built for the processor only", todo)
+    built = " and ".join(build.built)
+    todo = "fix the driver first; if it works, another build may fit: laguna-tui setup gpu"
+    if build.built == ("Vulkan",):
+        todo = "install the card's Vulkan driver, for AMD's and Intel's mesa-vulkan-drivers; vulkaninfo then lists it"
+    return warn(CHECK, f"{there} {them}: it was built for {built}, and {built} finds no card", todo)

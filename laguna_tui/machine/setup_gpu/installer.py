@@ -1,0 +1,201 @@
+"""Replacement of the installed build: download, try beside the installed one, back that up, install, try again.
+
+The environment is unchanged until the download was tried. After that any failure, Ctrl-C included, restores the
+previous build; after a power cut the next run restores it.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from laguna_tui.base.units import GIB, memory
+from laguna_tui.machine.setup_gpu.builds import PrebuiltBuild
+from laguna_tui.machine.setup_gpu.pip import NotOffered, Pip, PythonEnvironment
+from laguna_tui.machine.setup_gpu.rollback import ExchangeRecord, Rollback
+from laguna_tui.machine.setup_gpu.trial import Trial, Try
+from laguna_tui.machine.setup_gpu.wheels import SetupFailed
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOffer:
+    """A build, and the packages with the libraries that it needs and this machine lacks."""
+
+    tag: PrebuiltBuild
+    packages: tuple[str, ...]
+
+    @property
+    def room(self) -> int:
+        """Free bytes needed. A wheel has up to 2 GiB, the largest file that its host accepts, and is unpacked.
+
+        A plug-in has a hundredth of that, and the other builds of cards that are not NVIDIA's have little more.
+        """
+        large = self.tag.packages and not self.tag.plugin
+        return (5 * GIB if large else 1 * GIB) + (2 * GIB if self.packages else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """Replaces the build in one environment.
+
+    Attributes:
+        environment: Where packages are installed.
+        rollback: Backup of the previous build.
+        pip: The environment's pip.
+        attempt: Tries a build.
+        say: Prints a line.
+        show: Prints a progress line that the next one overwrites.
+    """
+
+    environment: PythonEnvironment
+    rollback: Rollback
+    pip: Pip
+    attempt: Try
+    say: Callable[[str], None]
+    show: Callable[[str], None]
+
+    def recover(self) -> bool:
+        """Undo an interrupted replacement; returns whether there was one. Raises SetupFailed if it cannot be undone."""
+        record = self.rollback.pending()
+        if record is None:
+            return False
+        self.say("An earlier setup was interrupted; restoring the previous build.")
+        self._undo(record)
+        return True
+
+    def set_up(self, base: str, offers: Sequence[BuildOffer]) -> Trial:
+        """Install the first offered build found in the indexes below `base`; returns the result of its trial.
+
+        Raises:
+            SetupFailed: It failed; the environment is unchanged or restored.
+        """
+        self.rollback.prepare()
+        try:
+            offer = self._downloaded(base, offers)
+            stage = self.pip.work / "site"
+            self.show("unpacking")
+            wheels = self.pip.stage(stage)
+            for wheel in wheels:
+                self.say(f"fetched {wheel.path.name}\n  sha256 {wheel.sha256}")
+            self._try_staged(stage)
+            name = offer.tag.distribution.replace("-", "_")
+            main = next(wheel for wheel in wheels if wheel.path.name.startswith(f"{name}-"))
+            return self._install(offer, main.sha256)
+        finally:
+            self.rollback.clean()
+
+    def roll_back(self, record: ExchangeRecord) -> None:
+        """Restore the build before the last replacement. Raises SetupFailed when pip cannot."""
+        self.rollback.prepare()
+        try:
+            self.show("restoring the previous build")
+            if not record.plugin:
+                self.pip.restore(self.rollback.wheel(record))
+            self.pip.remove(record.packages)
+            self.rollback.forget()
+        finally:
+            self.rollback.clean()
+
+    def _downloaded(self, base: str, offers: Sequence[BuildOffer]) -> BuildOffer:
+        reasons = []
+        for offer in offers:
+            self._check_room(offer)
+            try:
+                self.pip.fetch(base, offer.tag, self._download_progress(offer.tag.name))
+            except NotOffered as missing:
+                self.say(f"{missing}.")
+                reasons.append(offer.tag.name)
+                continue
+            if offer.packages:
+                self.pip.fetch_runtime(offer.packages, self._download_progress("the CUDA runtime"))
+            return offer
+        tried = ", ".join(reasons)
+        raise SetupFailed(
+            f"no index below {without_credentials(base)} has this version for this machine (tried: {tried}); "
+            "build it here instead: laguna-tui setup gpu --source"
+        )
+
+    def _check_room(self, offer: BuildOffer) -> None:
+        for folder in (self.pip.work, self.environment.site):
+            free = shutil.disk_usage(folder).free
+            if free < offer.room:
+                raise SetupFailed(
+                    f"{folder} has {memory(free)} free on its disk, and {offer.tag.title} may need "
+                    f"{memory(offer.room, 0)} during the installation; make room and run this again"
+                )
+
+    def _download_progress(self, what: str) -> Callable[[], None]:
+        def waiting() -> None:
+            self.show(f"downloading {what}: {_size(self.pip.work) / _MIB:,.0f} MiB")
+
+        return waiting
+
+    def _try_staged(self, stage: Path) -> None:
+        self.show("trying it beside the installed build")
+        trial = self.attempt(self.environment.python, stage)
+        if trial.trouble:
+            raise SetupFailed(
+                f"the downloaded build does not work here: {trial.trouble}. Nothing was changed; try another build "
+                "(laguna-tui setup gpu --tag vulkan), or see: laguna-tui doctor"
+            )
+        # Two unpacked copies need not exist at the same time.
+        shutil.rmtree(stage, ignore_errors=True)
+
+    def _install(self, offer: BuildOffer, sha256: str) -> Trial:
+        self.show("backing up the installed build")
+        plugin = offer.tag.plugin
+        packages = tuple(name.partition("==")[0] for name in offer.packages)
+        beside = (plugin, *packages) if plugin else packages
+        record = self.rollback.begin(self.environment.site, offer.tag.name, sha256, beside, plugin=bool(plugin))
+        try:
+            self.show("installing")
+            self.pip.install()
+            self.show("trying the installed build")
+            trial = self.attempt(self.environment.python, None)
+            if trial.trouble:
+                raise SetupFailed(f"the installed build does not work: {trial.trouble}; the previous build is restored")
+            self.rollback.commit(record)
+        except BaseException:
+            self._undo(record)
+            raise
+        return trial
+
+    def _undo(self, record: ExchangeRecord) -> None:
+        self.show("restoring the previous build")
+        self.pip.work.mkdir(parents=True, exist_ok=True)
+        if record.plugin:
+            self.pip.remove(record.packages)
+            self.rollback.forget_pending()
+            return
+        wheel = self.rollback.wheel(record, pending=True)
+        if record.wheel and wheel is None:
+            # Uninstalling the new build would leave none at all.
+            self.rollback.forget_pending()
+            raise SetupFailed(
+                f"{record.wheel}, the backup of the previous build, is not whole in {self.rollback.folder}, so the new "
+                "build stays installed; if laguna-tui does not start any more, install it again"
+            )
+        self.pip.restore(wheel)
+        self.pip.remove(record.packages)
+        self.rollback.forget_pending()
+
+
+def without_credentials(address: str) -> str:
+    """Return an address without the user name and password that it may contain."""
+    scheme, mark, rest = address.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}" if mark else address
+
+
+def _size(folder: Path) -> int:
+    """Bytes in the files below; files that disappear meanwhile are left out."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += Path(place, name).stat().st_size
+    return total

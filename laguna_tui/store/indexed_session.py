@@ -1,0 +1,202 @@
+"""What the index takes of a journal: what the list shows of its session, and what was said in it, by turns."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+from laguna_tui.store.journal_lines import HEADER, JOURNAL, JournalError, LaterVersionError, Line, check_header
+from laguna_tui.store.session_search import add_trigrams, remove_trigrams
+from laguna_tui.store.session_texts import SessionTexts, line, mappings, moment, number
+
+KILLED = "killed"
+DAMAGED = "damaged"
+NEWER = "of a later version"
+# What is searched is looked up in whole texts.
+_TEXT_CHARS = 16_000
+_TITLE_CHARS = 80
+_LARGEST = float(1 << 53)
+
+
+@dataclass(slots=True)
+class IndexedSession:
+    """What the index knows of a session; the columns of its table.
+
+    Attributes:
+        id: The name of its folder.
+        inode, size, mtime_ns: Of the journal when it was read.
+        place: Up to where it was read.
+        folder: What it is about, as bytes.
+        title: As the user named it; empty for none.
+        message: The beginning of its first message.
+        model: Title of the last model.
+        created, updated: Seconds since the epoch.
+        position: How many turns there are that are not undone.
+        current: Number of the turn that what is shown belongs to; 0 before the first one.
+        closed: How it ended: empty in order; `KILLED` while there is no event that says so.
+        problem: Why it cannot be opened; empty if it can.
+    """
+
+    id: str
+    inode: int = 0
+    size: int = -1
+    mtime_ns: int = 0
+    place: int = 0
+    folder: bytes = b""
+    title: str = ""
+    message: str = ""
+    model: str = ""
+    created: float = 0.0
+    updated: float = 0.0
+    position: int = 0
+    current: int = 0
+    closed: str = KILLED
+    problem: str = ""
+
+
+class JournalReader:
+    """Takes the events of a journal into what the index knows of its session."""
+
+    def __init__(self, connection: sqlite3.Connection, row: IndexedSession, texts: SessionTexts) -> None:
+        self._connection, self._row, self._texts = connection, row, texts
+        # What was said, by the numbers of turns.
+        self._said: dict[int, list[str]] = {}
+        self._takes: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
+            HEADER: self._take_header,
+            "opened": self._take_opened,
+            "asked": self._take_asked,
+            "turn": self._take_turn,
+            "shown": self._take_shown,
+            "history": self._take_history,
+        }
+
+    def take(self, events: Iterator[Line], stop: int) -> bool:
+        """Take events in, up to a place; returns whether there are no more."""
+        row = self._row
+        try:
+            if not row.place:
+                first = next(events, None)
+                row.problem = _problem(first, row.id)
+                events = chain(() if first is None else (first,), events)
+            for each in events:
+                self._take(each.event)
+                row.place = each.end
+                if each.end >= stop:
+                    return False
+        except JournalError:
+            row.problem = DAMAGED
+        return True
+
+    def store(self) -> None:
+        """Store what was said, in pieces of a limited length, and how the session is called by it."""
+        row, connection = self._row, self._connection
+        for turn, said in self._said.items():
+            text = _storable(normalize("NFC", "\n".join(said)))
+            for start in range(0, len(text), _TEXT_CHARS):
+                body = text[start : start + _TEXT_CHARS]
+                values = (row.id, turn, body)
+                stored = connection.execute("insert into pieces (session, number, body) values (?, ?, ?)", values)
+                add_trigrams(connection, stored.lastrowid or 0, body)
+        first = "select message from turns where session = ? and at = 0 and at < ?"
+        found = connection.execute(first, (row.id, row.position)).fetchone()
+        row.message = found[0] if found else ""
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        row, kind = self._row, event["event"]
+        if kind == "titled":
+            row.title = _title(line(event.get("title")))
+        elif kind == "closed":
+            row.closed = _storable(line(event.get("reason")))
+        elif kind == "moved":
+            self._take_moved(event)
+        elif kind == "forked":
+            row.closed = ""
+        else:
+            row.closed = KILLED
+            if kind in self._takes:
+                self._takes[kind](event)
+
+    def _take_header(self, event: Mapping[str, Any]) -> None:
+        self._take_moved(event)
+        self._row.created = self._row.updated = moment(event.get("time"))
+
+    def _take_moved(self, event: Mapping[str, Any]) -> None:
+        self._row.folder = os.fsencode(line(event.get("folder")))
+
+    def _take_opened(self, event: Mapping[str, Any]) -> None:
+        self._row.model = _storable(line(event.get("title")) or line(event.get("model")))
+
+    def _take_asked(self, event: Mapping[str, Any]) -> None:
+        # It has no turn if it is refused.
+        self._row.current = 0
+
+    def _take_turn(self, event: Mapping[str, Any]) -> None:
+        """A turn takes the place of those that are undone."""
+        row, connection = self._row, self._connection
+        undone = "select number from turns where session = ? and at >= ?"
+        for (gone,) in connection.execute(undone, (row.id, row.position)).fetchall():
+            self._said.pop(gone, None)
+            delete_pieces(connection, row.id, gone)
+        connection.execute("delete from turns where session = ? and at >= ?", (row.id, row.position))
+        message, row.current = self._texts.text(event.get("message")), _whole(event.get("number"))
+        values = (row.id, row.position, row.current, _title(message))
+        connection.execute("insert into turns (session, at, number, message) values (?, ?, ?, ?)", values)
+        row.position += 1
+        row.updated = moment(event.get("time"))
+        self._said.setdefault(row.current, []).append(message)
+
+    def _take_history(self, event: Mapping[str, Any]) -> None:
+        row = self._row
+        count = self._connection.execute("select count(*) from turns where session = ?", (row.id,)).fetchone()[0]
+        row.position = max(0, min(_whole(event.get("position")), count))
+
+    def _take_shown(self, event: Mapping[str, Any]) -> None:
+        self._row.updated = moment(event.get("time"))
+        texts, said = self._texts, self._said.setdefault(self._row.current, [])
+        for shown in mappings(event.get("events")):
+            match shown.get("type"):
+                case "TextDelta":
+                    said.append(texts.text(shown.get("text")))
+                case "Steered":
+                    said.append(texts.text(shown.get("message")))
+                case "ToolStarted":
+                    values = texts.arguments(shown.get("arguments")).values()
+                    said += (value[:_TITLE_CHARS] for value in values if isinstance(value, str))
+
+
+def _problem(first: Line | None, session: str) -> str:
+    try:
+        check_header(first, Path(session) / JOURNAL)
+    except LaterVersionError:
+        return NEWER
+    except JournalError:
+        return DAMAGED
+    return ""
+
+
+def _title(text: str) -> str:
+    """The beginning of a text, on one line."""
+    words = " ".join(_storable(text[: _TITLE_CHARS * 4]).split())
+    return words if len(words) <= _TITLE_CHARS else f"{words[: _TITLE_CHARS - 1].rstrip()}…"
+
+
+def _storable(text: str) -> str:
+    """The text as SQLite takes it: without lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _whole(value: object) -> int:
+    """A number as SQLite takes it."""
+    return int(max(0.0, min(number(value), _LARGEST)))
+
+
+def delete_pieces(connection: sqlite3.Connection, session: str, turn: int | None = None) -> None:
+    """Delete what was said in a turn, None in all."""
+    where, values = ("session = ?", (session,)) if turn is None else ("session = ? and number = ?", (session, turn))
+    for piece, body in connection.execute(f"select id, body from pieces where {where}", values).fetchall():
+        remove_trigrams(connection, piece, body)
+    connection.execute(f"delete from pieces where {where}", values)

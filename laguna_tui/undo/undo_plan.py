@@ -1,0 +1,160 @@
+"""What an undo would do, as values, and which files it may change without further questions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from laguna_tui.base.units import plural
+from laguna_tui.undo.file_tree import Entry, Kind, same
+from laguna_tui.undo.tree_changes import Change, is_stored
+from laguna_tui.undo.undo_log import Turn, UndoKind
+
+CHANGED_SINCE = "it was changed since"
+_COMMANDS_NOTE = (
+    "What commands changed outside the folder, in ignored files (build output, installed packages) and in .git"
+    " (commits, branches) is not tracked and stays."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPoint:
+    """A turn that one can go back to.
+
+    Attributes:
+        number: From 1; never given twice in a session.
+        title: The user's message, shortened. Raw.
+        time: When it began, in seconds since the epoch.
+        paths: The files and links that it changed, sorted; empty when it changed none. Raw.
+        ran_commands: Whether it ran commands, whose other effects are not tracked.
+        undone: Whether it is undone now.
+    """
+
+    number: int
+    title: str
+    time: float
+    paths: tuple[str, ...]
+    ran_commands: bool
+    undone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One path that an undo changes.
+
+    Attributes:
+        path: Raw.
+        now, then: What is there and what would be; None is nothing.
+        conflict: Why it is only changed when the user says so, as a clause; empty for all others.
+    """
+
+    path: str
+    now: Entry | None = field(repr=False)
+    then: Entry | None = field(repr=False)
+    conflict: str = ""
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder, before and after; front ends show files and links only."""
+        return is_folder(self.now, self.then)
+
+    @property
+    def action(self) -> str:
+        """What is done: "create", "delete" or "restore"."""
+        if self.now is None:
+            return "create"
+        return "delete" if self.then is None else "restore"
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPlan:
+    """What an undo would do. Valid until something else is done to the history.
+
+    Attributes:
+        kind: The direction.
+        points: The turns concerned, in the order in which they are undone or redone.
+        files: What is changed without further questions.
+        conflicts: What the user changed meanwhile; kept unless named to `apply`.
+        uncovered: Paths that stay as they are because their bytes are not stored, and why.
+        notes: Sentences about what is not tracked.
+        state, position: Of the history: the state that the plan is for, and how many turns are done afterwards.
+        unchanged: What is at paths of these turns that are already as they would be.
+        resumes: Whether it is the rest of an undo that was killed.
+    """
+
+    kind: UndoKind
+    points: tuple[UndoPoint, ...]
+    files: tuple[PlannedFile, ...]
+    conflicts: tuple[PlannedFile, ...]
+    uncovered: Mapping[str, str]
+    notes: tuple[str, ...]
+    state: int = field(repr=False)
+    position: int = field(repr=False)
+    unchanged: Mapping[str, Entry | None] = field(repr=False)
+    resumes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndoResult:
+    """What an undo did.
+
+    Attributes:
+        kind, points: As in the plan.
+        restored: Paths of the files and links that are now as they were, sorted.
+        kept: Paths that stay as they are, and why, as a clause.
+        notes: Sentences about what is not tracked.
+    """
+
+    kind: UndoKind
+    points: tuple[UndoPoint, ...]
+    restored: tuple[str, ...]
+    kept: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def sorted_out(
+    changes: Mapping[str, Change], now: Mapping[str, Entry | None], kind: UndoKind
+) -> tuple[tuple[PlannedFile, ...], tuple[PlannedFile, ...], Mapping[str, str]]:
+    """Return what is changed, the conflicts and what is not covered, as in `UndoPlan`.
+
+    Args:
+        changes: Of the turns concerned, as one.
+        now: What is at each of their paths.
+        kind: The direction.
+    """
+    files: list[PlannedFile] = []
+    conflicts: list[PlannedFile] = []
+    uncovered: dict[str, str] = {}
+    for path, change in sorted(changes.items()):
+        left, then = (change.before, change.after) if kind is UndoKind.REDO else (change.after, change.before)
+        here = now[path]
+        if same(here, then):
+            continue
+        unknown = next((entry for entry in (then, here) if entry is not None and not is_stored(entry)), None)
+        unsure = "" if kind is UndoKind.REDO else change.unsure
+        if unknown is not None:
+            uncovered[path] = unknown.why
+        elif unsure or not same(here, left):
+            conflicts.append(PlannedFile(path, here, then, CHANGED_SINCE if not same(here, left) else unsure))
+        else:
+            files.append(PlannedFile(path, here, then))
+    return tuple(files), tuple(conflicts), uncovered
+
+
+def paths_of_files(changes: Mapping[str, Change]) -> tuple[str, ...]:
+    """Paths of changes without those of folders, sorted."""
+    return tuple(sorted(path for path, change in changes.items() if not is_folder(change.before, change.after)))
+
+
+def is_folder(*sides: Entry | None) -> bool:
+    """Whether there is a folder or nothing on each side."""
+    return all(entry is None or entry.kind is Kind.FOLDER for entry in sides)
+
+
+def notes(turns: Iterable[Turn]) -> tuple[str, ...]:
+    """Sentences about what of the turns is not tracked."""
+    turns = tuple(turns)
+    said: list[str] = []
+    if any(turn.ran_commands for turn in turns):
+        said.append(_COMMANDS_NOTE)
+    if left := len({path for turn in turns for path in turn.left}):
+        said.append(f"{left:,} {plural(left, 'file')} that may have been there before, unlisted, stay.")
+    return tuple(said)

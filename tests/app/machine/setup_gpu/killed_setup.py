@@ -1,0 +1,58 @@
+"""Run as a program: sets up a build in an environment, and kills itself at the step that it is told.
+
+    python -m tests.app.machine.setup_gpu.killed_setup STATE PYTHON WHEEL KIND STEP
+
+A step is a change of the disk that the app makes itself, or the start of a program such as pip. Exits with 0 if there
+are fewer steps than that. With KIND `plugin` the wheel is a plug-in, else a build that replaces the installed one.
+"""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from laguna_tui.base.network import Network
+from laguna_tui.machine.setup_gpu import pip, rollback
+from laguna_tui.machine.setup_gpu.builds import TAGS
+from laguna_tui.machine.setup_gpu.installer import BuildOffer, Installer
+from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
+from laguna_tui.machine.setup_gpu.rollback import Rollback
+from laguna_tui.machine.setup_gpu.trial import Trial
+
+WORKS = Trial(("Some Card",), 16, 0.5)
+
+
+def main(state: str, python: str, wheel: str, kind: str, step: str) -> int:
+    """Set up, or die."""
+    left = int(step)
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **named)
+
+        return call
+
+    environment = PythonEnvironment.of(python)
+    for owner, name in ((Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (shutil, "rmtree"), (os, "replace")):
+        setattr(owner, name, counted(getattr(owner, name)))
+    rollback.write_atomically = counted(rollback.write_atomically)
+    rollback.pack = counted(rollback.pack)
+    pip.run = counted(pip.run)
+    kept = Rollback(Path(state), environment.prefix)
+    installer = Installer(
+        environment, kept, Pip(environment, kept.work, Network(), Path(wheel).parent),
+        lambda python, beside: WORKS, lambda text: None, lambda text: None,
+    )  # fmt: skip
+    installer.set_up("", [BuildOffer(TAGS["sm86" if kind == "plugin" else "cu124"], ())])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
