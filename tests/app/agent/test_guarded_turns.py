@@ -199,6 +199,27 @@ def test_a_rename_lists_the_other_files_that_have_the_name_and_offers_them(chat,
     )
 
 
+def test_a_rename_where_the_name_is_only_used_names_the_file_that_defines_it(chat, cart):
+    (cart.parent / "auth.py").write_text("from cart import total\n\n\ndef check():\n    return total([])\n")
+    talk = chat(
+        call("edit", path="auth.py", old="total", new="amount", all="true"), answer("Changed `auth.py` in 2 places.")
+    )
+    (notice,) = of(Notice, talk.ask("rename total to amount in auth.py"))
+    assert notice.text == (
+        "`total` is still in 1 other file: cart.py. To rename it there too, send: rename total to amount in cart.py"
+    )
+
+
+def test_a_file_that_is_switched_to_another_definition_needs_no_notice(chat, cart):
+    (cart.parent / "auth.py").write_text("import cart\n\nprint(cart.total([]))\n")
+    (cart.parent / "other.py").write_text("def amount():\n    pass\n")
+    talk = chat(
+        call("edit", path="auth.py", old="total", new="amount", all="true"), answer("Changed `auth.py` in 1 place.")
+    )
+    assert not of(Notice, talk.ask("rename total to amount in auth.py"))
+    assert "cart.amount" in (cart.parent / "auth.py").read_text()
+
+
 @pytest.mark.parametrize(("old", "new"), [("items", "wares"), ("total", "amount")])
 def test_a_rename_of_a_local_name_or_of_one_that_no_other_file_has_is_made_without_a_notice(chat, cart, old, new):
     (cart.parent / "auth.py").write_text("items = []\n")

@@ -4,10 +4,11 @@ Laguna Nano renames in one file at a time, and what imports the name from there 
 """
 
 import re
+from collections.abc import Sequence
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.edit import make_edit
-from laguna_tui.agent.tools.base.regex_search import Clock, collect_hits, prepare
+from laguna_tui.agent.tools.base.regex_search import Clock, Hit, collect_hits, prepare
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -15,7 +16,7 @@ from laguna_tui.base.events import Notice
 from laguna_tui.base.units import plural
 from laguna_tui.repo.outline import Definition
 from laguna_tui.repo.relative_paths import escaped
-from laguna_tui.repo.syntax import file_outline
+from laguna_tui.repo.syntax import analyse, file_outline
 from laguna_tui.repo.text_files import split_lines
 from laguna_tui.repo.walk import FileListing
 
@@ -31,8 +32,18 @@ _NAME = re.compile(r"[^\W\d]\w*")
 def make_rename(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> Answer:
     """Make a change, and list the files that still have a name which it renamed."""
     answer = make_edit(services, run, tool, proposal)
-    renamed = _renamed_definition(proposal)
-    if renamed and (note := _still_used(run, proposal.path, *renamed)):
+    note = ""
+    if renamed := _renamed_definition(proposal):
+        hits = _hits(run, proposal.path, renamed[0])
+        # A file with a definition of its own means that one.
+        own = {hit.path for hit in hits if hit.defines}
+        note = _still_used([hit for hit in hits if hit.path not in own], *renamed)
+    elif renamed := _renamed_reference(proposal):
+        hits = _hits(run, proposal.path, renamed[0])
+        # If the new name is defined, the file was switched to something else.
+        if any(hit.defines for hit in hits) and not any(hit.defines for hit in _hits(run, "", renamed[1])):
+            note = _still_used(hits, *renamed)
+    if note:
         run.emit(Notice(note))
     return answer
 
@@ -46,17 +57,27 @@ def _renamed_definition(proposal: ChangeProposal) -> tuple[str, str] | None:
     return (gone[0], new[0]) if gone and new else None
 
 
+def _renamed_reference(proposal: ChangeProposal) -> tuple[str, str] | None:
+    """Return the old and the new name, if the change renames something that the file uses and does not define."""
+    before, after = (analyse(proposal.path, text).references for text in (proposal.before, proposal.after))
+    gone, new = before.keys() - after.keys(), after.keys() - before.keys()
+    return (gone.pop(), new.pop()) if len(gone) == len(new) == 1 else None
+
+
 def _defined(path: str, text: str) -> tuple[Definition, ...]:
     return file_outline(path, split_lines(text)).definitions
 
 
-def _still_used(run: ToolRun, changed: str, old: str, new: str) -> str:
+def _hits(run: ToolRun, changed: str, name: str) -> list[Hit]:
+    """The lines of the other files that have a name as code."""
     clock = Clock(run.cancelled, _BUDGET_S)
     others = tuple(entry for entry in run.workspace.files_below("", clock.is_over).entries if entry.path != changed)
-    hits, _ = collect_hits(run.workspace, FileListing(others), prepare(rf"\b{old}\b"), clock, run.readable, old)
-    # A file with a definition of its own means that one.
-    own = {hit.path for hit in hits if hit.defines}
-    paths = list(dict.fromkeys(escaped(hit.path) for hit in hits if hit.in_code and hit.path not in own))
+    hits, _ = collect_hits(run.workspace, FileListing(others), prepare(rf"\b{name}\b"), clock, run.readable, name)
+    return [hit for hit in hits if hit.in_code]
+
+
+def _still_used(hits: Sequence[Hit], old: str, new: str) -> str:
+    paths = list(dict.fromkeys(escaped(hit.path) for hit in hits))
     if not paths:
         return ""
     named = ", ".join(paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
