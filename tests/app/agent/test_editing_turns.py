@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import Answer, CommandEnd
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
@@ -167,9 +167,12 @@ class ShellArguments:
 def with_shell(*codes):
     """A profile whose commands end with these exit codes, one after the other; what they do is no part of the turn."""
     left = list(codes)
-    shell = Tool.stateless(
-        "shell", "", ShellArguments, lambda run, wanted: Answer(f'{{"stdout": "", "exit_code": {left.pop(0)}}}')
-    )
+
+    def ran(run, wanted):
+        code = left.pop(0)
+        return Answer(f'{{"stdout": "", "exit_code": {code}}}', command=CommandEnd(wanted.cmd, code))
+
+    shell = Tool.stateless("shell", "", ShellArguments, ran)
     return replace(FULL, tools=(*FULL.tools, shell))
 
 
