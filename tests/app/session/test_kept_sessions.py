@@ -203,6 +203,7 @@ def test_two_sessions_about_one_folder_undo_their_own_changes(place):
         assert sorted(path.name for path in place.project.iterdir()) == ["a.txt"]
 
 
+@pytest.mark.usefixtures("unasked")
 def test_a_session_begins_while_a_command_of_another_one_runs_in_its_folder(place):
     model = place.model([say(call("shell", cmd="touch runs; while [ -e runs ]; do sleep 0.1; done")), "Done."])
     with place.session(model) as first:

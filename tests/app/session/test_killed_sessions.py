@@ -114,6 +114,7 @@ def test_a_message_that_was_sent_is_kept_although_nothing_was_computed(place):
         assert not session.parts.agent.conversation.started
 
 
+@pytest.mark.usefixtures("unasked")
 def test_an_undo_that_was_killed_in_the_middle_is_finished_and_the_conversation_follows(place, monkeypatch):
     model = place.model(
         [say(call("write", path="b.txt", content="new\n")), "Done.", say(call("shell", cmd="echo x >> a.txt")), "Done."]
