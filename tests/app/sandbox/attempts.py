@@ -445,7 +445,7 @@ PROCESSES = (
         "    for _ in range(1500):\n"
         "        pid = os.fork()\n"
         "        if pid == 0:\n"
-        "            time.sleep(20); os._exit(0)\n"
+        "            time.sleep(60); os._exit(0)\n"
         "        made.append(pid)\n"
         "except OSError: pass\n"
         "time.sleep(1)\n"
