@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-HOW = sys.argv[1]
+HOW = sys.argv[1] if __name__ == "__main__" else ""
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 

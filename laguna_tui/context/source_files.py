@@ -114,8 +114,7 @@ def _untorn(data: bytes) -> TextFile:
     """The text of a file's first bytes, whose last character may be torn: that must not make it another encoding."""
     rest = len(data) % _CHARACTER_BYTES
     # UTF-32 that is cut elsewhere would pass for UTF-16; UTF-16 has pairs of two bytes each.
-    for cut in (rest, rest + 2) if has_wide_bom(data) else range(_CHARACTER_BYTES):
-        found = decode(data[: len(data) - cut])
-        if found.encoding.startswith("utf"):
-            return found
-    return decode(data)
+    cuts = (rest, rest + 2) if has_wide_bom(data) else range(_CHARACTER_BYTES)
+    found = [file for cut in cuts if (file := decode(data[: len(data) - cut])).encoding.startswith("utf")]
+    # Bytes that are no characters may also stand elsewhere in the file.
+    return next((file for file in found if not file.raw_bytes), next(iter(found), None)) or decode(data)
