@@ -319,6 +319,8 @@ class _Call:
         self._tool: ToolSpec | None = None
         self._given: dict[str, str] = {}
         self._argument: _Argument | None = None
+        # Of the arguments that may come next: their rules read files.
+        self._values: dict[str, _Value | None] = {}
         # Written since the call began, or since the last value ended.
         self._text = b""
 
@@ -327,6 +329,7 @@ class _Call:
         new = _Call(self._calls, self._grammar.deep_copy())
         new._tool, new._given, new._text = self._tool, dict(self._given), self._text
         new._argument = None if self._argument is None else replace(self._argument)
+        new._values = dict(self._values)
         return new
 
     def mask(self) -> RowMask:
@@ -374,8 +377,7 @@ class _Call:
         if found is None or self._tool is None:
             return
         key, starts = found
-        value = self._calls.value(self._tool.name, key, self._given)
-        rest = self._text[starts:]
+        value, rest = self._value(self._tool, key), self._text[starts:]
         if value is not None and rest:
             value = self._after(value, rest)
         self._argument = _Argument(key, starts, self._calls.is_held(self._tool.name, key), value)
@@ -389,10 +391,16 @@ class _Call:
                 ends = len(self._text) - len(piece)
             said = self._text[self._argument.starts : ends].decode("utf-8", "replace")
             self._given[self._argument.key] = unescape(said)
-            self._text, self._argument = self._text[ends + len(_CLOSING) :], None
+            self._text, self._argument, self._values = self._text[ends + len(_CLOSING) :], None, {}
             self._open_value()
         elif self._argument.value is not None:
             self._argument.value = self._after(self._argument.value, piece)
+
+    def _value(self, tool: ToolSpec, key: str) -> _Value | None:
+        """What is known of the value of an argument that comes next."""
+        if key not in self._values:
+            self._values[key] = self._calls.value(tool.name, key, self._given)
+        return self._values[key]
 
     def _opened(self, text: bytes) -> tuple[str, int] | None:
         """The key of the value that is open behind `text`, and where the value starts."""
@@ -435,7 +443,7 @@ class _Call:
             return True
         key, starts = found
         rest = (self._text + piece)[starts:]
-        value = self._calls.value(self._tool.name, key, self._given) if rest else None
+        value = self._value(self._tool, key) if rest else None
         return value is None or any(self._steps(value, rest))
 
     def every(self) -> NDArray[np.int32]:
