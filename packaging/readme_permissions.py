@@ -5,11 +5,11 @@ A test compares the two, so that the README cannot drift.
 
 from pathlib import Path
 
-from laguna_tui.agent.permissions.modes import Effect, Mode
+from laguna_tui.agent.permissions.modes import Effect
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import FolderIdentity
-from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest
+from laguna_tui.base.permission_request import CallProposal, CommandProposal, Mode, PermissionRequest
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 BEGIN, END = "<!-- permissions: made by packaging/readme_permissions.py -->\n", "<!-- /permissions -->"

@@ -10,8 +10,8 @@ from typing import Any
 from acp import schema
 
 from laguna_tui.acp.session_updates import UpdateWriter
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.mcp.mcp_config import McpServer
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.session.api import ChatSession
 from laguna_tui.session.values import Here, ModelChoice

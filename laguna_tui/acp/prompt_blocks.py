@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlsplit
 
 from acp import schema
 
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.frame import headed
 from laguna_tui.context.mentions import mentions, written
-from laguna_tui.repo.relative_paths import escaped
 
 _KINDS = frozenset({"text", "image", "audio", "resource_link", "resource"})
 _UNKNOWN = "laguna-tui/unknown-kind"

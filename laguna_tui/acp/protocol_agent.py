@@ -22,10 +22,10 @@ from laguna_tui.acp.editor_session import MODEL, THINKING, THINKING_VALUES, Edit
 from laguna_tui.acp.line_transport import LineTransport
 from laguna_tui.acp.prompt_blocks import PromptMessage
 from laguna_tui.acp.session_updates import said
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.mcp.mcp_config import McpServer, client_server
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import PermissionAsked
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.session.sharing import SessionSource
 from laguna_tui.session.values import SessionInfo

@@ -13,10 +13,9 @@ from laguna_tui.agent.seen_files import SeenFiles
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import ChangeMade, Notice
-from laguna_tui.base.paths import APP
+from laguna_tui.base.paths import APP, escaped
 from laguna_tui.base.permission_request import PermissionRequest
 from laguna_tui.repo.file_changes import apply_change, with_text
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.source_writer import TemporaryFiles
 
 UNFINISHED = "edits"

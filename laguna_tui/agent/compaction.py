@@ -16,17 +16,10 @@ from laguna_tui.agent.aside import written_aside
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import AgentOptions, answer_reserve
 from laguna_tui.agent.message_step import Backend
-from laguna_tui.agent.messages import (
-    SUMMARY,
-    ChatMessage,
-    ConversationBlock,
-    GeneratedMessage,
-    is_instruction,
-    is_question,
-)
 from laguna_tui.agent.prompt import system_prompt
+from laguna_tui.agent.rendering import ConversationBlock, is_instruction
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting
-from laguna_tui.context.blocks import Attachment, Place
+from laguna_tui.base.messages import SUMMARY, Attachment, ChatMessage, Place
 
 # What is left afterwards of what there was, and of the context behind a summary: at least 30 % is freed.
 _KEPT_SHARE, _GOAL_SHARE = 0.7, 1 / 2
@@ -150,7 +143,7 @@ class Compaction:
         """Whole blocks to shorten, oldest first, except the newest results and files being edited."""
         pieces = self._conversation.pieces()
         newest = self._newest_results(pieces)
-        asked = max((piece.item for piece in pieces if piece.said and is_question(piece.said)), default=0)
+        asked = max((piece.item for piece in pieces if piece.said and piece.said.is_question), default=0)
         changed = self._changed_files()
         for piece in pieces:
             if not piece.choices or piece.place is not Place.KEPT or piece.number in newest:
@@ -169,8 +162,8 @@ class Compaction:
 
     def _changed_files(self) -> list[str]:
         """Paths of files changed by the model, the latest first."""
-        said = (each for each in reversed(self._conversation.items()) if isinstance(each, GeneratedMessage))
-        calls = (call for each in said for call in reversed(each.calls) if isinstance(call, ToolCall))
+        said = reversed(self._conversation.items())
+        calls = (call for each in said for call in reversed(each.written_calls) if isinstance(call, ToolCall))
         paths = (call.arguments.get("path") for call in calls if call.name in _CHANGING)
         return list(dict.fromkeys(path for path in paths if isinstance(path, str) and path))
 
@@ -215,7 +208,7 @@ class Compaction:
 
     def _replaceable(self, items: int) -> int:
         """Tokens of the first `items` messages, without what stays of them: the question, and the instructions."""
-        kept = next((at for at in reversed(range(items)) if is_question(self._conversation.items()[at])), None)
+        kept = next((at for at in reversed(range(items)) if self._conversation.items()[at].is_question), None)
         replaced = (
             piece
             for piece in self._conversation.pieces()[1:]
@@ -237,7 +230,7 @@ class Compaction:
             )
         )
 
-    def _summary(self, words: str, replaced: Sequence[ChatMessage | GeneratedMessage], room: int) -> ChatMessage:
+    def _summary(self, words: str, replaced: Sequence[ChatMessage], room: int) -> ChatMessage:
         """The message in place of those that are replaced."""
         changed = self._changed_files()
         parts = [_HEAD, words or _earlier(replaced), self._users_words(replaced)]
@@ -248,12 +241,12 @@ class Compaction:
         attached = self._attached(changed, min(room, self._share(_FILES_SHARE)))
         return ChatMessage(Role.USER, SUMMARY, text, attachments=attached)
 
-    def _users_words(self, replaced: Sequence[ChatMessage | GeneratedMessage]) -> str:
+    def _users_words(self, replaced: Sequence[ChatMessage]) -> str:
         """The user's messages among these, the newest ones that fit."""
         count, room = self._conversation.count, self._share(_WORDS_SHARE)
         lines: list[str] = []
         for each in reversed(replaced):
-            if isinstance(each, ChatMessage) and is_question(each):
+            if each.is_question:
                 line = f"- {_clipped(' '.join(each.text.split()), _WORDS_CHARS)}"
                 room -= count(line)
                 if room < 0:
@@ -272,19 +265,19 @@ class Compaction:
         return tuple(attached)
 
 
-def _is_result(each: ChatMessage | GeneratedMessage) -> bool:
-    return isinstance(each, ChatMessage) and each.role is Role.TOOL
+def _is_result(each: ChatMessage) -> bool:
+    return each.role is Role.TOOL
 
 
-def _is_reminder(said: Sequence[ChatMessage | GeneratedMessage], item: int) -> bool:
+def _is_reminder(said: Sequence[ChatMessage], item: int) -> bool:
     """Whether this is a message by the app, such as a nudge, which belongs to the message before it."""
     each = said[item]
-    return isinstance(each, ChatMessage) and each.role is Role.USER and not is_question(each)
+    return each.role is Role.USER and not each.is_question
 
 
-def _earlier(replaced: Sequence[ChatMessage | GeneratedMessage]) -> str:
+def _earlier(replaced: Sequence[ChatMessage]) -> str:
     """The earlier summary among these, without its heading; used if the model writes no new one."""
-    texts = [each.text for each in replaced if isinstance(each, ChatMessage) and each.label == SUMMARY]
+    texts = [each.text for each in replaced if each.label == SUMMARY]
     return texts[-1].removeprefix(_HEAD).strip() if texts else ""
 
 

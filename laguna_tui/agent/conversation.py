@@ -15,25 +15,20 @@ from laguna_engine.chat.messages import AssistantMessage
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.chat.transcript import Role, TokenView, Transcript
 from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, all_said
-from laguna_tui.agent.messages import (
-    MESSAGE,
-    REMINDER,
-    ChatMessage,
+from laguna_tui.agent.rendering import (
     ConversationBlock,
     FilesRead,
-    GeneratedMessage,
     GenerationRecord,
     MessageWriter,
     forgets,
-    is_answer,
-    is_question,
     lasting,
     told_of_plan,
     with_opening,
 )
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import shortened
-from laguna_tui.context.blocks import Attachment, Gathered, Place
+from laguna_tui.base.messages import MESSAGE, REMINDER, Attachment, ChatMessage, Place
+from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.mentions import unmarked
 from laguna_tui.context.token_counter import CachedTokenCounter
 
@@ -79,8 +74,8 @@ class Conversation:
         self._opened: str | None = None
         self._shown: frozenset[str] = frozenset()
         self._calls = 0
-        self._heard: list[ChatMessage | GeneratedMessage] = []
-        self._forgotten: list[ChatMessage | GeneratedMessage] = []
+        self._heard: list[ChatMessage] = []
+        self._forgotten: list[ChatMessage] = []
         self.use_vocabulary(vocabulary)
         self.stop_tokens = self._writer.stop_tokens
         self.transcript = Transcript()
@@ -124,8 +119,8 @@ class Conversation:
 
     def asked(self) -> tuple[str, str]:
         """The user's newest message, and all that stands in the prompt before it, but for the system's part."""
-        *_, newest = (piece for piece in self.pieces() if piece.said is not None and is_question(piece.said))
-        assert isinstance(newest.said, ChatMessage)
+        *_, newest = (piece for piece in self.pieces() if piece.said is not None and piece.said.is_question)
+        assert newest.said is not None
         return newest.said.text, self.decode(self.tokens[self.transcript.blocks[0].end : newest.block.start])
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -135,8 +130,7 @@ class Conversation:
     @property
     def present(self) -> frozenset[str]:
         """Digests of the attachments that are in the prompt."""
-        said = (each for each in self._heard if isinstance(each, ChatMessage))
-        pairs = (pair for each in said for pair in zip(each.attachments, each.attached, strict=True))
+        pairs = (pair for each in self._heard for pair in zip(each.attachments, each.attached, strict=True))
         return frozenset(came.digest for came, stands in pairs if stands.place is not Place.DROPPED)
 
     def message(self, text: str, attachments: tuple[Attachment, ...] = ()) -> ChatMessage:
@@ -221,7 +215,7 @@ class Conversation:
         An empty turn is removed: the model would take it as an example.
         """
         heard = generation.message(_ANSWER)
-        if heard.is_empty:
+        if heard.is_empty_answer:
             self.transcript = self._with(self._heard)
             return
         self._writer.end_turn(self.transcript, heard)
@@ -231,7 +225,7 @@ class Conversation:
     def correct_turn(self, message: AssistantMessage) -> None:
         """Replace the model's last output, if there is any, by an answer or a call."""
         said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)
-        if self._heard and is_answer(self._heard[-1]):
+        if self._heard and self._heard[-1].role is Role.ASSISTANT:
             heard = [*self._heard[:-1], said]
             self.transcript, self._heard = self._with(heard), heard
         else:
@@ -270,7 +264,7 @@ class Conversation:
 
     def forget(self, turns: int) -> None:
         """Keep only the newest `turns` turns in the prompt; not while a turn runs. `said` still has the others."""
-        begins = [index for index, each in enumerate(self._heard) if is_question(each)]
+        begins = [index for index, each in enumerate(self._heard) if each.is_question]
         if len(begins) <= turns:
             return
         at = begins[-turns] if turns else len(self._heard)
@@ -285,8 +279,8 @@ class Conversation:
         the folder's instructions as they are, and what stands in for its map.
         """
         left, kept = self._heard[:items], self._heard[items:]
-        stays = [] if any(map(is_question, kept)) else [each for each in left if is_question(each)][-1:]
-        gone = (each for each in left if isinstance(each, ChatMessage) and not any(each is other for other in stays))
+        stays = [] if any(each.is_question for each in kept) else [each for each in left if each.is_question][-1:]
+        gone = (each for each in left if not any(each is other for other in stays))
         attachments = (*(piece for each in gone for piece in lasting(each)), *summary.attachments)
         self._forgotten = []
         opening = self._prompt_opening() or ""
@@ -317,7 +311,7 @@ class Conversation:
         self.retell(all_said(state))
         self.forget_old_turns()
 
-    def items(self) -> tuple[ChatMessage | GeneratedMessage, ...]:
+    def items(self) -> tuple[ChatMessage, ...]:
         """What the prompt contains."""
         return tuple(self._heard)
 
@@ -333,9 +327,9 @@ class Conversation:
 
     def _prompt_opening(self) -> str | None:
         """What stands before the first words in the prompt; None where the first are nobody's."""
-        return first.opening if self._heard and isinstance(first := self._heard[0], ChatMessage) else None
+        return self._heard[0].opening if self._heard and self._heard[0].role is not Role.ASSISTANT else None
 
-    def rendered(self, said: Sequence[ChatMessage | GeneratedMessage]) -> Transcript:
+    def rendered(self, said: Sequence[ChatMessage]) -> Transcript:
         """What this would be behind the same system prompt. Any thread."""
         transcript = Transcript()
         system = self.transcript.blocks[0]
@@ -344,7 +338,7 @@ class Conversation:
             self._writer.add(transcript, each)
         return transcript
 
-    def _say(self, said: Sequence[ChatMessage | GeneratedMessage]) -> None:
+    def _say(self, said: Sequence[ChatMessage]) -> None:
         """Replace everything said by this."""
         self.transcript, self._heard = self.rendered(said), list(said)
 
@@ -366,17 +360,17 @@ class Conversation:
             *(ConversationBlock(number, block, *owner) for number, (block, owner) in enumerate(owned, 1)),
         ]
 
-    def _owners(self) -> Iterator[tuple[ChatMessage | GeneratedMessage, int, int]]:
+    def _owners(self) -> Iterator[tuple[ChatMessage, int, int]]:
         """What was said, its number and the number of its part, for every block but the first."""
         for item, each in enumerate(tuple(self._heard)):
-            parts = len(each.parts) if isinstance(each, ChatMessage) and each.role is Role.USER else 1
+            parts = len(each.parts) if each.role is Role.USER else 1
             yield from ((each, item, part) for part in range(parts))
 
-    def _placed(self, places: Mapping[int, Place]) -> list[ChatMessage | GeneratedMessage]:
+    def _placed(self, places: Mapping[int, Place]) -> list[ChatMessage]:
         pieces, heard = self.pieces(), list(self._heard)
         for piece in pieces:
             said, wanted = heard[piece.item] if piece.said else None, places.get(piece.number)
-            if isinstance(said, ChatMessage) and wanted is not None:
+            if said is not None and wanted is not None:
                 heard[piece.item] = said.placed(piece.part, wanted, self._shorten)
         return heard
 
@@ -384,10 +378,10 @@ class Conversation:
         return shortened(text, label, self._newest_question(), self.count)
 
     def _newest_question(self) -> str:
-        asked = [each.text for each in self._heard if isinstance(each, ChatMessage) and is_question(each)]
+        asked = [each.text for each in self._heard if each.is_question]
         return asked[-1] if asked else ""
 
-    def _with(self, heard: Sequence[ChatMessage | GeneratedMessage]) -> Transcript:
+    def _with(self, heard: Sequence[ChatMessage]) -> Transcript:
         """The conversation with this instead of what was said: what stays keeps its tokens, the rest is rendered."""
         before, transcript = self.transcript, Transcript()
         tokens = before.tokens

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from laguna_tui.agent.messages import ChatMessage, GeneratedMessage, retold, with_opening
-
-Said = ChatMessage | GeneratedMessage
+from laguna_tui.agent.rendering import retold, with_opening
+from laguna_tui.base.messages import ChatMessage
 
 
 class ConversationMark(NamedTuple):
     """What was said up to some moment, in the prompt and before it."""
 
-    said: tuple[Said, ...] = ()
-    forgotten: tuple[Said, ...] = ()
+    said: tuple[ChatMessage, ...] = ()
+    forgotten: tuple[ChatMessage, ...] = ()
 
     def retold(self) -> "ConversationMark":
         """The same for another model, which writes all of it in its own format."""
@@ -30,8 +29,8 @@ class ConversationState(NamedTuple):
         notes: notes about the model that were already shown.
     """
 
-    said: Sequence[Said] = ()
-    forgotten: Sequence[Said] = ()
+    said: Sequence[ChatMessage] = ()
+    forgotten: Sequence[ChatMessage] = ()
     calls: int = 0
     opening: str | None = None
     notes: frozenset[str] = frozenset()

@@ -16,10 +16,10 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import Notice, ToolProgress
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
 from laguna_tui.base.units import plural
 from laguna_tui.repo.linters import Diagnostic, Linter, configured_linters
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax_errors import new_syntax_errors
 from laguna_tui.repo.text_files import decode, split_lines
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, Workspace, WorkspaceError

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from laguna_engine.chat.messages import Malformed, ToolCall
-from laguna_tui.agent.messages import ChatMessage, GeneratedMessage
+from laguna_engine.chat.transcript import Role
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import AgentEvent, Asked
+from laguna_tui.base.messages import Attachment, ChatMessage, Trace
 from laguna_tui.base.permission_request import CallProposal, CommandProposal
-from laguna_tui.context.blocks import Attachment
 from laguna_tui.context.shortening import FileShortener
 
 T = TypeVar("T")
@@ -29,7 +29,6 @@ T = TypeVar("T")
 LONG_CHARS = 4096
 """Longer texts and bytes are put somewhere else."""
 
-Said = ChatMessage | GeneratedMessage
 _EVENTS: tuple[type, ...] = (Asked, *get_args(AgentEvent))
 # These stand beside others, so that each has to say which it is.
 _TYPES: Mapping[str, type] = {
@@ -37,7 +36,6 @@ _TYPES: Mapping[str, type] = {
     for each in (
         *_EVENTS,
         ChatMessage,
-        GeneratedMessage,
         ToolCall,
         Malformed,
         ChangeProposal,
@@ -88,17 +86,17 @@ class EventCodec:
         """
         self._put, self._get, self._shortener = put, get, shortener
 
-    def encode(self, value: Said | Attachment | Asked | AgentEvent) -> dict[str, Any]:
+    def encode(self, value: ChatMessage | Attachment | Asked | AgentEvent) -> dict[str, Any]:
         """A message, an attachment or an event as JSON values."""
         return self._object(value)
 
-    def message(self, data: Mapping[str, Any]) -> Said:
+    def message(self, data: Mapping[str, Any]) -> ChatMessage:
         """The message of such JSON values.
 
         Raises:
             ValueError, KeyError, TypeError: they are no known message.
         """
-        return cast(Said, self._value(Said, data))
+        return cast(ChatMessage, self._value(ChatMessage, _migrated(data)))
 
     def attachment(self, data: Mapping[str, Any]) -> Attachment:
         """The attachment of such values. Raises as `message`."""
@@ -125,7 +123,7 @@ class EventCodec:
             if field.name == "shorter" and isinstance(value, Attachment):
                 if found is not None:
                     made["shorter"] = self._shorter(found)
-            elif field.name == "tokens" and isinstance(value, GeneratedMessage):
+            elif field.name == "tokens" and isinstance(value, Trace):
                 made["tokens"] = packed(found)
             elif field.default is MISSING or type(found) is not type(field.default) or found != field.default:
                 made[field.name] = self._plain(found)
@@ -201,7 +199,7 @@ class EventCodec:
         for field in _fields(cast(Hashable, kind)):
             if field.name not in data:
                 continue
-            if kind is GeneratedMessage and field.name == "tokens":
+            if kind is Trace and field.name == "tokens":
                 given["tokens"] = unpacked(data["tokens"])
             elif kind is not Attachment or field.name != "shorter":
                 given[field.name] = self._value(hints[field.name], data[field.name])
@@ -216,6 +214,15 @@ class EventCodec:
             text = self.whole(found["text"])
             return replace(attachment, shorter=lambda: text)
         return replace(attachment, shorter=self._shortener(attachment, self.whole(found["question"])))
+
+
+def _migrated(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message of version 0.1, where the model's own had a type and no role."""
+    if data.get("type") != "GeneratedMessage":
+        return data
+    tokens = {"trace": {"model": "", "tokens": data["tokens"]}} if data["tokens"] else {}
+    rest = {name: value for name, value in data.items() if name != "tokens"}
+    return {**rest, "type": ChatMessage.__name__, "role": Role.ASSISTANT.value, **tokens}
 
 
 @cache

@@ -26,7 +26,7 @@ from laguna_engine.events import (
     Token,
 )
 from laguna_engine.sequence import Preview
-from laguna_tui.agent.messages import GenerationRecord, assistant_message, calls_of
+from laguna_tui.agent.rendering import GenerationRecord, assistant_message, calls_of
 from laguna_tui.agent.token_loop import Loop, find_loop
 from laguna_tui.base.events import AgentEvent, DraftRound, Notice, Rate, ReasoningDelta, StepFinished, TextDelta
 

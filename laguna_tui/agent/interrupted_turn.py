@@ -2,18 +2,13 @@
 
 from collections.abc import Sequence
 
-from laguna_engine.chat.messages import Malformed, ParserEvent, ToolCall
+from laguna_engine.chat.messages import ParserEvent
+from laguna_engine.chat.transcript import Role
 from laguna_engine.config import GREEDY
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.messages import (
-    ChatMessage,
-    GeneratedMessage,
-    GenerationRecord,
-    assistant_message,
-    calls_of,
-    is_answer,
-)
+from laguna_tui.agent.rendering import GenerationRecord, assistant_message, calls_of
 from laguna_tui.agent.turn import NOT_RUN, NOT_RUN_LABEL
+from laguna_tui.base.messages import ChatMessage
 
 ENDED_WITHIN = "error: laguna-tui ended while the tool ran; look at what it did before you go on"
 
@@ -48,15 +43,9 @@ def _record(conversation: Conversation, tokens: Sequence[int]) -> None:
     conversation.last = None
 
 
-def _unanswered(said: Sequence[ChatMessage | GeneratedMessage]) -> int:
+def _unanswered(said: Sequence[ChatMessage]) -> int:
     """How many calls at the end have no result."""
     for back, each in enumerate(reversed(said)):
-        if is_answer(each):
-            return len(_calls(each)) - back
+        if each.role is Role.ASSISTANT:
+            return len(each.written_calls) - back
     return 0
-
-
-def _calls(each: ChatMessage | GeneratedMessage) -> Sequence[ToolCall | Malformed]:
-    if isinstance(each, GeneratedMessage):
-        return each.calls
-    return each.answer.calls if each.answer is not None else ()

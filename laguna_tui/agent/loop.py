@@ -23,8 +23,9 @@ from laguna_tui.agent.turn import Turn, TurnParts
 from laguna_tui.agent.turn_history import TurnHistory, no_journal
 from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.messages import Attachment, Place
 from laguna_tui.context.attach import Attacher
-from laguna_tui.context.blocks import Attachment, Gathered, Place
+from laguna_tui.context.blocks import Gathered
 from laguna_tui.repo.workspace import WorkspaceError
 
 if TYPE_CHECKING:

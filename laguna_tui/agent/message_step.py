@@ -13,18 +13,11 @@ from laguna_engine.config import Request
 from laguna_engine.events import FinishReason, Source, Stats
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import DecodeRateMeter, TokenEngine
-from laguna_tui.agent.messages import (
-    REJECTED,
-    ChatMessage,
-    GeneratedMessage,
-    GenerationRecord,
-    assistant_message,
-    calls_of,
-    user_texts,
-)
+from laguna_tui.agent.rendering import GenerationRecord, assistant_message, calls_of, user_texts
 from laguna_tui.agent.token_loop import find_loop
 from laguna_tui.backends.base import Answered, ChatEvent, ChatRequest, Message, MessageBackend
 from laguna_tui.base.events import AgentEvent, Notice, Rate, ReasoningDelta, StepFinished, TextDelta
+from laguna_tui.base.messages import REJECTED
 
 Backend = TokenEngine | MessageBackend
 """Who generates."""
@@ -159,7 +152,7 @@ def _messages(conversation: Conversation) -> Iterator[Message]:
     pending: list[ToolCall | Malformed] = []
     late: list[Message] = []
     for each in conversation.items():
-        if isinstance(each, ChatMessage) and each.role is Role.TOOL:
+        if each.role is Role.TOOL:
             # Retold for another model, a call that cannot be run is text, and only its answer is left.
             ran = each.label != REJECTED or (bool(pending) and isinstance(pending[0], Malformed))
             if pending and ran and isinstance(pending.pop(0), ToolCall):
@@ -169,11 +162,8 @@ def _messages(conversation: Conversation) -> Iterator[Message]:
             continue
         yield from late
         late.clear()
-        if isinstance(each, GeneratedMessage):
-            pending = list(each.calls)
-            yield Message(Role.ASSISTANT, answer=each.answer)
-        elif each.answer is not None:
-            pending = list(each.answer.calls)
+        if each.answer is not None:
+            pending = list(each.written_calls)
             yield Message(Role.ASSISTANT, answer=each.answer)
         else:
             yield Message(Role.USER, "".join(user_texts(each, conversation.profile)))

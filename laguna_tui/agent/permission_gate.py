@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from laguna_tui.agent.permissions.destructive_commands import destruction
-from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON, PLANNING, Effect, Mode, Verdict
+from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON, PLANNING, Effect, Verdict
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import PermissionDenied
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -15,6 +15,7 @@ from laguna_tui.base.permission_request import (
     CallProposal,
     CommandProposal,
     Decision,
+    Mode,
     PermissionAnswer,
     PermissionRequest,
     Proposal,

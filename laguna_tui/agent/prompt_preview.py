@@ -18,19 +18,13 @@ from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
 from laguna_engine.chat.transcript import Role
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.message_step import Backend
-from laguna_tui.agent.messages import (
-    MESSAGE,
-    ChatMessage,
-    ConversationBlock,
-    GeneratedMessage,
-    call_title,
-    short_title,
-)
+from laguna_tui.agent.rendering import ConversationBlock, call_title, short_title
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, places_of
 from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.choosing import Choosing
+from laguna_tui.base.messages import MESSAGE, Attachment, BlockKind, ChatMessage, Place
 from laguna_tui.context.attach import Attacher
-from laguna_tui.context.blocks import Attachment, BlockKind, BlockText, ContextBlock, Cost, Gathered, Place
+from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Gathered
 from laguna_tui.context.mentions import mentions
 
 # Of the room that is left, what is attached may take so much: the rest is for tools and the answer.
@@ -195,7 +189,7 @@ def _block(piece: ConversationBlock, cached: int | None, count: Callable[[str], 
             piece.number, attachment.kind, attachment.title, tokens, whole, ready,
             attachment.place, attachment.why, attachment.choices,
         )  # fmt: skip
-    if isinstance(said, ChatMessage) and said.role is Role.TOOL:
+    if said is not None and said.role is Role.TOOL:
         whole = tokens if said.place is Place.KEPT else count(said.text)
         why = "a tool's answer" if said.place is Place.KEPT else _BY_USER
         return ContextBlock(
@@ -211,8 +205,7 @@ def _fixed(piece: ConversationBlock) -> tuple[BlockKind, str, str]:
     if said is None:
         return BlockKind.SYSTEM, piece.block.label, "always there"
     if said.answer is not None:
-        calls = said.calls if isinstance(said, GeneratedMessage) else said.answer.calls
-        return BlockKind.ANSWER, _answer(said.answer, calls) or piece.block.label, "what the model said"
+        return BlockKind.ANSWER, _answer(said.answer, said.written_calls) or piece.block.label, "what the model said"
     if said.attachments and piece.part == 0:
         return BlockKind.MESSAGE, "folder, date and git" if said.opening else "your message begins", "always there"
     return BlockKind.MESSAGE, short_title(said.text), "your words" if said.label == MESSAGE else f"a {said.label}"

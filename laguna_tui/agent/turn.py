@@ -15,7 +15,7 @@ from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generation
 from laguna_tui.agent.message_step import Backend, MessageStep, Step
-from laguna_tui.agent.messages import REJECTED, call_title
+from laguna_tui.agent.rendering import call_title
 from laguna_tui.agent.tools.base.guard import CheckedAnswer, LoopGuard, call_key
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
@@ -32,6 +32,7 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
+from laguna_tui.base.messages import REJECTED
 
 if TYPE_CHECKING:
     from laguna_tui.agent.project_check import CheckReminder

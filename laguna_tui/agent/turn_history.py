@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, Said
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.messages import ChatMessage
 
 if TYPE_CHECKING:
     from laguna_tui.agent.conversation import Conversation
@@ -79,10 +80,10 @@ class Difference(NamedTuple):
     """How a list became another one: its first `kept` stay, and the others are `added`."""
 
     kept: int
-    added: tuple[Said, ...]
+    added: tuple[ChatMessage, ...]
 
     @classmethod
-    def between(cls, before: Sequence[Said], after: Sequence[Said]) -> "Difference":
+    def between(cls, before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> "Difference":
         """The difference of two lists; the same is what is the same object."""
         kept = 0
         for old, new in zip(before, after, strict=False):
@@ -111,7 +112,7 @@ class MemoryLog:
         """What was said at a moment."""
         if isinstance(place, ConversationMark):
             return place
-        lists: tuple[list[Said], list[Said]] = ([], [])
+        lists: tuple[list[ChatMessage], list[ChatMessage]] = ([], [])
         for change in self._changes[:place]:
             for each, (kept, added) in zip(lists, change, strict=True):
                 each[kept:] = added

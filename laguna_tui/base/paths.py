@@ -1,7 +1,8 @@
-"""Where the app keeps its files (settings, state, models, what ships with it), and which folders are no project."""
+"""Where the app saves its files (settings, state, models, what ships with it), and paths as text for a model."""
 
 import errno
 import os
+import re
 import stat
 import tempfile
 from contextlib import suppress
@@ -119,3 +120,22 @@ class FolderIdentity(NamedTuple):
     def of(cls, status: os.stat_result) -> Self:
         """The identity of the folder that this is the status of."""
         return cls(status.st_dev, status.st_ino)
+
+
+# Undecodable bytes (as `surrogateescape` keeps them), C0, DEL, C1 and Unicode's line separators.
+_ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
+_ESCAPED_BYTE = re.compile(rb"\\x([0-9a-f]{2})")
+
+
+def escaped(path: str) -> str:
+    r"""Return the path on one line and encodable, each odd byte as `\xNN`."""
+    return _ODD.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in os.fsencode(match.group())), path)
+
+
+def unescaped(path: str) -> str:
+    r"""Return the path that `escaped` was given; a name that really contains `\xNN` comes back wrong.
+
+    Raises:
+        ValueError: The path has characters that no file name has.
+    """
+    return os.fsdecode(_ESCAPED_BYTE.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(path)))

@@ -9,6 +9,24 @@ from typing import Protocol
 from laguna_tui.base.change_proposal import ChangeProposal
 
 
+class Mode(Enum):
+    """What is done without asking.
+
+    ASK: reading. ACCEPT_EDITS: changes of files too, but no deletion. PLAN: reading, and the rest is denied. AUTO:
+    changes and deletions of files, and commands in the sandbox.
+    """
+
+    ASK = "ask"
+    ACCEPT_EDITS = "accept-edits"
+    PLAN = "plan"
+    AUTO = "auto"
+
+    @property
+    def changes_unasked(self) -> bool:
+        """Return whether files are changed without asking."""
+        return self in (Mode.ACCEPT_EDITS, Mode.AUTO)
+
+
 @dataclass(frozen=True, slots=True)
 class CommandProposal:
     """A shell command to run. All texts are raw: a front end passes them through `laguna_tui.base.text`.

@@ -99,8 +99,8 @@ def _row(name: str, record: DrafterRecord) -> str:
 def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[list[list[int]], frozenset[int]]:
     """The questions as the app sends them to this model, with its template and tools, and the stop tokens."""
     from laguna_tui.agent.conversation import Conversation
-    from laguna_tui.agent.messages import ChatMessage
     from laguna_tui.agent.profile import profile_of
+    from laguna_tui.base.messages import ChatMessage
 
     chat = Conversation(engine.vocab, profile_of(entry, engine.info), thinking=thinking)
     return [chat.with_message(ChatMessage.asked(question)) for question in QUESTIONS], chat.stop_tokens

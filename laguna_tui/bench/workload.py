@@ -21,10 +21,10 @@ from laguna_engine.sequence import Preview
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import AgentOptions
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.profile import profile_of
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.messages import ChatMessage
 from laguna_tui.base.named_file import read_named_text
 from laguna_tui.base.settings import NO_DRAFTER, Settings, load_settings
 from laguna_tui.context.codebase import Codebase

@@ -158,8 +158,8 @@ def _issue_text(path: Path) -> str:
 
 
 def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:
+    from laguna_tui.base.paths import escaped
     from laguna_tui.repo.ranking import DEPTH, Found, by_file, search, shown_line
-    from laguna_tui.repo.relative_paths import escaped
     from laguna_tui.repo.retrieval import parse_query
     from laguna_tui.repo.root_folder import RootFolder
 
@@ -188,7 +188,7 @@ def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[
 
 
 def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
-    from laguna_tui.repo.relative_paths import escaped
+    from laguna_tui.base.paths import escaped
     from laguna_tui.repo.symbol_search import find_symbols
 
     return [
@@ -205,7 +205,7 @@ def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
 
 
 def _uses(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
-    from laguna_tui.repo.relative_paths import escaped
+    from laguna_tui.base.paths import escaped
     from laguna_tui.repo.symbol_uses import find_uses
 
     return [

@@ -12,9 +12,9 @@ from laguna_tui.cli.arguments import add_commands, folder_of
 from laguna_tui.cli.console import say
 
 if TYPE_CHECKING:
-    from laguna_tui.agent.permissions.modes import Mode
     from laguna_tui.agent.permissions.policy import Permissions
     from laguna_tui.agent.permissions.rules import Rule, RuleSet
+    from laguna_tui.base.permission_request import Mode
 
 _LISTS = ("deny", "ask", "allow")
 _ALWAYS = "always: files with secrets are neither read nor changed, but for a rule that names such a file"
@@ -93,7 +93,7 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from laguna_tui.agent.permissions.modes import Mode
+    from laguna_tui.base.permission_request import Mode
     from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 
     folder, status = folder_of(arguments.folder), probe_sandbox()

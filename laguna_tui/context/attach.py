@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from laguna_engine.compress.estimate import estimate
 from laguna_tui.base.choosing import Choosing
-from laguna_tui.context.blocks import Attachment, Gathered, Place
+from laguna_tui.base.messages import Attachment, Place
+from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import Gathering, Shorten
 from laguna_tui.context.instructions import UNTRUSTED, instructions

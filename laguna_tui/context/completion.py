@@ -10,12 +10,13 @@ from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
 
+from laguna_tui.base.paths import escaped
 from laguna_tui.context.blocks import Completion
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.mentions import open_mention, written
 from laguna_tui.context.name_resolution import meanings
 from laguna_tui.repo.fuzzy import COMPARED, FuzzyMatch, FuzzyPaths, folded, fuzzy_match, has_near
-from laguna_tui.repo.relative_paths import escaped, is_test, path_stem
+from laguna_tui.repo.relative_paths import is_test, path_stem
 from laguna_tui.repo.symbol_search import SymbolMatch
 
 # As many as are looked through without scrolling.

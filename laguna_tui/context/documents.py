@@ -16,11 +16,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from laguna_engine.compress.document import Document, Span, SpanRole, Unit
+from laguna_tui.base.paths import escaped
 from laguna_tui.context.statements import LineLooks, pieces, read_lines
 from laguna_tui.repo.identifiers import COMMON_NAMES, looks_like_code
 from laguna_tui.repo.language_patterns import language_of
 from laguna_tui.repo.languages import DefinitionKind
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.symbols import Symbol, Syntax
 from laguna_tui.repo.syntax import analyse
 

@@ -14,8 +14,8 @@ business of this file: the safe encoder sees to that.
 import re
 from collections.abc import Sequence
 
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.text_files import split_lines
 
 _SHORTEST_FENCE = 3

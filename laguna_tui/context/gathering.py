@@ -7,15 +7,16 @@ whole, or with its files shortened together, those that fit the question best fi
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from laguna_tui.base.messages import Attachment, BlockKind, Place, digest_of
+from laguna_tui.base.paths import escaped
 from laguna_tui.context import frame
-from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place, digest_of
+from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.frame import framed
 from laguna_tui.context.resolve import Exact, Group, MentionedContent, ranked_paths
 from laguna_tui.context.shortening import TOKENS_A_FILE, Shortening, framed_whole
 from laguna_tui.context.source_files import SourceFile, SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import READ_LIMIT_BYTES, WorkspaceError
 

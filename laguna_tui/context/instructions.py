@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_tui.base.hunks import unified
+from laguna_tui.base.messages import Attachment, BlockKind, Place
+from laguna_tui.base.paths import escaped
 from laguna_tui.context import frame
-from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
+from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.frame import framed
 from laguna_tui.context.source_files import SourceFile, source_of
 from laguna_tui.context.token_counter import CachedTokenCounter, largest
 from laguna_tui.context.trust import Trust, Trusted, project_root
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.text_diff import diff
 from laguna_tui.repo.text_files import decode
 from laguna_tui.repo.text_replacement import Replacement

@@ -8,12 +8,12 @@ as it is; who waits for that, and how long, is decided elsewhere.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from laguna_tui.context.blocks import Attachment, BlockKind, Place
+from laguna_tui.base.messages import Attachment, BlockKind, Place
+from laguna_tui.base.paths import escaped
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.frame import framed, headed, stretches
 from laguna_tui.context.source_files import SourceFile, SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.workspace import WorkspaceError
 
 # A map says where things are; code that answers the question says more, so it gets the larger part.

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
+from laguna_tui.base.paths import escaped
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.completion import completions
 from laguna_tui.context.mentions import Mention, mentions, written
 from laguna_tui.context.name_resolution import Meaning, meanings
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import nfc
 from laguna_tui.repo.syntax import analyse
 from laguna_tui.repo.text_files import SNIFF_BYTES, decode, is_binary, split_lines

@@ -15,15 +15,16 @@ from laguna_engine.compress.result import Compression, Part, Scores
 from laguna_engine.errors import EngineError
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.messages import Attachment, BlockKind, Place
+from laguna_tui.base.paths import escaped
 from laguna_tui.context import frame
-from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
+from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.bounded_cache import BoundedCache
 from laguna_tui.context.documents import document
 from laguna_tui.context.frame import framed
 from laguna_tui.context.scoring import SCORING_S, remembering
 from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.repo.relative_paths import escaped
 
 if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from laguna_tui.base.paths import escaped
 from laguna_tui.context.bounded_cache import BoundedCache
 from laguna_tui.context.frame import plain
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.sensitive_paths import sensitive_because
 from laguna_tui.repo.text_files import TextFile, decode, has_wide_bom, is_binary
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES

@@ -17,9 +17,10 @@ from laguna_engine.events import FinishReason, LoadProgress, Stats
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import Generation
 from laguna_tui.agent.message_step import MessageStep, Step
-from laguna_tui.agent.messages import ChatMessage, GenerationRecord
+from laguna_tui.agent.rendering import GenerationRecord
 from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnFinished
+from laguna_tui.base.messages import ChatMessage
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.shortening import framed_part, shorten
 from laguna_tui.context.source_files import SourceFile

@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.spelling import nearest
 from laguna_tui.base.units import plural
 from laguna_tui.repo.editor_config import with_charset
 from laguna_tui.repo.nearest_text import nearest_text, unseen_difference
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.python_syntax import can_be_checked, syntax_error
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import RootFolder, nfc
 from laguna_tui.repo.text_diff import LINE_CHARS, diff
 from laguna_tui.repo.text_files import TextFile, decode, is_binary, split_lines

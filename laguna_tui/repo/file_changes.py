@@ -13,11 +13,11 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.repo.edit_files import EditError, edit_asks_because, encode, read_editable
 from laguna_tui.repo.editor_config import with_charset
 from laguna_tui.repo.protected_paths import asks_because, belongs_to_git
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import MAX_DEPTH, RootFolder
 from laguna_tui.repo.source_writer import (
     TemporaryFiles,

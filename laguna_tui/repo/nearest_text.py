@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import accumulate, groupby, zip_longest
 from unicodedata import category, is_normalized, name, normalize
 
-from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.base.paths import escaped
 from laguna_tui.repo.text_files import split_lines
 
 # Lines shown, those around the nearest block included; a longer text is asked for in parts.

@@ -1,30 +1,7 @@
-"""Relative paths as text: escaped for a model so that they can be unescaped, and classified.
+"""Relative paths classified: a file is a test, an example, prose or binary by its path alone. No file is opened."""
 
-Whether a file is a test, an example, prose or binary is judged by its path alone. No file is opened.
-"""
-
-import os
 import re
 from functools import lru_cache
-
-# Undecodable bytes (as `surrogateescape` keeps them), C0, DEL, C1 and Unicode's line separators.
-_ODD = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\udc80-\udcff]")
-_ESCAPED_BYTE = re.compile(rb"\\x([0-9a-f]{2})")
-
-
-def escaped(path: str) -> str:
-    r"""Return the path on one line and encodable, each odd byte as `\xNN`."""
-    return _ODD.sub(lambda match: "".join(f"\\x{byte:02x}" for byte in os.fsencode(match.group())), path)
-
-
-def unescaped(path: str) -> str:
-    r"""Return the path that `escaped` was given; a name that really contains `\xNN` comes back wrong.
-
-    Raises:
-        ValueError: The path has characters that no file name has.
-    """
-    return os.fsdecode(_ESCAPED_BYTE.sub(lambda match: bytes([int(match[1], 16)]), os.fsencode(path)))
-
 
 _TEST_FOLDER = re.compile(r"(^|[_.-])(tests|specs?|mocks?|fixtures?)([_.-]|$)|^__tests__$|^test[_.-]|[_.-]test$")
 _TEST_FILE = re.compile(

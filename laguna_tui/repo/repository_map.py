@@ -9,8 +9,9 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from laguna_tui.base.paths import escaped
 from laguna_tui.repo.reference_graph import MAX_DEFINERS, ReferenceGraph, name_weight
-from laguna_tui.repo.relative_paths import escaped, is_prose, is_secondary, is_test
+from laguna_tui.repo.relative_paths import is_prose, is_secondary, is_test
 
 TokenCounter = Callable[[str], int]
 """Returns the number of tokens of a text."""

@@ -19,8 +19,8 @@ from types import MappingProxyType
 
 from laguna_engine.files import read_small_file
 from laguna_tui.base.file_locks import excludes_others
+from laguna_tui.base.paths import escaped
 from laguna_tui.repo.own_changes import announce
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.repo.workspace import UnreadableError, Workspace, WorkspaceError
 

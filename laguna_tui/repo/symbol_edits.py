@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from math import gcd
 
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.spelling import nearest
 from laguna_tui.repo.edit_files import EditError, find_file, read_editable
 from laguna_tui.repo.file_changes import edited_file
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.symbols import Symbol
 from laguna_tui.repo.syntax import analyse, multiline_strings
 from laguna_tui.repo.text_replacement import Replacement, replace_text, with_line_feeds

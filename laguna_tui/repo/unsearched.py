@@ -5,8 +5,8 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.text_files import INDEXED_BYTES
 
 BARE = (

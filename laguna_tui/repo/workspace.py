@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.paths import FolderIdentity, escaped, unescaped
 from laguna_tui.repo.protected_paths import is_git_name
-from laguna_tui.repo.relative_paths import escaped, unescaped
 from laguna_tui.repo.root_folder import FolderReplacedError, RootFolder, as_on_disk
 from laguna_tui.repo.walk import FileListing, WalkedFile, walk
 

@@ -17,8 +17,7 @@ from pathlib import Path
 import platformdirs
 
 from laguna_engine.native.child import find_program
-from laguna_tui.base.paths import APP
-from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.base.paths import APP, escaped
 from laguna_tui.sandbox.background import BackgroundCommand, BackgroundJob
 from laguna_tui.sandbox.checked_start import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
-from laguna_tui.base.permission_request import Approver
-from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
+from laguna_tui.base.messages import Place
+from laguna_tui.base.permission_request import Approver, Mode
+from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
 from laguna_tui.session.values import CommandFinished, ModelChoice, NotKept, RewindCost, SessionInfo, SessionSummary
 
 if TYPE_CHECKING:

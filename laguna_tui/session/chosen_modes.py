@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from laguna_engine.files import read_small_file, write_atomically
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.kept_state import KeptState
 from laguna_tui.session.local_permissions import LocalPermissions
 from laguna_tui.store.journal_lines import Event

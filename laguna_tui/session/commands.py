@@ -7,8 +7,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.messages import Attachment, BlockKind, Place
 from laguna_tui.base.units import plural
-from laguna_tui.context.blocks import Attachment, BlockKind, Place
 from laguna_tui.context.frame import headed, one_line
 from laguna_tui.session.values import CommandFinished
 

@@ -19,10 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from laguna_tui.agent.conversation_state import Said
 from laguna_tui.agent.event_codec import EventCodec, unpacked
 from laguna_tui.agent.turn_history import TITLE_CHARS, TurnRecord
-from laguna_tui.context.blocks import Attachment
+from laguna_tui.base.messages import Attachment, ChatMessage
 from laguna_tui.context.shortening import FileShortener
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.store.journal_lines import JournalError, Line
@@ -99,7 +98,9 @@ def codec_of(journal: SessionJournal, count: Callable[[], CachedTokenCounter]) -
     return EventCodec(journal.put_blob, get, shortener)
 
 
-def load_items(journal: SessionJournal, items: Items, numbers: Collection[int], codec: EventCodec) -> dict[int, Said]:
+def load_items(
+    journal: SessionJournal, items: Items, numbers: Collection[int], codec: EventCodec
+) -> dict[int, ChatMessage]:
     """Messages by their numbers.
 
     Raises:
@@ -109,7 +110,7 @@ def load_items(journal: SessionJournal, items: Items, numbers: Collection[int], 
     for number in sorted(numbers):
         place, at = items.place(number)
         wanted.setdefault(place, []).append((number, at))
-    loaded: dict[int, Said] = {}
+    loaded: dict[int, ChatMessage] = {}
     for place, found in wanted.items():
         line = next(journal.read(place))
         added = _added(line.event)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from laguna_tui.agent.prompt_preview import PromptPreview
     from laguna_tui.agent.tools.mcp.mcp_config import McpServer
     from laguna_tui.backends.remote import RemoteBackend
-    from laguna_tui.context.blocks import Attachment, BlockText, Completion, ContextBlock, Cost, Place
+    from laguna_tui.base.messages import Attachment, Place
+    from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
     from laguna_tui.session.shared_model import SharedModel
     from laguna_tui.session.values import SessionInfo
 

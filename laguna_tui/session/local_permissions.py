@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laguna_tui.agent.permissions.modes import Mode
-from laguna_tui.base.permission_request import Approver
+from laguna_tui.base.permission_request import Approver, Mode
 from laguna_tui.base.settings import Settings
 
 if TYPE_CHECKING:

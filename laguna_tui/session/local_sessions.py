@@ -11,9 +11,9 @@ from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
 from laguna_tui import __version__
 from laguna_tui.agent.conversation_state import ConversationState
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import SESSIONS
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection, select_other

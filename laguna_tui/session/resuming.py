@@ -21,7 +21,7 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.context.blocks import Attachment
+from laguna_tui.base.messages import Attachment
 from laguna_tui.session.kept_state import KeptState, codec_of, load_items
 from laguna_tui.session.recorder import FAILED, Recorder
 from laguna_tui.session.session_writer import SessionWriter, Watched

@@ -8,13 +8,14 @@ from typing import Any
 
 from laguna_engine.events import Prefill
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, Said
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
 from laguna_tui.agent.event_codec import packed
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.turn_history import Difference, Place
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
+from laguna_tui.base.messages import ChatMessage
 from laguna_tui.session.kept_state import Items, codec_of, load_items
 from laguna_tui.store.session_journal import SessionJournal
 
@@ -55,7 +56,7 @@ class SessionWriter:
         self._watched = watched
         self._lock = RLock()
         # By identity; the message is held, so that no other one gets its place in memory.
-        self._numbers: dict[int, tuple[Said, int]] = {}
+        self._numbers: dict[int, tuple[ChatMessage, int]] = {}
         self._next = written
         self._keep(ConversationState())
         self._told: tuple[object, ...] = ()
@@ -66,7 +67,7 @@ class SessionWriter:
         self._texts: list[str] = []
         self._flushed_at = 0.0
 
-    def know(self, numbers: Iterable[int], said: Iterable[Said]) -> None:
+    def know(self, numbers: Iterable[int], said: Iterable[ChatMessage]) -> None:
         """Take the present state as already written.
 
         Args:
@@ -226,7 +227,7 @@ class SessionWriter:
         self._numbers = {key: found for key, found in self._numbers.items() if key in present}
         return event
 
-    def _numbered(self, each: Said) -> Any:
+    def _numbered(self, each: ChatMessage) -> Any:
         """A message as it is written: its number, if it was written before."""
         known = self._numbers.get(id(each))
         if known is not None:

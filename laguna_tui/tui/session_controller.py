@@ -21,7 +21,7 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.context.blocks import Place
+from laguna_tui.base.messages import Place
 from laguna_tui.session.api import Chat, ChatSession
 from laguna_tui.session.values import FolderGoneError, OtherFolderError
 from laguna_tui.tui.event_queue import EventQueue

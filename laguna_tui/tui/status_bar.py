@@ -8,7 +8,6 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from laguna_engine.events import LoadProgress, Prefill
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base import units
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import (
@@ -24,6 +23,7 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.tui.session_messages import SessionState, UndoApplied
 from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, cells, crop, progress_bar, width_of
 

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.repo.workspace import Workspace
 from tests.app.approvers import gate_for
 

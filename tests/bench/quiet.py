@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Self
 
-from laguna_tui.agent.permissions.modes import Mode
-from laguna_tui.base.permission_request import Approver
+from laguna_tui.base.permission_request import Approver, Mode
 
 
 class QuietSession:

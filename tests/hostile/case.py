@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, CallRejected, ToolFinished, ToolStarted
-from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer, PermissionRequest
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
 from tests.hostile.world import World

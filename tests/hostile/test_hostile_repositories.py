@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from laguna_tui.agent.permissions.modes import Mode
+from laguna_tui.base.permission_request import Mode
 from tests.hostile import command_cases, file_cases, text_cases
 from tests.hostile.case import Careless, Case, Refusing, obedient, tried
 from tests.hostile.world import SECRET, World

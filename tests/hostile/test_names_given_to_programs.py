@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.agent.permission_gate import PermissionGate
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.change_proposal import ChangeKind
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.headless.external_editor import edit_text
 from laguna_tui.repo import git, git_objects

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.agent.permission_gate import PermissionGate
-from laguna_tui.agent.permissions.modes import Effect, Mode
+from laguna_tui.agent.permissions.modes import Effect
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.base.permission_request import PermissionRequest
+from laguna_tui.base.permission_request import Mode, PermissionRequest
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from tests.app.agent.permissions.requests import command

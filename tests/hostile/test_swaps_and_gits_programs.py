@@ -6,8 +6,7 @@ import subprocess
 
 import pytest
 
-from laguna_tui.agent.permissions.modes import Mode
-from laguna_tui.base.permission_request import Decision, PermissionAnswer
+from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo import git, git_objects, git_programs
 from laguna_tui.repo.git_commit import pending_changes, recent_subjects

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from laguna_tui.context.blocks import BlockKind, BlockText, Completion, ContextBlock, Cost, Place
+from laguna_tui.base.messages import BlockKind, Place
+from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
 
 KEPT, SHORTENED, DROPPED = Place.KEPT, Place.SHORTENED, Place.DROPPED
 ANY = (KEPT, SHORTENED, DROPPED)

@@ -18,7 +18,6 @@ from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.events import LoadProgress, Prefill, Round, Stats
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.permission_gate import PermissionGate, with_warnings
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -42,14 +41,16 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.base.messages import Place
 from laguna_tui.base.permission_request import (
     Approver,
     CommandProposal,
     Decision,
+    Mode,
     PermissionAnswer,
     PermissionRequest,
 )
-from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost, Place
+from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 from laguna_tui.sandbox.background import BackgroundCommand
 from laguna_tui.session.commands import LocalCommands

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.events import LoadProgress, Prefill
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base import units
 from laguna_tui.base.events import (
     Compacted,
@@ -19,6 +18,7 @@ from laguna_tui.base.events import (
     ToolStarted,
     TurnStarted,
 )
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.status_bar import SessionStatus, status_parts
 from laguna_tui.tui.text_lines import cells, progress_bar

@@ -25,12 +25,11 @@ class Tools:
 
     def __init__(self, repository: Path) -> None:
         from laguna_tui.agent.permission_gate import PermissionGate
-        from laguna_tui.agent.permissions.modes import Mode
         from laguna_tui.agent.permissions.policy import Permissions
         from laguna_tui.agent.tool_run import ToolRun
         from laguna_tui.agent.tools.nano.profile import NANO
         from laguna_tui.agent.tools.registry import Toolbox
-        from laguna_tui.base.permission_request import Decision, PermissionAnswer
+        from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
         from laguna_tui.repo.workspace import Workspace
 
         workspace, yes = Workspace(repository), PermissionAnswer(Decision.YES)

@@ -3,23 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-
-class Mode(Enum):
-    """What is done without asking.
-
-    ASK: reading. ACCEPT_EDITS: changes of files too, but no deletion. PLAN: reading, and the rest is denied. AUTO:
-    changes and deletions of files, and commands in the sandbox.
-    """
-
-    ASK = "ask"
-    ACCEPT_EDITS = "accept-edits"
-    PLAN = "plan"
-    AUTO = "auto"
-
-    @property
-    def changes_unasked(self) -> bool:
-        """Return whether files are changed without asking."""
-        return RequestKind.CHANGE in _GRANTED[self]
+from laguna_tui.base.permission_request import Mode
 
 
 class RequestKind(Enum):

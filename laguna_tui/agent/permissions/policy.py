@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import RLock
 
 from laguna_tui.agent.permissions.command_patterns import Match, suggestion, words_in
-from laguna_tui.agent.permissions.modes import NO_SANDBOX, PLANNING, Effect, Mode, RequestKind, Verdict, by_mode
+from laguna_tui.agent.permissions.modes import NO_SANDBOX, PLANNING, Effect, RequestKind, Verdict, by_mode
 from laguna_tui.agent.permissions.rule_file import (
     RuleFile,
     append_rule,
@@ -43,7 +43,7 @@ from laguna_tui.agent.permissions.rules import (
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import FolderIdentity
-from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
+from laguna_tui.base.permission_request import CommandProposal, Mode, PermissionRequest
 from laguna_tui.repo.sensitive_paths import sensitive_because, unreadable_because
 
 # What a wildcard in a command is tried on; one that begins with it is mostly about other files.

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from textual.app import App
 
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.api import PermissionSettings
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.approvals.question import Choice, Fact, Question

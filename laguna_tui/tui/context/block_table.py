@@ -6,9 +6,10 @@ Texts of blocks are sanitised here.
 from collections.abc import Mapping, Sequence
 
 from laguna_tui.base import units
+from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import count, plural
-from laguna_tui.context.blocks import BlockKind, ContextBlock, Cost, Place
+from laguna_tui.context.blocks import ContextBlock, Cost
 from laguna_tui.tui.context.cost_text import WARNING, about, breaks
 from laguna_tui.tui.text_lines import BAD, BAR_EMPTY, MUTED, StyledText, cells, crop, crop_front, progress_bar
 

@@ -4,7 +4,7 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter
 from laguna_engine.events import Source
 from laguna_tui.agent.generation import Attribution
-from laguna_tui.agent.messages import MAX_FILE_TOKENS, FilesRead
+from laguna_tui.agent.rendering import MAX_FILE_TOKENS, FilesRead
 
 TARGET, DFLASH, FILE = Source.TARGET, DFlash.source, FileDrafter.source
 

@@ -10,7 +10,8 @@ from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import AgentOptions, Generation
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.base.events import Compacted
-from laguna_tui.context.blocks import Attachment, BlockKind, Gathered, Place
+from laguna_tui.base.messages import Attachment, BlockKind, Place
+from laguna_tui.context.blocks import Gathered
 from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 
 N_CTX = 16_384

@@ -11,13 +11,12 @@ from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import Generation
-from laguna_tui.agent.messages import ChatMessage
 from laguna_tui.agent.prompt_preview import block_text, blocks
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.nano.profile import NANO
+from laguna_tui.base.messages import Attachment, BlockKind, ChatMessage, Place
 from laguna_tui.base.schema import declared
-from laguna_tui.context.blocks import Attachment, BlockKind, Place
 from tests.app.agent.scripted_engine import Say, ScriptedEngine
 
 CODE = "def total(items):\n    return sum(items)\n\n\n" * 20

@@ -8,7 +8,7 @@ from laguna_engine.config import Request
 from laguna_engine.llama.model import Model
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.generation import Generation
-from laguna_tui.agent.messages import forgets
+from laguna_tui.agent.rendering import forgets
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import LOOKS_UP, NANO
 from laguna_tui.context.blocks import Gathered

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from laguna_engine.chat.messages import AssistantMessage, ToolCall
 from laguna_engine.chat.transcript import Role
 from laguna_tui.agent.event_codec import LONG_CHARS, EventCodec, UnknownTypeError, packed, unpacked
-from laguna_tui.agent.messages import MESSAGE, ChatMessage, GeneratedMessage
 from laguna_tui.base.events import AgentEvent, Asked, TextDelta, ToolFinished, ToolStarted
-from laguna_tui.context.blocks import Attachment, BlockKind, Place
+from laguna_tui.base.messages import MESSAGE, Attachment, BlockKind, ChatMessage, Place, Trace
 from laguna_tui.context.shortening import FileShortener, Shortening
 from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
@@ -36,7 +35,9 @@ CALLS = st.builds(ToolCall, name=TEXTS, arguments=st.dictionaries(TEXTS, ARGUMEN
 st.register_type_strategy(ToolCall, CALLS)
 ATTACHMENTS = st.builds(Attachment, shorter=st.none())
 MESSAGES = st.builds(ChatMessage, attachments=st.lists(ATTACHMENTS, max_size=2).map(tuple))
-GENERATED = st.builds(GeneratedMessage, tokens=st.lists(st.integers(0, 2**32 - 1), max_size=9).map(tuple))
+TRACES = st.builds(Trace, tokens=st.lists(st.integers(0, 2**32 - 1), max_size=9).map(tuple))
+_NONE = st.just(())
+GENERATED = st.builds(ChatMessage, role=st.just(Role.ASSISTANT), attachments=_NONE, places=_NONE, trace=TRACES)
 EVENTS = st.one_of(
     *[st.from_type(kind) for kind in (Asked, *get_args(AgentEvent)) if kind is not ToolStarted],
     st.builds(ToolStarted, call_id=st.integers(0, 99), name=TEXTS, arguments=st.dictionaries(TEXTS, ARGUMENTS)),
@@ -122,6 +123,8 @@ def test_defaults_take_no_room(codec):
     assert codec.encode(ChatMessage.asked("hello")) == {
         "type": "ChatMessage", "role": "user", "label": MESSAGE, "text": "hello",
     }  # fmt: skip
-    assert codec.encode(GeneratedMessage("answer", (1,), AssistantMessage("a"))) == {
-        "type": "GeneratedMessage", "label": "answer", "tokens": "AQAAAA==", "answer": {"text": "a"},
+    answer = ChatMessage(Role.ASSISTANT, "answer", answer=AssistantMessage("a"), trace=Trace("m", (1,)))
+    assert codec.encode(answer) == {
+        "type": "ChatMessage", "role": "assistant", "label": "answer", "answer": {"text": "a"},
+        "trace": {"model": "m", "tokens": "AQAAAA=="},
     }  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.messages import forgets
+from laguna_tui.agent.rendering import forgets
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
 from laguna_tui.agent.tools.nano.profile import NANO

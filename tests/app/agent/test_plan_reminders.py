@@ -5,10 +5,11 @@ from itertools import pairwise
 import pytest
 
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON, Mode
+from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.base.events import StepFinished, TextDelta, ToolStarted
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.context.blocks import Gathered
 from tests.scripted_model import call, scripted_session
 

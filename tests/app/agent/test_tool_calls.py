@@ -9,7 +9,6 @@ import pytest
 
 from laguna_engine.errors import NativeAbort
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tool_run import ToolError
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
@@ -27,6 +26,7 @@ from laguna_tui.base.events import (
 from laguna_tui.base.permission_request import (
     CommandProposal,
     Decision,
+    Mode,
     PermissionAnswer,
     PermissionRequest,
 )

@@ -4,9 +4,9 @@ import pytest
 
 from laguna_engine import config
 from laguna_engine.draft import base
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base import settings
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.base.settings import MODES, THEMES, Settings, load_settings
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.themes import DARK, LIGHT

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from laguna_engine.compress.scorer import Scorer
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.base.paths import data_root
 from laguna_tui.context.attach import SCORES, Attacher, AttachOptions
-from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import taken_whole
 from laguna_tui.context.instructions import UNTRUSTED, agree

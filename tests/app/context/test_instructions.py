@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from laguna_tui.context.blocks import BlockKind, Gathered, Place
+from laguna_tui.base.messages import BlockKind, Place
+from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.instructions import CHANGED, LIMIT_BYTES, OUTDATED, UNTRUSTED, agree, instructions
 from laguna_tui.context.trust import FILE, TEXTS, Trust
 from laguna_tui.repo.repository_map import estimated_tokens

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.context.attach import NOT_READY, Attacher, AttachOptions
-from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.pack import MIN_TOKENS, best_spans, folder_map
 from laguna_tui.context.source_files import SourceFiles

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from laguna_tui.base.paths import escaped
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.mentions import mentions, written
 from laguna_tui.context.resolve import MentionKind, Resolved, Unresolved, resolve
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.workspace import Workspace
 from tests.app.repo.conftest import git, write
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.events import ToolFinished
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.chosen_modes import KEY
 from tests.app.session.kept import Place, ask
 from tests.scripted_model import Seen, Turn, call, say

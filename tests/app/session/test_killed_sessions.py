@@ -9,7 +9,6 @@ import pytest
 
 from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.interrupted_turn import ENDED_WITHIN
-from laguna_tui.agent.messages import GeneratedMessage
 from laguna_tui.agent.turn import NOT_RUN
 from laguna_tui.base.events import Asked, TextDelta, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.sandbox.launch import prepare
@@ -60,8 +59,8 @@ def test_an_answer_that_was_killed_at_a_token_is_kept_up_to_it(place, moment):
         assert len(now) >= len(prompt) + len(generated) or not generated
         said = session.parts.agent.conversation.items()
         if generated:
-            assert isinstance(said[3], GeneratedMessage)
-            assert said[3].tokens == tuple(generated)
+            assert said[3].trace is not None
+            assert said[3].trace.tokens == tuple(generated)
         assert [each.given for each in said[4:]] == [NOT_RUN] * len(said[3].calls if generated else ())
         events = session.info_at_start.resumed.events
         assert [each.message for each in events if isinstance(each, Asked)] == ["hello", "go on"]

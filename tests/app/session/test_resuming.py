@@ -5,10 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from laguna_tui.agent.messages import GeneratedMessage
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import Asked, Compacted, TextDelta, ToolStarted, TurnEnd, TurnFinished
+from laguna_tui.base.permission_request import Mode
 from tests.app.session.kept import Place, ask, contents, start, tokens
 from tests.scripted_model import call, raw, say, think
 
@@ -212,7 +211,7 @@ class Walk:
 
 
 def encoded_like(said):
-    return repr(said) if isinstance(said, GeneratedMessage) else (said.role, said.label, said.parts, said.given)
+    return repr(said) if said.trace is not None else (said.role, said.label, said.parts, said.given)
 
 
 @pytest.mark.parametrize("seed", range(6))

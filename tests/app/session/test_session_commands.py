@@ -10,9 +10,9 @@ import pytest
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import Attached
+from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
-from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.local import NOT_TOLD, LocalSession
 

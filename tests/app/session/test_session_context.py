@@ -16,9 +16,9 @@ from laguna_engine.errors import EngineClosed, Stopped
 from laguna_tui.agent.tools.nano.profile import LOOKS_UP
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
-from laguna_tui.context.blocks import BlockKind, Place
 from laguna_tui.context.mentions import unmarked
 from laguna_tui.context.scoring import SCORING_S
 from laguna_tui.context.shortening import PARSING, RANKING, SCORING

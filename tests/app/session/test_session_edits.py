@@ -2,10 +2,9 @@
 
 import pytest
 
-from laguna_tui.agent.permissions.modes import Mode
-from laguna_tui.base.permission_request import Decision, PermissionAnswer
+from laguna_tui.base.messages import BlockKind
+from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
 from laguna_tui.base.settings import Settings
-from laguna_tui.context.blocks import BlockKind
 from laguna_tui.session.local import LocalSession
 from tests.app.approvers import always, run_tool
 

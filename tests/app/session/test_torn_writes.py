@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from laguna_tui.agent.messages import ChatMessage, GeneratedMessage
 from laguna_tui.base.events import TextDelta, ToolStarted
+from laguna_tui.base.messages import ChatMessage
 from laguna_tui.session import session_writer
 from laguna_tui.session.history import LocalHistory
 from laguna_tui.session.resuming import KeptSession
@@ -157,7 +157,7 @@ def test_a_session_that_another_model_answers_resumes_with_the_words_of_one_of_t
         said = kept.conversation(watched)
         answered_by = kept.state.opened["identity"][0]
         kept.journal.release()
-        assert isinstance(said.said[-1], GeneratedMessage) == (answered_by == model.name)
+        assert (said.said[-1].trace is not None) == (answered_by == model.name)
 
 
 def check(recording: Recording, model: Path, moment: Moment) -> None:

@@ -7,11 +7,11 @@ import pytest
 from textual import events
 from textual.widgets._toast import Toast
 
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.permission_request import (
     CallProposal,
     CommandProposal,
     Decision,
+    Mode,
     PermissionAnswer,
     PermissionRequest,
 )

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     ChangeMade,
@@ -18,7 +17,7 @@ from laguna_tui.base.events import (
     ToolProgress,
     ToolStarted,
 )
-from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer, PermissionRequest
+from laguna_tui.base.permission_request import CommandProposal, Decision, Mode, PermissionAnswer, PermissionRequest
 from laguna_tui.tui.approvals import approval_controller, approval_panel
 from laguna_tui.tui.approvals.text_editor import EditorArea, MessageInput, TextEditor
 from tests.tui.changes import Project

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON, Mode
+from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.approvals import approval_controller, approval_panel

@@ -8,10 +8,10 @@ import pytest
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.permission_gate import PermissionGate
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AgentEvent
+from laguna_tui.base.permission_request import Mode
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.tui.approvals import approval_controller, approval_panel

@@ -10,7 +10,8 @@ from textual.widgets import OptionList
 
 from laguna_engine.errors import EngineError
 from laguna_tui.base.events import TextDelta
-from laguna_tui.context.blocks import BlockKind, BlockText, ContextBlock, Cost, Place
+from laguna_tui.base.messages import BlockKind, Place
+from laguna_tui.context.blocks import BlockText, ContextBlock, Cost
 from laguna_tui.tui.context.block_table import BlockTable, block_row, price, totals
 from laguna_tui.tui.context.line_comparison import LineState, compare, counterparts, folded
 from laguna_tui.tui.session_messages import SessionState

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from laguna_engine.config import Speculation
 from laguna_tui.base.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
-from laguna_tui.context.blocks import Place
+from laguna_tui.base.messages import Place
 from laguna_tui.tui.prompt import prompt_controller
 from laguna_tui.tui.session_controller import Prefetch, SessionController
 from laguna_tui.tui.session_messages import SessionState

@@ -6,7 +6,7 @@ A model picks the right line far more often when the name comes before the path 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from laguna_tui.repo.relative_paths import escaped
+from laguna_tui.base.paths import escaped
 from laguna_tui.repo.root_folder import nfc
 from laguna_tui.repo.text_files import decode, is_binary, split_lines
 from laguna_tui.repo.unsearched import Unsearched

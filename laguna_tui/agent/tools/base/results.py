@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.agent.kept_files import KeptFiles
+from laguna_tui.base.messages import Place
 from laguna_tui.base.units import plural
-from laguna_tui.context.blocks import Place
 
 if TYPE_CHECKING:
     from laguna_engine.compress.document import Document
@@ -134,7 +134,6 @@ def fitted(text: str, size: Callable[[str], int], room: int) -> str:
     return _NO_ROOM
 
 
-_DROPPED = "… {lines} left out to save room; call the tool again if they are needed"
 # A result of fewer lines is its own summary.
 _SHORTEST = 10
 # Of a result that is shortened, this share of its tokens stays, as of a file.
@@ -144,11 +143,6 @@ _TAIL_LINES = 4
 _OUTPUT = "stdout"
 # What `read` writes before a line of a file.
 _NUMBERED = re.compile(r"(\d+): ?")
-
-
-def dropped(text: str) -> str:
-    """What the model reads in the place of a tool's answer."""
-    return _DROPPED.format(lines=_counted(len(text.splitlines())))
 
 
 def shortened(text: str, about: str, question: str, count: Callable[[str], int]) -> str:

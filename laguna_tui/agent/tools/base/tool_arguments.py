@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from laguna_tui.agent.tool_run import ToolError
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import REQUIRED, DeclaredField, declarations, unknown_names
-from laguna_tui.repo.relative_paths import escaped
 
 LAST_LINE = 10**9
 """No file that is read has as many lines; Python refuses to read or write numbers of thousands of digits."""

@@ -10,10 +10,10 @@ from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.hunks import Sign
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
 from laguna_tui.base.units import plural
 from laguna_tui.repo.languages import is_code
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.symbol_uses import Use
 from laguna_tui.repo.syntax import analyse
 from laguna_tui.repo.text_files import split_lines

@@ -9,10 +9,10 @@ from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural, size
 from laguna_tui.repo.protected_paths import is_git_name
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.root_folder import RootFolder
 from laguna_tui.repo.workspace import UnreadableError, Workspace
 

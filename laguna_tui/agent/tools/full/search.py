@@ -21,11 +21,11 @@ from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, not_covered, sym
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.ranking import FileResult, by_file, shown_line
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.retrieval import SearchQuery, parse_query
 from laguna_tui.repo.root_folder import RootFolder
 

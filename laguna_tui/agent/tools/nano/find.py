@@ -12,8 +12,8 @@ from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import coverage, matching_paths, read_lines
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax import file_outline
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace, WorkspaceError

@@ -13,9 +13,9 @@ from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import Notice
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
 from laguna_tui.repo.outline import Definition
-from laguna_tui.repo.relative_paths import escaped
 from laguna_tui.repo.syntax import analyse, file_outline
 from laguna_tui.repo.text_files import split_lines
 from laguna_tui.repo.walk import FileListing

@@ -15,9 +15,10 @@ from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shor
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
-from laguna_tui.repo.relative_paths import escaped, is_test
+from laguna_tui.repo.relative_paths import is_test
 from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.workspace import Workspace, WorkspaceError
 

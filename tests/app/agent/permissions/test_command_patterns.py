@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laguna_tui.agent.permissions.command_patterns import Match, restricted, simple_words, suggestion
-from laguna_tui.agent.permissions.modes import Effect, Mode
+from laguna_tui.agent.permissions.modes import Effect
 from laguna_tui.agent.permissions.policy import Permissions
+from laguna_tui.base.permission_request import Mode
 from tests.app.agent.permissions.requests import command
 
 ROOT = Path("/home/me/shop")

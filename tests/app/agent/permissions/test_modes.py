@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.base.change_proposal import ChangeKind
+from laguna_tui.base.permission_request import Mode
 from tests.app.agent.permissions.requests import call, change, command
 
 REQUESTS = {

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.agent.permissions.modes import Effect, Mode
+from laguna_tui.agent.permissions.modes import Effect
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.permission_request import Mode
 from tests.app.agent.permissions.requests import call, change, command
 
 ROOT = Path("/home/me/shop")

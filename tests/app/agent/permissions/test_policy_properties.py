@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_tui.agent.permissions.modes import Effect, Mode
+from laguna_tui.agent.permissions.modes import Effect
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.permissions.rule_file import REPOSITORY_FILE
 from laguna_tui.base.change_proposal import ChangeKind
-from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
+from laguna_tui.base.permission_request import CommandProposal, Mode, PermissionRequest
 from tests.app.agent.permissions.requests import call, change, command
 
 STRICTNESS = {Effect.ALLOW: 0, Effect.ASK: 1, Effect.DENY: 2}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_tui.agent.permissions.modes import Effect, Mode
+from laguna_tui.agent.permissions.modes import Effect
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.permissions.rule_file import (
     REPOSITORY_FILE,
@@ -20,6 +20,7 @@ from laguna_tui.agent.permissions.rule_file import (
 )
 from laguna_tui.agent.permissions.rules import NO_RULES
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.permission_request import Mode
 from tests.app.agent.permissions.requests import change, command
 
 ELSEWHERE = Path("/home/me/shop")

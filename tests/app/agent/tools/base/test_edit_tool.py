@@ -5,11 +5,10 @@ import shutil
 import pytest
 
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.permissions.modes import Mode
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import ChangeMade, PermissionAnswered, PermissionAsked
-from laguna_tui.base.permission_request import Decision, PermissionAnswer
+from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.workspace import Workspace
 from laguna_tui.undo.undo import UndoHistory

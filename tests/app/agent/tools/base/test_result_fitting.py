@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_tui.agent.tools.base.results import fitted, places_of
-from laguna_tui.context.blocks import Place
+from laguna_tui.base.messages import Place
 
 texts = st.lists(st.text("ab \t", max_size=40), min_size=1, max_size=60).map("\n".join)
 

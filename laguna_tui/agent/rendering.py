@@ -3,7 +3,7 @@
 Tokens mean something else to another model, so what a model says is kept taken apart too, to be rendered again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,123 +22,18 @@ from laguna_engine.chat.template import Renderer
 from laguna_engine.chat.transcript import Block, Role, Transcript
 from laguna_engine.config import Sampling
 from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
-from laguna_tui.agent.tools.base.results import dropped, places_of
-from laguna_tui.context.blocks import Attachment, BlockKind, Place
+from laguna_tui.agent.tools.base.results import places_of
+from laguna_tui.base.messages import REMINDER, Attachment, BlockKind, ChatMessage, Place, Trace
 
 if TYPE_CHECKING:
     from laguna_engine.constrain.base import ConstraintSpec
     from laguna_tui.agent.tools.base.model_profile import ModelProfile
 
-MESSAGE = "message"
-"""The label of the user's own words."""
-REMINDER = "reminder"
-"""The label of what the app tells the model in the user's place."""
-SUMMARY = "summary"
-"""The label of what takes the place of the oldest messages."""
-REJECTED = "rejected call"
-"""The label of the answer to a call that cannot be run."""
 _TITLE_CHARS = 60
 _MAP_LEFT_OUT = "it was left out with the messages that the summary replaced"
 _FORGETS = "this model keeps {kept} of a chat in its prompt, so earlier ones are left out from here on"
 # As other coding agents write it, which models have read a lot of.
 _TAGGED = "<system-reminder>\n{}\n</system-reminder>"
-
-
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
-    """One message.
-
-    Attributes:
-        text: the user's or a tool's.
-        answer: the model's, None for others.
-        opening, attachments: what comes before a user's text, in this order.
-        reminder: what the app says behind a user's text.
-        places: how much of the attachments or of a tool's text is given, one for each; empty for all as they came.
-        shorter: a tool's text where its place is SHORTENED; empty until it was shortened.
-    """
-
-    role: Role
-    label: str
-    text: str = ""
-    answer: AssistantMessage | None = None
-    opening: str = ""
-    attachments: tuple[Attachment, ...] = ()
-    places: tuple[Place, ...] = ()
-    shorter: str = ""
-    reminder: str = ""
-
-    @classmethod
-    def asked(cls, text: str) -> "ChatMessage":
-        """The user's words alone."""
-        return cls(Role.USER, MESSAGE, text)
-
-    @property
-    def attached(self) -> tuple[Attachment, ...]:
-        """The attachments in their places."""
-        if not self.attachments or not self.places:
-            return self.attachments
-        return tuple(each.at(place) for each, place in zip(self.attachments, self.places, strict=True))
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """A user's message in parts: one part if nothing is attached, else opening, attachments and words."""
-        if not self.attachments:
-            return (self.opening + self.text,)
-        return (self.opening, *(each.text for each in self.attached), self.text)
-
-    @property
-    def place(self) -> Place:
-        """How much of a tool's text is given."""
-        return self.places[0] if self.places else Place.KEPT
-
-    @property
-    def given(self) -> str:
-        """What the model reads of a tool's text."""
-        match self.place:
-            case Place.KEPT:
-                return self.text
-            case Place.SHORTENED:
-                return self.shorter
-            case Place.DROPPED:
-                return dropped(self.text)
-
-    def placed(self, part: int, place: Place, shorten: Callable[[str, str], str]) -> "ChatMessage":
-        """The same with one part in another place; the user's own words and the model's stay as they are.
-
-        Args:
-            part: which part of a user's message, from 0; 0 for a tool's.
-            shorten: shortens a tool's text, given with its label.
-        """
-        if self.role is Role.TOOL:
-            shorter = self.shorter or (shorten(self.text, self.label) if place is Place.SHORTENED else "")
-            return replace(self, places=(place,), shorter=shorter)
-        if not 0 < part <= len(self.attachments):
-            return self
-        places = [each.place for each in self.attached]
-        places[part - 1] = place
-        return replace(self, places=tuple(places))
-
-
-@dataclass(frozen=True, slots=True)
-class GeneratedMessage:
-    """What the model said.
-
-    Attributes:
-        label: of its block.
-        tokens: as they were generated; none of a model behind messages.
-        answer: the same, taken apart; a call that cannot be run is part of its text.
-        calls: in the order written, runnable or not, also one that was cut off.
-    """
-
-    label: str
-    tokens: Sequence[int]
-    answer: AssistantMessage
-    calls: tuple[ToolCall | Malformed, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was said, thought or called."""
-        return not (self.answer.text.strip() or self.answer.reasoning.strip() or self.calls)
 
 
 class ConversationBlock(NamedTuple):
@@ -149,14 +44,14 @@ class ConversationBlock(NamedTuple):
 
     number: int
     block: Block
-    said: ChatMessage | GeneratedMessage | None
+    said: ChatMessage | None
     item: int = -1
     part: int = 0
 
     @property
     def attachment(self) -> Attachment | None:
         """What is attached here, if this is no part of anybody's words."""
-        if not isinstance(self.said, ChatMessage) or not 0 < self.part <= len(self.said.attachments):
+        if self.said is None or not 0 < self.part <= len(self.said.attachments):
             return None
         return self.said.attached[self.part - 1]
 
@@ -165,14 +60,14 @@ class ConversationBlock(NamedTuple):
         """How much of it is in the prompt."""
         if self.attachment is not None:
             return self.attachment.place
-        return self.said.place if isinstance(self.said, ChatMessage) and self.said.role is Role.TOOL else Place.KEPT
+        return self.said.place if self.said is not None and self.said.role is Role.TOOL else Place.KEPT
 
     @property
     def choices(self) -> tuple[Place, ...]:
         """The other places it can have, and its own; none for words and the system's block."""
         if self.attachment is not None:
             return self.attachment.choices
-        return places_of(self.said.text) if isinstance(self.said, ChatMessage) and self.said.role is Role.TOOL else ()
+        return places_of(self.said.text) if self.said is not None and self.said.role is Role.TOOL else ()
 
     @property
     def about(self) -> str:
@@ -180,29 +75,14 @@ class ConversationBlock(NamedTuple):
         return self.attachment.path if self.attachment is not None else self.block.label
 
 
-def retold(each: ChatMessage | GeneratedMessage) -> ChatMessage:
+def retold(each: ChatMessage) -> ChatMessage:
     """The same without the tokens of the model that said it."""
-    return each if isinstance(each, ChatMessage) else ChatMessage(Role.ASSISTANT, each.label, answer=each.answer)
+    return each if each.trace is None else replace(each, trace=None)
 
 
 def forgets(turns: int) -> str:
     """The note shown once a chat has more turns than the model reads."""
     return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
-
-
-def is_answer(each: ChatMessage | GeneratedMessage) -> bool:
-    """Whether the model said it, or was given the words."""
-    return isinstance(each, GeneratedMessage) or each.role is Role.ASSISTANT
-
-
-def is_question(each: ChatMessage | GeneratedMessage) -> bool:
-    """Whether these are the user's own words, with which a turn begins."""
-    return isinstance(each, ChatMessage) and each.role is Role.USER and each.label == MESSAGE
-
-
-def is_instruction(piece: Attachment) -> bool:
-    """Return whether this speaks to the model with the user's voice, so that the app never leaves it out."""
-    return piece.kind is BlockKind.INSTRUCTIONS
 
 
 def lasting(message: ChatMessage) -> Iterator[Attachment]:
@@ -214,20 +94,23 @@ def lasting(message: ChatMessage) -> Iterator[Attachment]:
             yield piece if piece.place is Place.DROPPED else replace(piece.at(Place.DROPPED), why=_MAP_LEFT_OUT)
 
 
-def told_of_plan(heard: Sequence[ChatMessage | GeneratedMessage]) -> str:
+def told_of_plan(heard: Sequence[ChatMessage]) -> str:
     """The newest statement about plan mode in these, `PLAN_ON` or `PLAN_OFF`; empty for none."""
-    users = (each for each in reversed(heard) if isinstance(each, ChatMessage) and each.role is Role.USER)
+    users = (each for each in reversed(heard) if each.role is Role.USER)
     said = (text for each in users for text in (each.reminder, each.text) if text in (PLAN_ON, PLAN_OFF))
     return next(said, "")
 
 
-def with_opening(
-    heard: Sequence[ChatMessage | GeneratedMessage], opening: str | None
-) -> list[ChatMessage | GeneratedMessage]:
+def with_opening(heard: Sequence[ChatMessage], opening: str | None) -> list[ChatMessage]:
     """The same with this before the first words; None leaves them as they are."""
-    if not heard or opening is None or not isinstance(first := heard[0], ChatMessage):
+    if not heard or opening is None or heard[0].role is Role.ASSISTANT:
         return list(heard)
-    return [replace(first, opening=opening), *heard[1:]]
+    return [replace(heard[0], opening=opening), *heard[1:]]
+
+
+def is_instruction(piece: Attachment) -> bool:
+    """Return whether this speaks to the model with the user's voice, so that the app never leaves it out."""
+    return piece.kind is BlockKind.INSTRUCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +121,7 @@ class GenerationRecord:
         prompt: the tokens given to the engine.
         tokens: those generated.
         sampling: how they were sampled, seed included.
-        answer, calls: what was said, taken apart, as in `GeneratedMessage`.
+        answer, calls: what was said, taken apart, as in `ChatMessage`.
         rounds: tokens drafted and accepted per round; empty if it was decoded plainly.
         begun: what the model said before, with which the prompt ends: it was stopped in a loop, and went on from there.
         thinking_budget, no_repeat, constraints: the request's.
@@ -255,9 +138,11 @@ class GenerationRecord:
     no_repeat: tuple[tuple[int, ...], ...] = ()
     constraints: "tuple[ConstraintSpec, ...]" = ()
 
-    def message(self, label: str) -> GeneratedMessage:
+    def message(self, label: str) -> ChatMessage:
         """What the model said in all."""
-        return GeneratedMessage(label, (*self.begun, *self.tokens), self.answer, self.calls)
+        tokens = (*self.begun, *self.tokens)
+        trace = Trace("", tokens) if tokens else None
+        return ChatMessage(Role.ASSISTANT, label, answer=self.answer, calls=self.calls, trace=trace)
 
 
 def user_texts(said: ChatMessage, profile: "ModelProfile") -> tuple[str, ...]:
@@ -301,15 +186,15 @@ class MessageWriter:
         """A parser for what the model says in its turn."""
         return StreamParser(self._specs, in_reasoning=self._thinking, markers=self._markers)
 
-    def answered(self, said: GeneratedMessage) -> list[int]:
+    def answered(self, trace: Trace) -> list[int]:
         """What the model said and whatever its turn needs to be whole, behind its opening."""
-        kept = self._renderer.kept(said.tokens)
+        kept = self._renderer.kept(trace.tokens)
         return [*kept, *self._renderer.close_assistant(kept)]
 
-    def end_turn(self, transcript: Transcript, said: GeneratedMessage) -> None:
+    def end_turn(self, transcript: Transcript, said: ChatMessage) -> None:
         """Add what the model said behind its opening; of a model behind messages, its turn was not opened here."""
-        if said.tokens:
-            transcript.extend(self.answered(said))
+        if said.trace is not None:
+            transcript.extend(self.answered(said.trace))
         else:
             self.add(transcript, said)
 
@@ -317,12 +202,10 @@ class MessageWriter:
         """How many tokens a tool's answer and the opening of the next turn take."""
         return len(self._renderer.tool_response(text)) + len(self.opening())
 
-    def add(self, transcript: Transcript, each: ChatMessage | GeneratedMessage) -> None:
+    def add(self, transcript: Transcript, each: ChatMessage) -> None:
         """Add what was said to a transcript."""
-        if isinstance(each, GeneratedMessage) and not each.tokens:
-            transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
-        elif isinstance(each, GeneratedMessage):
-            transcript.append(Role.ASSISTANT, [*self.opening(), *self.answered(each)], each.label)
+        if each.trace is not None:
+            transcript.append(Role.ASSISTANT, [*self.opening(), *self.answered(each.trace)], each.label)
         elif each.answer is not None:
             transcript.append(Role.ASSISTANT, self._renderer.assistant(each.answer), each.label)
         elif each.role is Role.TOOL:
