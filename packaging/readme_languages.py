@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from laguna_tui.repo.language_patterns import BY_SUFFIX
-from laguna_tui.repo.tag_queries import LANGUAGE_OF, TAGS
+from laguna_tui.repo.syntax.language_patterns import BY_SUFFIX
+from laguna_tui.repo.syntax.tag_queries import LANGUAGE_OF, TAGS
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 BEGIN, END = "<!-- languages: made by packaging/readme_languages.py -->\n", "<!-- /languages -->"

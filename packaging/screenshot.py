@@ -62,7 +62,7 @@ PICTURES = (
     # The question about the edit is left open.
     Picture(
         "edit.svg",
-        ("rename find_symbols to symbols_called in laguna_tui/repo/symbol_search.py",),
+        ("rename find_symbols to symbols_called in laguna_tui/repo/search/symbol_search.py",),
         (),
         (100, 28),
         Settings(),

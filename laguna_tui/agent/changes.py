@@ -15,8 +15,8 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import ChangeMade, Notice
 from laguna_tui.base.paths import APP, escaped
 from laguna_tui.base.permission_request import PermissionRequest
-from laguna_tui.repo.file_changes import apply_change, with_text
-from laguna_tui.repo.source_writer import TemporaryFiles
+from laguna_tui.repo.edits.file_changes import apply_change, with_text
+from laguna_tui.repo.files.source_writer import TemporaryFiles
 
 UNFINISHED = "edits"
 """The folder in the state folder that notes which changes are being written."""

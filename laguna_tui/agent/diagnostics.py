@@ -1,6 +1,6 @@
 """What a change broke: new syntax errors, and new findings of the project's own checks.
 
-The checks are commands (`repo.linters`). Each is permitted once for its folder, runs in the sandbox, and first runs
+The checks are commands (`syntax.linters`). Each is permitted once for its folder, runs in the sandbox, and first runs
 before the session's first change that it is about: what it says then was there before. One that is missing, not
 permitted, too slow or broken is left out for the rest of the session, with one notice to the user.
 """
@@ -19,10 +19,10 @@ from laguna_tui.base.events import Notice, ToolProgress
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
 from laguna_tui.base.units import plural
-from laguna_tui.repo.linters import Diagnostic, Linter, configured_linters
-from laguna_tui.repo.syntax_errors import new_syntax_errors
-from laguna_tui.repo.text_files import decode, split_lines
-from laguna_tui.repo.workspace import READ_LIMIT_BYTES, Workspace, WorkspaceError
+from laguna_tui.repo.files.text_files import decode, split_lines
+from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, Workspace, WorkspaceError
+from laguna_tui.repo.syntax.linters import Diagnostic, Linter, configured_linters
+from laguna_tui.repo.syntax.syntax_errors import new_syntax_errors
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.runner import CommandRunner

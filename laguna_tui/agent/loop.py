@@ -26,7 +26,7 @@ from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnF
 from laguna_tui.base.messages import Attachment, Place
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import Gathered
-from laguna_tui.repo.workspace import WorkspaceError
+from laguna_tui.repo.files.workspace import WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.agent.compaction import Compaction

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from laguna_tui.agent.tool_run import PermissionDenied, ToolRun
 from laguna_tui.base.events import Notice
 from laguna_tui.base.permission_request import CallProposal, PermissionRequest
-from laguna_tui.repo.protected_paths import executed_because
+from laguna_tui.repo.files.protected_paths import executed_because
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.quarantine import Quarantine

@@ -13,7 +13,7 @@ from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tools.base.model_profile import SHELL
 from laguna_tui.agent.tools.base.results import CommandEnd, ToolResult
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 # A file with a project's settings has a few kilobytes; a larger one is none, and is not read.
 _LIMIT_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.repo import git
+from laguna_tui.repo.git import repository
 
 # Longer names would only push the question away.
 _NAME_LIMIT = 80
@@ -23,14 +23,14 @@ def system_prompt(name: str) -> str:
     return (resources.files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8").rstrip()
 
 
-def facts(folder: str, today: date, state: git.GitState | None) -> str:
+def facts(folder: str, today: date, state: repository.GitState | None) -> str:
     """What comes before the first question: `[folder NAME · DATE · git BRANCH, N changed]` and an empty line."""
     return f"[{_facts_line(folder, today, state)}]\n\n"
 
 
 def facts_now(root: Path) -> str:
     """What comes before the first question about a folder as it is now."""
-    return facts(root.name or str(root), date.today(), git.state(root))
+    return facts(root.name or str(root), date.today(), repository.state(root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Environment:
 
     folder: str
     today: date
-    git: git.GitState | None
+    git: repository.GitState | None
     system: str
     shell: str = ""
     sandbox: str = ""
@@ -58,7 +58,7 @@ class Environment:
     @classmethod
     def now(cls, root: Path, *, shell: str = "", sandbox: str = "", check: str = "") -> "Environment":
         """The environment of a folder as it is now."""
-        return cls(root.name or str(root), date.today(), git.state(root), system(), shell, sandbox, check)
+        return cls(root.name or str(root), date.today(), repository.state(root), system(), shell, sandbox, check)
 
     @property
     def text(self) -> str:
@@ -81,7 +81,7 @@ def system() -> str:
     return f"{name}, {platform.machine()}"
 
 
-def _facts_line(folder: str, today: date, state: git.GitState | None) -> str:
+def _facts_line(folder: str, today: date, state: repository.GitState | None) -> str:
     said = [f"folder {_name(folder)}", today.isoformat()]
     if state is not None:
         said.append(f"git {_name(state.branch)}, {state.changed} changed")

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
-from laguna_tui.repo.source_writer import digest
+from laguna_tui.repo.files.source_writer import digest
 
 
 class SeenFiles:

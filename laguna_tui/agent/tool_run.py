@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from laguna_tui.base.events import ToolEvent
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
-from laguna_tui.repo.sensitive_paths import unreadable_because
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.sensitive_paths import unreadable_because
+from laguna_tui.repo.files.workspace import Workspace
 
 
 class ToolError(Exception):

@@ -1,6 +1,6 @@
 """Which known words a misspelt one may have meant.
 
-For words that were meant to be whole; letters typed to find a longer name are `repo.fuzzy`'s.
+For words that were meant to be whole; letters typed to find a longer name are `repo.search.fuzzy`'s.
 """
 
 from collections.abc import Iterable

@@ -31,7 +31,7 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue, resolve
 from laguna_tui.models.entry import ModelEntry
 from laguna_tui.models.model_selection import drafter_of
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.session.model_options import agent_options, engine_options
 
 CONTEXT = 8192

@@ -188,9 +188,9 @@ def _files(paths: list[Path], progress: Callable[[int, int], None]) -> Iterator[
 
 def _inside(folder: Path, progress: Callable[[int, int], None]) -> Iterator[tuple[Path, str]]:
     """Yield the readable text files of a folder."""
-    from laguna_tui.repo.text_files import decode, is_binary
-    from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-    from laguna_tui.repo.workspace import Workspace, WorkspaceError
+    from laguna_tui.repo.files.text_files import decode, is_binary
+    from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+    from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
     workspace = Workspace(folder)
     entries = workspace.files().entries
@@ -206,8 +206,8 @@ def _inside(folder: Path, progress: Callable[[int, int], None]) -> Iterator[tupl
 
 def _read(file: Path) -> str:
     """Read a file named by the user, which may be a pipe."""
-    from laguna_tui.repo.text_files import decode, is_binary
-    from laguna_tui.repo.workspace import READ_LIMIT_BYTES
+    from laguna_tui.repo.files.text_files import decode, is_binary
+    from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES
 
     try:
         with file.open("rb") as stream:

@@ -16,8 +16,8 @@ from laguna_tui.base.units import size
 from laguna_tui.cli.arguments import project_folder, working_folder
 
 if TYPE_CHECKING:
-    from laguna_tui.repo.index import Index
-    from laguna_tui.repo.index_state import IndexUpdate
+    from laguna_tui.repo.search.index import Index
+    from laguna_tui.repo.search.index_state import IndexUpdate
 
 
 _LIMIT = 20
@@ -134,7 +134,7 @@ def _map(arguments: argparse.Namespace) -> int:
     if arguments.tokens < _MIN_TOKENS:
         raise UserError(f"--tokens {arguments.tokens}: the least for a map is {_MIN_TOKENS}")
     with _opened(arguments) as (index, update):
-        from laguna_tui.repo.repository_map import repository_map
+        from laguna_tui.repo.search.repository_map import repository_map
 
         focus = [_inside(index.root, path) for path in arguments.focus]
         found = repository_map(index.connection, index.graph(), arguments.tokens, focus)
@@ -159,9 +159,9 @@ def _issue_text(path: Path) -> str:
 
 def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:
     from laguna_tui.base.paths import escaped
-    from laguna_tui.repo.ranking import DEPTH, Found, by_file, search, shown_line
-    from laguna_tui.repo.retrieval import parse_query
-    from laguna_tui.repo.root_folder import RootFolder
+    from laguna_tui.repo.files.root_folder import RootFolder
+    from laguna_tui.repo.search.ranking import DEPTH, Found, by_file, search, shown_line
+    from laguna_tui.repo.search.retrieval import parse_query
 
     def row(found: Found) -> dict[str, object]:
         line, code = shown_line(found.unit, question, tree)
@@ -177,7 +177,7 @@ def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[
         }
 
     if issue:
-        from laguna_tui.repo.issue_search import search_issue
+        from laguna_tui.repo.search.issue_search import search_issue
 
         results = search_issue(index, text, max(DEPTH, limit))
     else:
@@ -189,7 +189,7 @@ def _ranked(index: "Index", text: str, limit: int, *, issue: bool) -> list[dict[
 
 def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
     from laguna_tui.base.paths import escaped
-    from laguna_tui.repo.symbol_search import find_symbols
+    from laguna_tui.repo.search.symbol_search import find_symbols
 
     return [
         {
@@ -206,7 +206,7 @@ def _symbols(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
 
 def _uses(index: "Index", text: str, limit: int) -> list[dict[str, object]]:
     from laguna_tui.base.paths import escaped
-    from laguna_tui.repo.symbol_uses import find_uses
+    from laguna_tui.repo.search.symbol_uses import find_uses
 
     return [
         {"symbol": use.symbol, "kind": "use", "path": escaped(use.path), "line": use.line, "signature": use.code}
@@ -239,8 +239,8 @@ def _opened(
 
     import sqlite3
 
-    from laguna_tui.repo.index import Index
-    from laguna_tui.repo.index_database import explained, index_path
+    from laguna_tui.repo.search.index import Index
+    from laguna_tui.repo.search.index_database import explained, index_path
 
     try:
         with Index.open(folder) as index:
@@ -257,7 +257,7 @@ def _opened(
 
 def _gaps(index: "Index", update: "IndexUpdate | None") -> list[str]:
     """Return the sentence that says what no search covers, if anything."""
-    from laguna_tui.repo.unsearched import Unsearched, unindexed
+    from laguna_tui.repo.files.unsearched import Unsearched, unindexed
 
     sentence = unindexed(index.connection, update.unsearched if update else Unsearched()).sentence(_ELSEWHERE)
     return [sentence] if sentence else []

@@ -25,8 +25,8 @@ from laguna_tui.context.shortening import Shortening
 from laguna_tui.context.source_files import SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.context.trust import Trust
-from laguna_tui.repo.sensitive_paths import unreadable_because
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.sensitive_paths import unreadable_because
+from laguna_tui.repo.files.workspace import Workspace
 
 if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer

@@ -14,19 +14,26 @@ from typing import TypeVar
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.context.index_access import IndexAccess
-from laguna_tui.repo.fuzzy import NO_PATHS, NO_SYMBOLS, FuzzyPaths, FuzzySymbols, fuzzy_paths, fuzzy_symbols
-from laguna_tui.repo.index import Index
-from laguna_tui.repo.index_database import UNUSABLE, IndexFault, explained
-from laguna_tui.repo.index_state import IndexUpdate
-from laguna_tui.repo.issue_search import is_issue, search_issue
-from laguna_tui.repo.ranking import Found, Source
-from laguna_tui.repo.ranking import search as ranked
-from laguna_tui.repo.relative_paths import is_binary_name
-from laguna_tui.repo.repository_map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
-from laguna_tui.repo.symbol_search import SymbolMatch, binary_paths, definitions_of, find_symbols, members_of, named
-from laguna_tui.repo.symbol_uses import Use, find_uses
-from laguna_tui.repo.unsearched import BARE, Unsearched, unindexed
-from laguna_tui.repo.walk import FileListing, walk
+from laguna_tui.repo.files.relative_paths import is_binary_name
+from laguna_tui.repo.files.unsearched import BARE, Unsearched, unindexed
+from laguna_tui.repo.files.walk import FileListing, walk
+from laguna_tui.repo.search.fuzzy import NO_PATHS, NO_SYMBOLS, FuzzyPaths, FuzzySymbols, fuzzy_paths, fuzzy_symbols
+from laguna_tui.repo.search.index import Index
+from laguna_tui.repo.search.index_database import UNUSABLE, IndexFault, explained
+from laguna_tui.repo.search.index_state import IndexUpdate
+from laguna_tui.repo.search.issue_search import is_issue, search_issue
+from laguna_tui.repo.search.ranking import Found, Source
+from laguna_tui.repo.search.ranking import search as ranked
+from laguna_tui.repo.search.repository_map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
+from laguna_tui.repo.search.symbol_search import (
+    SymbolMatch,
+    binary_paths,
+    definitions_of,
+    find_symbols,
+    members_of,
+    named,
+)
+from laguna_tui.repo.search.symbol_uses import Use, find_uses
 
 # Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
 _FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)

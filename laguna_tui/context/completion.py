@@ -15,9 +15,9 @@ from laguna_tui.context.blocks import Completion
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.mentions import open_mention, written
 from laguna_tui.context.name_resolution import meanings
-from laguna_tui.repo.fuzzy import COMPARED, FuzzyMatch, FuzzyPaths, folded, fuzzy_match, has_near
-from laguna_tui.repo.relative_paths import is_test, path_stem
-from laguna_tui.repo.symbol_search import SymbolMatch
+from laguna_tui.repo.files.relative_paths import is_test, path_stem
+from laguna_tui.repo.search.fuzzy import COMPARED, FuzzyMatch, FuzzyPaths, folded, fuzzy_match, has_near
+from laguna_tui.repo.search.symbol_search import SymbolMatch
 
 # As many as are looked through without scrolling.
 LIMIT = 8

@@ -18,11 +18,11 @@ from typing import NamedTuple
 from laguna_engine.compress.document import Document, Span, SpanRole, Unit
 from laguna_tui.base.paths import escaped
 from laguna_tui.context.statements import LineLooks, pieces, read_lines
-from laguna_tui.repo.identifiers import COMMON_NAMES, looks_like_code
-from laguna_tui.repo.language_patterns import language_of
-from laguna_tui.repo.languages import DefinitionKind
-from laguna_tui.repo.symbols import Symbol, Syntax
-from laguna_tui.repo.syntax import analyse
+from laguna_tui.repo.search.identifiers import COMMON_NAMES, looks_like_code
+from laguna_tui.repo.syntax.analysis import analyse
+from laguna_tui.repo.syntax.language_patterns import language_of
+from laguna_tui.repo.syntax.languages import DefinitionKind
+from laguna_tui.repo.syntax.symbols import Symbol, Syntax
 
 # Longer lines are data or minified; they are cut into pieces of this size.
 LINE_CHARS = 1000

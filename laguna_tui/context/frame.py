@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
-from laguna_tui.repo.text_files import split_lines
+from laguna_tui.repo.files.text_files import split_lines
 
 _SHORTEST_FENCE = 3
 _RUNS = re.compile("`+|~+")

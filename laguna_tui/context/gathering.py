@@ -17,8 +17,8 @@ from laguna_tui.context.resolve import Exact, Group, MentionedContent, ranked_pa
 from laguna_tui.context.shortening import TOKENS_A_FILE, Shortening, framed_whole
 from laguna_tui.context.source_files import SourceFile, SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import READ_LIMIT_BYTES, WorkspaceError
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, WorkspaceError
 
 # Of so many characters for each token of room, nearly everything would be thrown away, and ranking them would take
 # longer than reading what is left.

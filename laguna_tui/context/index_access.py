@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from laguna_tui.repo.index import Index
-from laguna_tui.repo.index_database import index_path
-from laguna_tui.repo.index_readers import IndexReaders
-from laguna_tui.repo.ranking import Source
+from laguna_tui.repo.search.index import Index
+from laguna_tui.repo.search.index_database import index_path
+from laguna_tui.repo.search.index_readers import IndexReaders
+from laguna_tui.repo.search.ranking import Source
 
 # A change in memory is written in less than this; the first reading of a folder takes longer, and is not waited for.
 _MEMORY_WAIT_S = 0.5

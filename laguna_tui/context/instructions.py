@@ -20,10 +20,10 @@ from laguna_tui.context.frame import framed
 from laguna_tui.context.source_files import SourceFile, source_of
 from laguna_tui.context.token_counter import CachedTokenCounter, largest
 from laguna_tui.context.trust import Trust, Trusted, project_root
-from laguna_tui.repo.text_diff import diff
-from laguna_tui.repo.text_files import decode
-from laguna_tui.repo.text_replacement import Replacement
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.edits.text_diff import diff
+from laguna_tui.repo.edits.text_replacement import Replacement
+from laguna_tui.repo.files.text_files import decode
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 NAME = "AGENTS.md"
 # Several times what such files have; more is no instruction but a book.

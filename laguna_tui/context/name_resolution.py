@@ -10,8 +10,8 @@ Whatever is left is what the name could mean: with more than one, nobody can say
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from laguna_tui.repo.relative_paths import is_secondary, is_test
-from laguna_tui.repo.symbol_search import SymbolMatch
+from laguna_tui.repo.files.relative_paths import is_secondary, is_test
+from laguna_tui.repo.search.symbol_search import SymbolMatch
 
 
 @dataclass(frozen=True, slots=True)

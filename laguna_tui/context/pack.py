@@ -14,7 +14,7 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.frame import framed, headed, stretches
 from laguna_tui.context.source_files import SourceFile, SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.repo.workspace import WorkspaceError
+from laguna_tui.repo.files.workspace import WorkspaceError
 
 # A map says where things are; code that answers the question says more, so it gets the larger part.
 MAP_SHARE = 0.4

@@ -17,11 +17,11 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.completion import completions
 from laguna_tui.context.mentions import Mention, mentions, written
 from laguna_tui.context.name_resolution import Meaning, meanings
-from laguna_tui.repo.root_folder import nfc
-from laguna_tui.repo.syntax import analyse
-from laguna_tui.repo.text_files import SNIFF_BYTES, decode, is_binary, split_lines
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import READ_LIMIT_BYTES, OutsideError, UnreadableError, Workspace
+from laguna_tui.repo.files.root_folder import nfc
+from laguna_tui.repo.files.text_files import SNIFF_BYTES, decode, is_binary, split_lines
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, OutsideError, UnreadableError, Workspace
+from laguna_tui.repo.syntax.analysis import analyse
 
 # Candidates that a sentence names.
 _NAMED = 3

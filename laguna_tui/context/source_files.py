@@ -8,10 +8,10 @@ from functools import cached_property
 from laguna_tui.base.paths import escaped
 from laguna_tui.context.bounded_cache import BoundedCache
 from laguna_tui.context.frame import plain
-from laguna_tui.repo.sensitive_paths import sensitive_because
-from laguna_tui.repo.text_files import TextFile, decode, has_wide_bom, is_binary
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import UnreadableError, Workspace
+from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.text_files import TextFile, decode, has_wide_bom, is_binary
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.workspace import UnreadableError, Workspace
 
 # A few files as large as they may be, or a folder with thousands.
 _REMEMBERED_CHARS = 16 * 1024 * 1024

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 
 from laguna_tui.base.path_globs import PathGlob
-from laguna_tui.repo.protected_paths import is_git_name
+from laguna_tui.repo.files.protected_paths import is_git_name
 from laguna_tui.sandbox.walked_names import (
     OF_A_REPOSITORY,
     SHAPE,

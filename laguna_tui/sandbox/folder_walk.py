@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.files.root_folder import RootFolder
 from laguna_tui.sandbox.folder_listing import (
     NO_FOLDERS,
     CompiledRules,

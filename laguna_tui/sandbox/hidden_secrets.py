@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 
 from laguna_engine.native.child import find_program
-from laguna_tui.repo import git, git_objects
-from laguna_tui.repo.git_objects import TreeEntry
+from laguna_tui.repo.git import git_objects
+from laguna_tui.repo.git.git_objects import TreeEntry
+from laguna_tui.repo.git.repository import top_of
 
 _MAX_COMMITTED_BYTES = 16 << 20
 """A committed file that is larger is unreadable instead of being copied for each command."""
@@ -57,7 +58,7 @@ def hidden_secrets(
     """
     named = (path for path in secrets if path.is_relative_to(top) and not shows(str(path.relative_to(top))))
     real = (path for path in dict.fromkeys(Path(os.path.realpath(path)) for path in named) if path.exists())
-    repository_of = cache(git.top_of)
+    repository_of = cache(top_of)
     has_git = find_program("git") is not None
     groups: dict[Path | None, list[Path]] = {}
     for path in real:

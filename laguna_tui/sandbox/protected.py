@@ -14,8 +14,8 @@ from pathlib import Path
 
 from laguna_engine.files import read_small_file
 from laguna_tui.base.paths import too_wide_because
-from laguna_tui.repo import git, git_programs
-from laguna_tui.repo.protected_paths import is_git_name
+from laguna_tui.repo.files.protected_paths import is_git_name
+from laguna_tui.repo.git import git_programs, repository
 from laguna_tui.sandbox.folder_walk import FolderWalk, Found
 from laguna_tui.sandbox.walked_names import RUN_BY_GIT
 
@@ -146,10 +146,10 @@ def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable
 
     Otherwise git could move a branch without the files outside the workspace that belong to it.
     """
-    above = git.top_of(top)
+    above = repository.top_of(top)
     if above is None or above == top:
         return
-    files.around |= {above, *git.git_folders(above)}
+    files.around |= {above, *repository.git_folders(above)}
     own = above / ".git"
     if not commits or too_wide_because(above):
         files.git_read_only = _PART_OF_A_REPOSITORY.format(top=above)
@@ -157,7 +157,7 @@ def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable
     _hold_configured(files, above, tops)
     if not own.is_dir() or own.is_symlink():
         _hold_worktree(files, own, tops)
-    elif git.has_other_work_tree(above):
+    elif repository.has_other_work_tree(above):
         files.git_read_only = _OTHER_WORK_TREE
     else:
         files.git.add(own)
@@ -175,7 +175,7 @@ def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
     elif not is_git_name(path.name):
         files.held.add(path)
     elif stat.S_ISDIR(status.st_mode):
-        if git.has_other_work_tree(path.parent):
+        if repository.has_other_work_tree(path.parent):
             files.held.add(path)
             if path.parent in tops:
                 files.git_read_only = _OTHER_WORK_TREE
@@ -217,7 +217,7 @@ def _hold_worktree(files: ProtectedFiles, pointer: Path, tops: Iterable[Path]) -
 
     The file may be anybody's, and lead anywhere.
     """
-    folders = git.git_folders(pointer.parent)
+    folders = repository.git_folders(pointer.parent)
     inside = [folder for folder in folders if any(_inside(folder, top) for top in tops)]
     if _belongs_to(pointer, folders) and (len(folders) > 1 or not inside):
         files.git.update(folders)
@@ -232,7 +232,7 @@ def _belongs_to(pointer: Path, folders: Sequence[Path]) -> bool:
     """Return whether a worktree's or a submodule's folders of git name the folder of a `.git` file as theirs."""
     match folders:
         case [own]:
-            return git.work_tree(own) == Path(os.path.realpath(pointer.parent))
+            return repository.work_tree(own) == Path(os.path.realpath(pointer.parent))
         case [own, common]:
             return own.parent == common / "worktrees" and _leads_back(own, pointer)
         case _:

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from laguna_tui.base.own_changes import announce, announced_to
 from laguna_tui.base.paths import command_state_dir
-from laguna_tui.repo.own_changes import announce, announced_to
-from laguna_tui.repo.plain_repository import is_plain_repository
-from laguna_tui.repo.protected_paths import is_git_name
-from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.files.protected_paths import is_git_name
+from laguna_tui.repo.files.root_folder import RootFolder
+from laguna_tui.repo.git.plain_repository import is_plain_repository
 from laguna_tui.sandbox.folder_walk import FolderWalk
 from laguna_tui.sandbox.folder_watch import FOLDER_FLAGS, FolderWatch
 from laguna_tui.sandbox.protected import ProtectedFiles, unfinished_rebases

@@ -11,7 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from laguna_tui.base.paths import APP, config_path, state_dir
-from laguna_tui.repo import git
+from laguna_tui.repo.git import repository
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class SandboxPolicy:
     @cached_property
     def is_group_shared(self) -> bool:
         """Whether the workspace or its repository is shared by a group: programs set setgid on new folders there."""
-        top = git.top_of(self.root)
-        return any(map(_is_setgid, (self.root, *(git.git_folders(top) if top else ()))))
+        top = repository.top_of(self.root)
+        return any(map(_is_setgid, (self.root, *(repository.git_folders(top) if top else ()))))
 
 
 def _is_setgid(folder: Path) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from laguna_tui.repo.protected_paths import protected_names
+from laguna_tui.repo.files.protected_paths import protected_names
 from laguna_tui.sandbox.protected import ProtectedFiles
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 

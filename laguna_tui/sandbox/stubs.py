@@ -19,7 +19,7 @@ from pathlib import Path
 
 from laguna_engine.files import read_small_file
 from laguna_tui.base.paths import command_state_dir
-from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.files.root_folder import RootFolder
 
 _FILES = {"config": "", "config.worktree": "", "commondir": ".\n"}
 """Contents of the places that are files in git's folders."""

@@ -6,8 +6,8 @@ from fnmatch import translate
 from functools import cache
 from typing import NamedTuple
 
-from laguna_tui.repo.protected_paths import folded, is_git_name, protected_names
-from laguna_tui.repo.sensitive_paths import PRIVATE_KEYS, sensitive_because, sensitive_names
+from laguna_tui.repo.files.protected_paths import folded, is_git_name, protected_names
+from laguna_tui.repo.files.sensitive_paths import PRIVATE_KEYS, sensitive_because, sensitive_names
 
 RUN_BY_GIT = ("config", "config.worktree", "hooks", "commondir", "info/attributes", "modules", "worktrees")
 """What git executes or follows in one of its folders."""

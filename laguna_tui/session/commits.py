@@ -9,7 +9,7 @@ from laguna_tui.base.errors import UserError
 
 if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
-    from laguna_tui.repo.git_commit import PendingChanges
+    from laguna_tui.repo.git.git_commit import PendingChanges
     from laguna_tui.sandbox.runner import CommandRunner
 
 NO_REPOSITORY = "Git does not answer in {folder}. Make it a repository first: !git init"
@@ -56,7 +56,7 @@ class CommitDraft:
     @staticmethod
     def secret_because(path: str) -> str:
         """Return why a path is taken for one with secrets, as a clause; empty for every other path."""
-        from laguna_tui.repo.sensitive_paths import sensitive_because
+        from laguna_tui.repo.files.sensitive_paths import sensitive_because
 
         return sensitive_because(path)
 
@@ -75,10 +75,11 @@ class LocalCommits:
 
     def draft(self) -> CommitDraft:
         """What would be committed, and the model's suggested message."""
-        from laguna_tui.repo.git_commit import CannotCommitError, pending_changes, recent_subjects
+        from laguna_tui.repo.files.sensitive_paths import sensitive_because
+        from laguna_tui.repo.git.git_commit import CannotCommitError, pending_changes, recent_subjects
 
         try:
-            pending = pending_changes(self._folder)
+            pending = pending_changes(self._folder, sensitive_because)
         except CannotCommitError as error:
             raise UserError(str(error)) from error
         if pending is None:
@@ -92,8 +93,8 @@ class LocalCommits:
 
     def commit(self, message: str, draft: CommitDraft) -> str:
         """Commit what the draft names; returns a sentence about it."""
-        from laguna_tui.repo import git_signing
-        from laguna_tui.repo.git_commit import commit_command, commit_made
+        from laguna_tui.repo.git import git_signing
+        from laguna_tui.repo.git.git_commit import commit_command, commit_made
         from laguna_tui.sandbox.running_command import CommandNotRun
 
         try:
@@ -128,7 +129,7 @@ class LocalCommits:
 
     def _sign(self, before: str) -> None:
         """Sign the commit that was made; raises UserError and takes it back if it cannot be signed."""
-        from laguna_tui.repo.git_signing import CannotSignError, sign_head, take_back
+        from laguna_tui.repo.git.git_signing import CannotSignError, sign_head, take_back
 
         try:
             sign_head(self._folder)

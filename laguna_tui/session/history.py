@@ -16,7 +16,7 @@ from laguna_tui.session.values import RewindCost
 
 if TYPE_CHECKING:
     from laguna_tui.agent.loop import Agent
-    from laguna_tui.repo.source_writer import TemporaryFiles
+    from laguna_tui.repo.files.source_writer import TemporaryFiles
     from laguna_tui.undo.file_diff import FileDiff
     from laguna_tui.undo.undo import UndoHistory
     from laguna_tui.undo.undo_plan import UndoPlan, UndoPoint, UndoResult
@@ -80,7 +80,7 @@ class LocalHistory:
     def unfinished(self) -> "UndoPlan | None":
         """The rest of an undo in which an earlier session about this folder was killed."""
         from laguna_tui.base.object_store import StoreError
-        from laguna_tui.repo.workspace import Workspace
+        from laguna_tui.repo.files.workspace import Workspace
         from laguna_tui.undo.undo import UndoHistory
         from laguna_tui.undo.undo_log import unfinished_stores
 
@@ -160,6 +160,6 @@ class LocalHistory:
 
     def _unfinished(self) -> "TemporaryFiles | None":
         from laguna_tui.agent.changes import UNFINISHED
-        from laguna_tui.repo.source_writer import TemporaryFiles
+        from laguna_tui.repo.files.source_writer import TemporaryFiles
 
         return TemporaryFiles(self._state / UNFINISHED) if self._state is not None else None

@@ -411,7 +411,7 @@ class LocalFolder:
     def use_check(self, command: str) -> str:
         """Set the command that checks the project (`none`: no check; empty: show it); returns a sentence."""
         from laguna_tui.agent.project_check import choose_check
-        from laguna_tui.repo.workspace import Workspace
+        from laguna_tui.repo.files.workspace import Workspace
 
         return choose_check(self._session.permissions.opened().permissions, Workspace(self.path), command)
 

@@ -139,7 +139,7 @@ class SessionParts:
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.profile import profile_of
         from laguna_tui.agent.tools.registry import Toolbox
-        from laguna_tui.repo.workspace import Workspace
+        from laguna_tui.repo.files.workspace import Workspace
         from laguna_tui.session.workspace_context import WorkspaceContext
 
         entry, settings = selection.entry, selection.settings

@@ -8,7 +8,7 @@ from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.trust import Trust
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.session.session_scorer import SessionScorer
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from os import fsdecode
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.hunks import Hunk, Sign, unified
 from laguna_tui.base.object_store import ObjectStore
-from laguna_tui.repo.text_diff import whole_diff
-from laguna_tui.repo.text_files import decode, is_binary
+from laguna_tui.repo.edits.text_diff import whole_diff
+from laguna_tui.repo.files.text_files import decode, is_binary
 from laguna_tui.undo.file_tree import Entry, Kind, same
 
 # Nobody reads more; a command may have changed thousands of files.

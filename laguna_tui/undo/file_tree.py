@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from laguna_tui.base.object_store import ObjectStore, StoreFullError
 from laguna_tui.base.paths import FolderIdentity
-from laguna_tui.repo.root_folder import FolderReplacedError, RootFolder
-from laguna_tui.repo.walk import folded, list_tree
+from laguna_tui.repo.files.root_folder import FolderReplacedError, RootFolder
+from laguna_tui.repo.files.walk import folded, list_tree
 
 FILE_LIMIT_BYTES = 32 * 1024 * 1024
 """Larger files are not covered: they are logs, data or builds. Every file that a tool can edit is smaller."""

@@ -8,9 +8,9 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from laguna_tui.base.object_store import ObjectStore, StoreError
-from laguna_tui.repo.own_changes import announce
-from laguna_tui.repo.root_folder import RootFolder
-from laguna_tui.repo.source_writer import (
+from laguna_tui.base.own_changes import announce
+from laguna_tui.repo.files.root_folder import RootFolder
+from laguna_tui.repo.files.source_writer import (
     ChangedError,
     TemporaryFiles,
     attributes_of,
@@ -19,7 +19,7 @@ from laguna_tui.repo.source_writer import (
     temporary_name,
     written,
 )
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 from laguna_tui.undo.file_tree import Entry, Kind, TreeReader, same
 
 _CHANGED = "it was changed since"

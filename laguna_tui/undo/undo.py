@@ -14,9 +14,9 @@ from typing import TypeVar
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.object_store import STORE_LIMIT_BYTES, ObjectStore, StoreError
-from laguna_tui.repo.source_writer import TemporaryFiles
-from laguna_tui.repo.walk import is_generated
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.source_writer import TemporaryFiles
+from laguna_tui.repo.files.walk import is_generated
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.undo.file_diff import FileDiff, file_diffs
 from laguna_tui.undo.file_tree import FILE_LIMIT_BYTES, Entry, FileTree, Kind, StoppedError, TreeReader, same
 from laguna_tui.undo.restore import Restorer, Step, is_begun

@@ -14,7 +14,7 @@ from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import PermissionAnswered, PermissionAsked, ToolEvent
 from laguna_tui.base.permission_request import Approver, Decision, Mode, PermissionAnswer, PermissionRequest
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 
 YES, NO = PermissionAnswer(Decision.YES), PermissionAnswer(Decision.NO)
 

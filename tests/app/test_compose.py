@@ -35,7 +35,7 @@ def test_opening_tells_the_context_and_what_it_runs_on(session):
 
 
 STEPS = [
-    "laguna_tui.repo.workspace.Workspace.__init__",
+    "laguna_tui.repo.files.workspace.Workspace.__init__",
     "laguna_tui.session.workspace_context.WorkspaceContext.__init__",
     "laguna_tui.session.workspace_context.WorkspaceContext.attacher",
     "laguna_tui.agent.changes.Changes.__init__",

@@ -16,7 +16,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import ToolFinished, TurnEnd, TurnFinished
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
 
 ROOT = Path(__file__).parents[2]

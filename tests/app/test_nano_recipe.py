@@ -13,7 +13,7 @@ import pytest
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.permission_request import Mode
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.approvers import gate_for
 
 RECIPE = Path(__file__).parents[2] / "assets/nano/recipe"

@@ -193,7 +193,7 @@ def test_a_model_with_all_tools_runs_nothing_of_the_folder(app, folder, marks, e
     assert done.returncode in (0, 4), done.stderr
     check(folder, marks, log)
     if log.exists():
-        assert "laguna_tui.repo.parse_pool" in log.read_text(errors="replace")
+        assert "laguna_tui.repo.search.parse_pool" in log.read_text(errors="replace")
 
 
 def test_opening_the_tui_runs_nothing_of_the_folder(app, folder, marks, environment, tmp_path):
@@ -204,7 +204,7 @@ def test_opening_the_tui_runs_nothing_of_the_folder(app, folder, marks, environm
     # Behind the screen the index is made; workers parse for it.
     deadline = time.monotonic() + 60
     while not list(tmp_path.rglob("*.sqlite")) or (
-        log.exists() and "laguna_tui.repo.parse_pool" not in log.read_text()
+        log.exists() and "laguna_tui.repo.search.parse_pool" not in log.read_text()
     ):
         assert time.monotonic() < deadline, child.before
         child.expect([pexpect.TIMEOUT, r"\x1b"], timeout=0.2)

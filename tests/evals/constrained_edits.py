@@ -34,9 +34,9 @@ from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, stages_of
 from laguna_engine.llama.vocab import Vocab
 from laguna_tui.agent.tools.base.call_rules import CallRules
 from laguna_tui.agent.tools.full.edits import EDIT
-from laguna_tui.repo.text_files import decode
-from laguna_tui.repo.text_replacement import find_replacements, with_line_feeds
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.edits.text_replacement import find_replacements, with_line_feeds
+from laguna_tui.repo.files.text_files import decode
+from laguna_tui.repo.files.workspace import Workspace
 from tests.scripted_model import scripted_file
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from laguna_engine.llama.model import Model
-from laguna_tui.repo.identifiers import words
-from laguna_tui.repo.languages import DefinitionKind
-from laguna_tui.repo.syntax import analyse
+from laguna_tui.repo.search.identifiers import words
+from laguna_tui.repo.syntax.analysis import analyse
+from laguna_tui.repo.syntax.languages import DefinitionKind
 from tests.evals.corpora import HERE
 
 NANO = HERE / "assets/nano/laguna-nano.gguf"

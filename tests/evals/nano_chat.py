@@ -18,7 +18,7 @@ from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AnswerCorrected, TextDelta, ToolStarted
 from laguna_tui.base.settings import Settings
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.session.local import LocalSession
 from tests.evals.corpora import HERE, package
 

@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from laguna_tui.repo.index import Index
-from laguna_tui.repo.index_writer import unpack_spans
-from laguna_tui.repo.ranking import Found, Weights, by_file, search
+from laguna_tui.repo.search.index import Index
+from laguna_tui.repo.search.index_writer import unpack_spans
+from laguna_tui.repo.search.ranking import Found, Weights, by_file, search
 from tests.evals.corpora import HERE, history, npm_package, package
 from tests.evals.golds import Gold, changes, check_out, commits, definitions, is_built, symbols
 from tests.evals.short_forms import short_forms

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.completion import completions
-from laguna_tui.repo.index import Index
-from laguna_tui.repo.ranking import search
-from laguna_tui.repo.repository_map import repository_map
+from laguna_tui.repo.search.index import Index
+from laguna_tui.repo.search.ranking import search
+from laguna_tui.repo.search.repository_map import repository_map
 
 FILES = 30_000
 QUESTIONS = 300
@@ -158,7 +158,7 @@ def of_process(*command: str, runs: int = 5, **environment: str) -> list[Took]:
 _WARM = """
 import sys
 from pathlib import Path
-from laguna_tui.repo.index import Index
+from laguna_tui.repo.search.index import Index
 with Index.open(Path(sys.argv[1]), Path(sys.argv[2])) as index:
     index.refresh()
 """

@@ -17,9 +17,10 @@ from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.headless.external_editor import edit_text
-from laguna_tui.repo import git, git_objects
-from laguna_tui.repo.git_commit import commit_command, pending_changes
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.workspace import Workspace
+from laguna_tui.repo.git import git_objects, repository
+from laguna_tui.repo.git.git_commit import commit_command, pending_changes
 from laguna_tui.sandbox.runner import CommandRunner
 from tests.app.agent.permissions.requests import change
 from tests.app.approvers import run_tool
@@ -68,19 +69,19 @@ def _untouched(world: World) -> bool:
 
 
 def test_the_app_asks_git_about_them(world: World) -> None:
-    assert set(git.list_files(world.folder) or ()) == {*NAMES, "a.txt", "README.md"}
+    assert set(repository.list_files(world.folder) or ()) == {*NAMES, "a.txt", "README.md"}
     assert git_objects.head_entries(world.folder, NAMES) == {}
     assert git_objects.ignored_files(world.folder, NAMES) == frozenset()
-    changes = pending_changes(world.folder)
+    changes = pending_changes(world.folder, sensitive_because)
     assert changes is not None
     assert set(NAMES) <= set(changes.untracked)
-    assert git.state(world.folder) is not None
+    assert repository.state(world.folder) is not None
     assert _untouched(world)
 
 
 def test_they_are_committed_under_their_names(world: World) -> None:
     """The command runs in a shell, as it does in the sandbox."""
-    changes = pending_changes(world.folder)
+    changes = pending_changes(world.folder, sensitive_because)
     assert changes is not None
     command = commit_command("a message; touch owned $(touch owned)", changes)
     subprocess.run(["bash", "-c", command], cwd=world.folder, check=True)

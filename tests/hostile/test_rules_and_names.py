@@ -12,7 +12,7 @@ from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.permission_request import Mode, PermissionRequest
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 from tests.app.agent.permissions.requests import command
 from tests.app.approvers import run_tool
 from tests.hostile.case import Case, Refusing

@@ -8,8 +8,9 @@ import pytest
 
 from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo import git, git_objects, git_programs
-from laguna_tui.repo.git_commit import pending_changes, recent_subjects
+from laguna_tui.repo.files.sensitive_paths import sensitive_because
+from laguna_tui.repo.git import git_objects, git_programs, repository
+from laguna_tui.repo.git.git_commit import pending_changes, recent_subjects
 from laguna_tui.undo.undo import UndoHistory
 from tests.hostile.case import Case, obedient, tried
 from tests.hostile.file_cases import read, write
@@ -150,8 +151,8 @@ def test_no_program_of_the_repository_runs_when_the_app_asks_git(hostile):
     plain()
     assert ran(), "not proven: a plain git runs nothing"
     world.plant("a.txt", "c\n")
-    git.state(world.folder)
-    git.list_files(world.folder)
+    repository.state(world.folder)
+    repository.list_files(world.folder)
     git_programs.configured_paths(world.folder)
     for ask in (
         git_objects.head_entries,
@@ -160,7 +161,7 @@ def test_no_program_of_the_repository_runs_when_the_app_asks_git(hostile):
         git_objects.converted_files,
     ):
         ask(world.folder, ["a.txt", "run.sh"])
-    pending_changes(world.folder)
+    pending_changes(world.folder, sensitive_because)
     recent_subjects(world.folder)
     undo = UndoHistory(world.folder, world.app / "undo")
     undo.begin_turn("a")

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.repo.edit_files import propose_edit
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.edits.edit_files import propose_edit
+from laguna_tui.repo.files.workspace import Workspace
 
 CART = '''\
 """What a customer wants to buy."""

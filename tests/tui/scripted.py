@@ -51,7 +51,7 @@ from laguna_tui.base.permission_request import (
     PermissionRequest,
 )
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 from laguna_tui.sandbox.background import BackgroundCommand
 from laguna_tui.session.commands import LocalCommands
 from laguna_tui.session.commits import LocalCommits

@@ -30,7 +30,7 @@ class Tools:
         from laguna_tui.agent.tools.nano.profile import NANO
         from laguna_tui.agent.tools.registry import Toolbox
         from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
-        from laguna_tui.repo.workspace import Workspace
+        from laguna_tui.repo.files.workspace import Workspace
 
         workspace, yes = Workspace(repository), PermissionAnswer(Decision.YES)
         allowed = PermissionGate(Permissions(workspace.root, mode=Mode.ACCEPT_EDITS))

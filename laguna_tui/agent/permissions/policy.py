@@ -44,7 +44,7 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import CommandProposal, Mode, PermissionRequest
-from laguna_tui.repo.sensitive_paths import sensitive_because, unreadable_because
+from laguna_tui.repo.files.sensitive_paths import sensitive_because, unreadable_because
 
 # What a wildcard in a command is tried on; one that begins with it is mostly about other files.
 _SECRETS = (".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials.json")

@@ -25,7 +25,7 @@ from laguna_tui.agent.permissions.rules import NO_RULES, Rule, RuleSet, expanded
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.files.root_folder import RootFolder
 
 REPOSITORY_FILE = ".laguna-tui.toml"
 # Five hundred rules take less.

@@ -28,9 +28,9 @@ from laguna_tui.agent.permissions.modes import RequestKind
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.path_globs import glob_matches
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
-from laguna_tui.repo.protected_paths import folded
-from laguna_tui.repo.root_folder import as_on_disk, nfc
-from laguna_tui.repo.sensitive_paths import sensitive_because
+from laguna_tui.repo.files.protected_paths import folded
+from laguna_tui.repo.files.root_folder import as_on_disk, nfc
+from laguna_tui.repo.files.sensitive_paths import sensitive_because
 
 READ, SHELL = "read", "shell"
 PATH_TOOLS = (READ, "edit", "write", "move", "delete", "replace_symbol")

@@ -28,7 +28,7 @@ from laguna_tui.base.crash_log import write_crash_log
 from laguna_tui.base.events import Notice
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.quarantine import Quarantine

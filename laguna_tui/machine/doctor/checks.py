@@ -28,7 +28,7 @@ from laguna_tui.machine.doctor.gpus import check_graphics, detect_graphics
 from laguna_tui.machine.doctor.host import Host, HostEnvironment, detect_environment
 from laguna_tui.machine.doctor.llama_build import LlamaBuild, check_llama, probe_llama
 from laguna_tui.models.catalogue import check_catalogue
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.sandbox.probe import SandboxKind
 
 

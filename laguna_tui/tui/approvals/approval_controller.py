@@ -244,8 +244,8 @@ def _editable_text(proposal: Proposal) -> str | None:
 
 def _change_review(proposal: ChangeProposal) -> Callable[[str], DiffEntry]:
     def review(text: str) -> DiffEntry:
-        from laguna_tui.repo.file_changes import with_text
-        from laguna_tui.repo.workspace import WorkspaceError
+        from laguna_tui.repo.edits.file_changes import with_text
+        from laguna_tui.repo.files.workspace import WorkspaceError
 
         try:
             change = safe_change(with_text(proposal, text))
@@ -260,7 +260,7 @@ def _change_review(proposal: ChangeProposal) -> Callable[[str], DiffEntry]:
 
 def _command_review(command: str) -> Callable[[str], DiffEntry]:
     def review(text: str) -> DiffEntry:
-        from laguna_tui.repo.text_diff import whole_diff
+        from laguna_tui.repo.edits.text_diff import whole_diff
 
         if not text.strip():
             raise UserError(_NO_COMMAND)

@@ -14,7 +14,7 @@ from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import ReasoningDelta, StepFinished, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.models.catalogue import load_catalogue
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.engine.runs import NEAR_TIE
 
 MAX_TOKENS = 24

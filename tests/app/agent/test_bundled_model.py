@@ -18,7 +18,7 @@ from laguna_tui.base.events import DraftRound, TextDelta, ToolFinished, ToolStar
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.transcript.replay_entry import NEAR_TIE_LOGITS
 from tests.app.approvers import always, gate_for, never

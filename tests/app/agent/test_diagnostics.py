@@ -11,8 +11,8 @@ from laguna_tui.agent.diagnostics import Diagnostics
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.base.events import Notice
 from laguna_tui.base.permission_request import CommandProposal
-from laguna_tui.repo.file_changes import apply_change, propose_delete, propose_move, propose_write
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.edits.file_changes import apply_change, propose_delete, propose_move, propose_write
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.runner import CommandRunner
 from tests.app.approvers import YES

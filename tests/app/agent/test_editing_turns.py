@@ -20,7 +20,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.base.schema import declared
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
 from tests.app.approvers import NO, YES, always, gate_for, never
 

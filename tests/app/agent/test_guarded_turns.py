@@ -26,7 +26,7 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 from tests.app.approvers import always, gate_for
 

@@ -34,7 +34,7 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
 
 EMPTY = Say("\n</assistant>", taken_back=True)

@@ -18,8 +18,8 @@ from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
-from laguna_tui.repo.git import GitState
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
+from laguna_tui.repo.git.repository import GitState
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.runner import CommandRunner
 

@@ -9,7 +9,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import Attached, TurnEnd
 from laguna_tui.base.messages import Attachment, BlockKind, Place
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.agent.scripted_engine import ScriptedEngine, answer
 
 FREE = 8000

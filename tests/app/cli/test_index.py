@@ -13,8 +13,8 @@ from tests.app.repo.conftest import git, shop, write  # noqa: F401  (a fixture)
 
 HEAVY = (
     "numpy", "tree_sitter", "pathspec", "filelock", "asyncio", "importlib.metadata", "multiprocessing", "rich",
-    "textual", "llama_cpp", "laguna_tui.base.settings", "laguna_tui.repo.index_update", "laguna_tui.repo.file_parsing",
-    "laguna_tui.repo.language_patterns", "laguna_tui.cli.ask",
+    "textual", "llama_cpp", "laguna_tui.base.settings", "laguna_tui.repo.search.index_update",
+    "laguna_tui.repo.search.file_parsing", "laguna_tui.repo.syntax.language_patterns", "laguna_tui.cli.ask",
 )  # fmt: skip
 """What takes longer to import than the search takes, and what only a changed folder needs."""
 
@@ -203,7 +203,7 @@ def test_a_signal_while_tree_sitter_runs_a_query_ends_the_search(tmp_path, numbe
     program = """
 import sys, time
 from laguna_tui.cli.main import main
-from laguna_tui.repo.grammars import Grammar
+from laguna_tui.repo.syntax.grammars import Grammar
 matches = Grammar.matches
 def announced(grammar, query, root):
     print("running", flush=True)

@@ -18,8 +18,8 @@ from laguna_tui.context.gathering import taken_whole
 from laguna_tui.context.instructions import UNTRUSTED, agree
 from laguna_tui.context.scoring import SCORING_S
 from laguna_tui.context.trust import Trust
-from laguna_tui.repo.repository_map import estimated_tokens
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
+from laguna_tui.repo.search.repository_map import estimated_tokens
 from tests.app.repo.conftest import FILES, write
 from tests.engine import scorers
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from laguna_tui.context import frame
 from laguna_tui.context.frame import framed, plain
-from laguna_tui.repo.text_files import split_lines
+from laguna_tui.repo.files.text_files import split_lines
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*")
 HEAD = re.compile(r"(?P<path>.*) \((?P<facts>[^()]*)\)")

@@ -7,7 +7,7 @@ import pytest
 from laguna_tui.context import source_files as module
 from laguna_tui.context.source_files import SourceFiles, read_source
 from laguna_tui.context.token_counter import CachedTokenCounter, largest
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 
 @pytest.fixture

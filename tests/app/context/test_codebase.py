@@ -12,10 +12,10 @@ import pytest
 from filelock import FileLock
 
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo import index as index_module
-from laguna_tui.repo import index_database
-from laguna_tui.repo.index_database import index_path
-from laguna_tui.repo.unsearched import BARE
+from laguna_tui.repo.files.unsearched import BARE
+from laguna_tui.repo.search import index as index_module
+from laguna_tui.repo.search import index_database
+from laguna_tui.repo.search.index_database import index_path
 from tests.app.repo.conftest import FILES, git, write
 
 LONG_S = 60.0
@@ -61,7 +61,7 @@ def test_a_bare_repository_is_named(shop, cache, tmp_path):
 
 
 def test_a_full_disk_is_said_and_the_next_look_with_room_completes_the_index(shop, cache, monkeypatch):
-    monkeypatch.setattr("laguna_tui.repo.index_update._COMMIT_S", 0.0)
+    monkeypatch.setattr("laguna_tui.repo.search.index_update._COMMIT_S", 0.0)
     pages, connect = [40], index_database.connect
 
     def limited(path):
@@ -229,7 +229,7 @@ def test_closing_in_the_middle_of_indexing_ends_the_thread_and_keeps_what_was_re
         with opened._changed:
             assert opened._changed.wait_for(lambda: opened._closed, LONG_S)
 
-    monkeypatch.setattr("laguna_tui.repo.index_update._COMMIT_S", 0.0)
+    monkeypatch.setattr("laguna_tui.repo.search.index_update._COMMIT_S", 0.0)
     monkeypatch.setattr("laguna_tui.context.codebase._CLOSE_S", LONG_S)
     monkeypatch.setattr(Codebase, "_count", held)
     opened = Codebase(shop, cache)

@@ -8,7 +8,7 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.completion import LIMIT, completions
 from laguna_tui.context.mentions import mentions
 from laguna_tui.context.resolve import Resolved, resolve
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.repo.conftest import write
 
 LONG_S = 60.0

@@ -9,7 +9,7 @@ from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.instructions import CHANGED, LIMIT_BYTES, OUTDATED, UNTRUSTED, agree, instructions
 from laguna_tui.context.trust import FILE, TEXTS, Trust
-from laguna_tui.repo.repository_map import estimated_tokens
+from laguna_tui.repo.search.repository_map import estimated_tokens
 from tests.app.repo.conftest import git, write
 
 ROOM = 4000

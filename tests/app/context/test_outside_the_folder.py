@@ -7,11 +7,11 @@ import pytest
 from laguna_tui.context.attach import Attacher, AttachOptions
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.completion import completions
-from laguna_tui.repo.file_parsing import ParseTask, parse_file
-from laguna_tui.repo.index import Index
-from laguna_tui.repo.repository_map import estimated_tokens
-from laguna_tui.repo.walk import walk
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.walk import walk
+from laguna_tui.repo.files.workspace import Workspace
+from laguna_tui.repo.search.file_parsing import ParseTask, parse_file
+from laguna_tui.repo.search.index import Index
+from laguna_tui.repo.search.repository_map import estimated_tokens
 from tests.app.repo.conftest import git, write
 
 LONG_S = 60.0

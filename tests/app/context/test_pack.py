@@ -10,8 +10,8 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.pack import MIN_TOKENS, best_spans, folder_map
 from laguna_tui.context.source_files import SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.repo.repository_map import estimated_tokens
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
+from laguna_tui.repo.search.repository_map import estimated_tokens
 from tests.app.repo.conftest import write
 
 QUESTION = "how is the price of a cart rounded?"

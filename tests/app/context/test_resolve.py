@@ -10,7 +10,7 @@ from laguna_tui.base.paths import escaped
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.mentions import mentions, written
 from laguna_tui.context.resolve import MentionKind, Resolved, Unresolved, resolve
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.repo.conftest import git, write
 
 LONG_S = 60.0

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from laguna_tui.repo.index import Index
+from laguna_tui.repo.search.index import Index
 
 FILES = {
     "shop/cart.py": '''

@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_tui.repo.protected_paths import protected_names
+from laguna_tui.repo.files.protected_paths import protected_names
 from laguna_tui.sandbox.folder_walk import FolderWalk
 
 NAMED = """

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.repo.own_changes import announce
-from laguna_tui.repo.plain_repository import has_known_settings
-from laguna_tui.repo.protected_paths import protected_names
-from laguna_tui.repo.source_writer import create_file
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.base.own_changes import announce
+from laguna_tui.repo.files.protected_paths import protected_names
+from laguna_tui.repo.files.source_writer import create_file
+from laguna_tui.repo.files.workspace import Workspace
+from laguna_tui.repo.git.plain_repository import has_known_settings
 from laguna_tui.sandbox.launch import prepare
 from laguna_tui.sandbox.protected import protected_files
 from laguna_tui.sandbox.quarantine import MAX_ATTEMPTS, RETENTION_DAYS, Quarantine, delete_old

@@ -11,7 +11,7 @@ import pytest
 
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.object_store import OBJECTS, StoreError
-from laguna_tui.repo.root_folder import MAX_DEPTH
+from laguna_tui.repo.files.root_folder import MAX_DEPTH
 from laguna_tui.undo.undo import CheckpointError, UndoError, UndoHistory
 from laguna_tui.undo.undo_log import LOG, unfinished_stores
 from tests.app.odd_files import odd

@@ -23,7 +23,7 @@ from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelEntry
 from laguna_tui.models.records import FileRecord, RemoteFile, RepositoryListing
 from laguna_tui.models.store import Store
-from laguna_tui.repo.index import Index
+from laguna_tui.repo.search.index import Index
 from laguna_tui.session.draft_statistics import save_draft_statistics
 from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.prompt.input_history import InputHistory

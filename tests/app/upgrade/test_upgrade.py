@@ -19,8 +19,8 @@ from laguna_tui.base.settings import KEYS, Settings, load_settings
 from laguna_tui.context.trust import Trust
 from laguna_tui.models.catalogue import check_catalogue
 from laguna_tui.models.store import ModelState, Store
-from laguna_tui.repo.index import Index
-from laguna_tui.repo.index_database import VERSION, index_path
+from laguna_tui.repo.search.index import Index
+from laguna_tui.repo.search.index_database import VERSION, index_path
 from laguna_tui.session.draft_statistics import load_draft_statistics
 from laguna_tui.session.local import LocalSession
 from laguna_tui.store.session_store import SessionStore

@@ -13,7 +13,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AgentEvent
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.tui.approvals import approval_controller, approval_panel
 from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
 from tests.app.approvers import gate_for

@@ -3,8 +3,8 @@
 import pytest
 
 from laguna_tui.base.change_proposal import ChangeKind
-from laguna_tui.repo.git_commit import PendingChanges
-from laguna_tui.repo.text_diff import whole_diff
+from laguna_tui.repo.edits.text_diff import whole_diff
+from laguna_tui.repo.git.git_commit import PendingChanges
 from laguna_tui.session.commits import CommitDraft
 from laguna_tui.session.values import RewindCost
 from laguna_tui.tui.history.commit_screen import CommitScreen

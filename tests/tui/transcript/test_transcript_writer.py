@@ -33,8 +33,8 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
-from laguna_tui.repo.file_changes import propose_delete, propose_move, propose_write
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.edits.file_changes import propose_delete, propose_move, propose_write
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.tui.event_queue import coalesced
 from laguna_tui.tui.event_sanitizer import EventSanitizer
 from laguna_tui.tui.markdown.flow import Flows

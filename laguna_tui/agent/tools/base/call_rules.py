@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from laguna_engine.chat.call_constraint import Choices, Excerpt
 from laguna_engine.chat.call_grammar import written
 from laguna_tui.agent.tools.base.tool import Value
-from laguna_tui.repo.text_files import decode, is_binary
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.text_files import decode, is_binary
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.context.codebase import Codebase

@@ -10,7 +10,7 @@ from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
-from laguna_tui.repo.edit_files import EditDialect, propose_edit
+from laguna_tui.repo.edits.edit_files import EditDialect, propose_edit
 
 NAME = "edit"
 _DESCRIPTION = "Replace text in a file. The old text must occur exactly once."

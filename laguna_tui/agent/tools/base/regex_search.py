@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, coverage
 from laguna_tui.base.units import plural
-from laguna_tui.repo.outline import Outline
-from laguna_tui.repo.syntax import file_outline, lines_with_name
-from laguna_tui.repo.text_files import decode, has_wide_bom, is_binary, split_lines
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES, FileListing, WalkedFile
-from laguna_tui.repo.workspace import UnreadableError, Workspace
+from laguna_tui.repo.files.text_files import decode, has_wide_bom, is_binary, split_lines
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES, FileListing, WalkedFile
+from laguna_tui.repo.files.workspace import UnreadableError, Workspace
+from laguna_tui.repo.syntax.analysis import file_outline, lines_with_name
+from laguna_tui.repo.syntax.outline import Outline
 
 if TYPE_CHECKING:
     import regex

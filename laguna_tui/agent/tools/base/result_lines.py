@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from laguna_tui.base.paths import escaped
-from laguna_tui.repo.root_folder import nfc
-from laguna_tui.repo.text_files import decode, is_binary, split_lines
-from laguna_tui.repo.unsearched import Unsearched
-from laguna_tui.repo.walk import FileListing
-from laguna_tui.repo.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace
+from laguna_tui.repo.files.root_folder import nfc
+from laguna_tui.repo.files.text_files import decode, is_binary, split_lines
+from laguna_tui.repo.files.unsearched import Unsearched
+from laguna_tui.repo.files.walk import FileListing
+from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace
 
 _SPECIAL = frozenset("*?[")
 

@@ -13,10 +13,10 @@ from laguna_tui.base.hunks import Sign
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
 from laguna_tui.base.units import plural
-from laguna_tui.repo.languages import is_code
-from laguna_tui.repo.symbol_uses import Use
-from laguna_tui.repo.syntax import analyse
-from laguna_tui.repo.text_files import split_lines
+from laguna_tui.repo.files.text_files import split_lines
+from laguna_tui.repo.search.symbol_uses import Use
+from laguna_tui.repo.syntax.analysis import analyse
+from laguna_tui.repo.syntax.languages import is_code
 
 # Lines of the result that are shown after a change, and how much of each: the diff is what the user reads.
 SNIPPET_LINES = 30

@@ -9,8 +9,8 @@ from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.agent.tools.full.changing import make_change
 from laguna_tui.base.schema import declared
-from laguna_tui.repo.edit_files import EditDialect
-from laguna_tui.repo.symbol_edits import propose_symbol
+from laguna_tui.repo.edits.edit_files import EditDialect
+from laguna_tui.repo.edits.symbol_edits import propose_symbol
 
 # A text that is not there is answered with the nearest one, which such a model tries next. Forgotten indentation is put
 # right, which saves a round and is told to the model and to the user.

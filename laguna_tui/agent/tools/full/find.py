@@ -11,9 +11,9 @@ from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
-from laguna_tui.repo.syntax import file_outline
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import WorkspaceError
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.workspace import WorkspaceError
+from laguna_tui.repo.syntax.analysis import file_outline
 
 # A listing longer than this is not read; a narrower pattern is the better answer.
 MAX_PATHS = 100

@@ -12,9 +12,9 @@ from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural, size
-from laguna_tui.repo.protected_paths import is_git_name
-from laguna_tui.repo.root_folder import RootFolder
-from laguna_tui.repo.workspace import UnreadableError, Workspace
+from laguna_tui.repo.files.protected_paths import is_git_name
+from laguna_tui.repo.files.root_folder import RootFolder
+from laguna_tui.repo.files.workspace import UnreadableError, Workspace
 
 # More is not read; find narrows a longer one down.
 MAX_ENTRIES = 200

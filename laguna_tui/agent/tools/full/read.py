@@ -9,8 +9,8 @@ from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
-from laguna_tui.repo.text_files import decode, is_binary, split_lines
-from laguna_tui.repo.workspace import UnreadableError
+from laguna_tui.repo.files.text_files import decode, is_binary, split_lines
+from laguna_tui.repo.files.workspace import UnreadableError
 
 # A screen or four of code: enough for a function and what is around it.
 LINES_A_CALL = 200

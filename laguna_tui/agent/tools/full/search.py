@@ -25,9 +25,9 @@ from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.ranking import FileResult, by_file, shown_line
-from laguna_tui.repo.retrieval import SearchQuery, parse_query
-from laguna_tui.repo.root_folder import RootFolder
+from laguna_tui.repo.files.root_folder import RootFolder
+from laguna_tui.repo.search.ranking import FileResult, by_file, shown_line
+from laguna_tui.repo.search.retrieval import SearchQuery, parse_query
 
 # More lines than this are not read by anyone; the count of the others is.
 LINES_SHOWN = 20

@@ -24,7 +24,7 @@ from laguna_tui.base.events import Notice, ToolProgress
 from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
-from laguna_tui.repo.git import initialise, plain_init
+from laguna_tui.repo.git.repository import initialise, plain_init
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.probe import SandboxStatus

@@ -8,7 +8,7 @@ from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.full.changing import check_read, make_change
 from laguna_tui.base.schema import declared
-from laguna_tui.repo.file_changes import propose_delete, propose_move, propose_write
+from laguna_tui.repo.edits.file_changes import propose_delete, propose_move, propose_write
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
-from laguna_tui.repo.syntax import file_outline
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.syntax.analysis import file_outline
 
 LINES = 6
 _LINE_NUMBERS = re.compile(r"(?<=\S):\d+(-\d+)?$")

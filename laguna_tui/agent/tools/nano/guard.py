@@ -21,8 +21,8 @@ from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.repo.identifiers import STOP_WORDS, looks_like_code
-from laguna_tui.repo.python_syntax import documented, has_docstring
+from laguna_tui.repo.search.identifiers import STOP_WORDS, looks_like_code
+from laguna_tui.repo.syntax.python_syntax import documented, has_docstring
 
 REFUSED = (
     "I was about to change something else than you asked for, so I changed nothing. Say it as `rename OLD to NEW in"

@@ -13,7 +13,7 @@ from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.nano import find, search
 from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.agent.tools.nano.rename import make_rename
-from laguna_tui.repo.edit_files import EditDialect
+from laguna_tui.repo.edits.edit_files import EditDialect
 
 LOOKS_UP = "this model is too small to read files beside a question, so it looks up what you mention"
 DIALECT = EditDialect(

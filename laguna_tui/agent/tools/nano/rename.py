@@ -15,10 +15,10 @@ from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import Notice
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
-from laguna_tui.repo.outline import Definition
-from laguna_tui.repo.syntax import analyse, file_outline
-from laguna_tui.repo.text_files import split_lines
-from laguna_tui.repo.walk import FileListing
+from laguna_tui.repo.files.text_files import split_lines
+from laguna_tui.repo.files.walk import FileListing
+from laguna_tui.repo.syntax.analysis import analyse, file_outline
+from laguna_tui.repo.syntax.outline import Definition
 
 STILL_USED = (
     "`{old}` is still in {count} other {files}: {named}. To rename it there too, send: rename {old} to {new} in {first}"

@@ -18,9 +18,9 @@ from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
-from laguna_tui.repo.relative_paths import is_test
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import Workspace, WorkspaceError
+from laguna_tui.repo.files.relative_paths import is_test
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 DEFINED, USED, TESTED = "Defined", "Used", "Tested"
 # Nine lines in all, so that each has a number of one digit.

@@ -30,7 +30,7 @@ from laguna_tui.base.paths import config_path, data_root
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.trust import Trust
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner

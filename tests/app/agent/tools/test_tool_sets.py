@@ -16,7 +16,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelKind, ToolSet
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 
 GOLDEN = Path(__file__).with_name("nano_system.txt")
 

@@ -14,8 +14,8 @@ from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.walk import SEARCH_LIMIT_BYTES
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.approvers import run_tool
 from tests.app.repo.conftest import git, write
 

@@ -10,7 +10,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import ChangeMade, PermissionAnswered, PermissionAsked
 from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.undo.undo import UndoHistory
 from tests.app.approvers import NO, YES, always, gate_for, never, run_tool
 

@@ -15,7 +15,7 @@ from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.events import ChangeMade, TodoChanged, TodoItem, TodoState
 from laguna_tui.base.permission_request import Decision, PermissionAnswer
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.undo.undo import UndoHistory
 from tests.app.approvers import YES, always, gate_for, run_tool
 from tests.app.odd_files import listening, pipe

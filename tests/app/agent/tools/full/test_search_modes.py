@@ -12,8 +12,8 @@ from laguna_tui.agent.tools.full.search import SEARCH, STILL_INDEXING, Search
 from laguna_tui.agent.tools.full.search import search_lines as regex_search
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.repo.index_database import index_path
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
+from laguna_tui.repo.search.index_database import index_path
 from tests.app.approvers import YES, answer_of
 from tests.app.repo.conftest import FILES, write
 

@@ -18,8 +18,8 @@ from laguna_tui.agent.tools.full.shell import SHELL
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import Notice, ToolProgress
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, Decision, PermissionAnswer
-from laguna_tui.repo.git import plain_init
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
+from laguna_tui.repo.git.repository import plain_init
 from laguna_tui.sandbox import command_output
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner

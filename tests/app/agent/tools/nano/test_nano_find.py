@@ -12,7 +12,7 @@ from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.agent.tools.nano.find import FIND, LINES
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.files.workspace import Workspace
 from tests.app.approvers import answer_of
 
 SHOP = {

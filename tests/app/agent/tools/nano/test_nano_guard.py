@@ -9,8 +9,8 @@ from laguna_tui.agent.tools.base.guard import CheckedAnswer
 from laguna_tui.agent.tools.base.results import ToolResult, failure
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED, NanoGuard
 from laguna_tui.base.paths import data_root
-from laguna_tui.repo.edit_files import propose_edit
-from laguna_tui.repo.workspace import Workspace
+from laguna_tui.repo.edits.edit_files import propose_edit
+from laguna_tui.repo.files.workspace import Workspace
 
 LOOKED_UP = "<tool_call>search\n<arg_key>list</arg_key>\n<arg_value>used</arg_value>\n" + (
     "<arg_key>pattern</arg_key>\n<arg_value>fill_order</arg_value>\n</tool_call>"

@@ -14,7 +14,7 @@ from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.nano.search import LINES, SEARCH, ListedLine, list_lines
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.repo.workspace import UnreadableError, Workspace
+from laguna_tui.repo.files.workspace import UnreadableError, Workspace
 from tests.app.approvers import answer_of
 
 SHOP = {

@@ -1,0 +1,1 @@
+"""Changes of files as they are proposed, shown and applied."""

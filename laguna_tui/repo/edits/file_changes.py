@@ -1,0 +1,334 @@
+"""Changes of whole files: made, overwritten, moved and deleted; proposed here as edits are, and applied like them.
+
+Paths and texts come from a model and are hostile. A link is neither moved nor deleted; what is written through one
+changes the file that it leads to, inside the workspace only. git's own files are never changed.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.paths import escaped
+from laguna_tui.base.text import sanitize_line
+from laguna_tui.repo.edits.edit_files import EditError, edit_asks_because, encode, read_editable
+from laguna_tui.repo.edits.text_diff import LINE_CHARS, whole_diff
+from laguna_tui.repo.files.editor_config import with_charset
+from laguna_tui.repo.files.protected_paths import asks_because, belongs_to_git
+from laguna_tui.repo.files.root_folder import MAX_DEPTH, RootFolder
+from laguna_tui.repo.files.source_writer import (
+    TemporaryFiles,
+    create_file,
+    digest,
+    move_file,
+    remove_file,
+    replace_file,
+)
+from laguna_tui.repo.files.text_files import TextFile, decode, is_binary
+from laguna_tui.repo.files.workspace import UnreadableError, Workspace
+from laguna_tui.repo.syntax.syntax_errors import syntax_warning
+
+# The longest name of a file on the usual disks, in bytes.
+_NAME_BYTES = 255
+# Comparing takes up to the product of the lines; a longer middle gets the line breaks of the file throughout.
+_COMPARED_LINES = 2_000
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
+_LINE_BREAK = re.compile("\r\n|\n|\r")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_ASKED = "You are asked in any case, because {because}."
+_LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
+_NEW_FILE = TextFile("", "utf-8")
+_LINK = "{path} is a link to {target}; call again with {target}, or use shell for the link itself"
+
+
+def propose_write(workspace: Workspace, path: str, content: str) -> ChangeProposal:
+    """What writing a whole file would make; nothing is written. CREATE, or EDIT of a file that exists.
+
+    A file that exists keeps its encoding, byte order mark and mode; unchanged lines keep their line breaks, and others
+    get the file's.
+
+    Args:
+        path: where; folders in it need not exist.
+        content: all of its text.
+
+    Raises:
+        WorkspaceError: nothing can be written there, or it is there with this text already.
+    """
+    if "\0" in content:
+        raise EditError("content has a NUL character, which no text file has; call again without it")
+    inside = workspace.locate(path)
+    status = _status(workspace, inside)
+    if status is None:
+        return _created(workspace, path, inside, content)
+    if stat.S_ISDIR(status.st_mode):
+        raise EditError(f"{escaped(inside) or 'this'} is a folder; call again with the path of a file")
+    data, file = read_editable(workspace, inside)
+    after = _like(file, content.removeprefix("\ufeff") if file.bom else content)
+    if after == file.text:
+        raise EditError(f"{escaped(inside)} has this text already, so nothing would change")
+    return edited_file(workspace, inside, data, file, after)
+
+
+def propose_delete(workspace: Workspace, path: str) -> ChangeProposal:
+    """What deleting a file, or an empty folder, would remove; nothing is deleted.
+
+    Raises:
+        WorkspaceError: it cannot be deleted, or is a folder that is not empty.
+    """
+    inside, status = _existing(workspace, path)
+    data = b""
+    if stat.S_ISDIR(status.st_mode):
+        if not inside or _entries(workspace, inside):
+            raise EditError(f"{escaped(inside) or 'this'} is a folder that is not empty; delete its files first")
+    else:
+        data = workspace.read(inside)
+    text = "" if is_binary(data) else decode(data).text
+    because = asks_because(workspace.root, inside)
+    return ChangeProposal(
+        path=inside,
+        before=text,
+        after="",
+        places=1,
+        hunks=whole_diff(text, ""),
+        warning=_asked(because),
+        root=workspace.root,
+        old=data,
+        new=b"",
+        identity=workspace.identity,
+        asks_because=because,
+        kind=ChangeKind.DELETE,
+    )
+
+
+def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal:
+    """What giving a file another path would do; nothing is moved.
+
+    Args:
+        target: the new path, or an existing folder to move it into; folders in it need not exist.
+
+    Raises:
+        WorkspaceError: the file cannot be moved, or something is there already.
+    """
+    inside, status = _existing(workspace, path)
+    if stat.S_ISDIR(status.st_mode):
+        raise EditError(f"{escaped(inside) or 'this'} is a folder; move its files, or use shell")
+    goal = workspace.locate(target)
+    there = _status(workspace, goal)
+    if target.rstrip().endswith("/") or (there is not None and stat.S_ISDIR(there.st_mode)):
+        goal = f"{goal}/{inside.rpartition('/')[2]}".removeprefix("/")
+        there = _status(workspace, goal)
+    if goal == inside:
+        raise EditError(f"{escaped(inside)} is there already, so nothing would change")
+    if there is not None and (there.st_dev, there.st_ino, there.st_nlink) != (status.st_dev, status.st_ino, 1):
+        raise EditError(f"there is something at {escaped(goal)} already; delete it first, or use another path")
+    _check_new(workspace, target, goal)
+    data = workspace.read(inside)
+    text = "" if is_binary(data) else decode(data).text
+    because = asks_because(workspace.root, inside) or asks_because(workspace.root, goal)
+    return ChangeProposal(
+        path=inside,
+        before=text,
+        after=text,
+        places=1,
+        hunks=(),
+        warning=_asked(because),
+        root=workspace.root,
+        old=data,
+        new=data,
+        identity=workspace.identity,
+        asks_because=because,
+        kind=ChangeKind.MOVE,
+        target=goal,
+    )
+
+
+def edited_file(
+    workspace: Workspace,
+    inside: str,
+    data: bytes,
+    file: TextFile,
+    after: str,
+    *,
+    places: int = 1,
+    notes: Sequence[str] = (),
+) -> ChangeProposal:
+    """The proposal of a file's new text.
+
+    Args:
+        data: the file's bytes, of which `file` is the text.
+        places: how many parts of it change.
+        notes: sentences for the model.
+
+    Raises:
+        EditError: the file's encoding lacks a character, or it would be too large.
+    """
+    because = edit_asks_because(workspace, inside)
+    hunks = whole_diff(file.text, after)
+    long = any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines)
+    warning = syntax_warning(inside, file.text, after)
+    return ChangeProposal(
+        path=inside,
+        before=file.text,
+        after=after,
+        places=places,
+        hunks=hunks,
+        warning=" ".join(filter(None, (_asked(because), warning, _LONG if long else ""))),
+        root=workspace.root,
+        old=data,
+        new=encode(inside, file, after),
+        identity=workspace.identity,
+        asks_because=because,
+        notes=tuple(notes),
+    )
+
+
+def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
+    """A proposal of EDIT or CREATE with another text in the place of its own, as the user edited it.
+
+    Raises:
+        EditError: the file's encoding lacks a character, it would be too large, or has a NUL character.
+    """
+    if "\0" in text:
+        raise EditError("the text has a NUL character, which no text file has")
+    file = _NEW_FILE if proposal.kind is ChangeKind.CREATE else decode(proposal.old)
+    file = with_charset(Workspace(proposal.root, proposal.identity), proposal.path, file)
+    text = text if proposal.kind is ChangeKind.CREATE else _like(file, text)
+    new = encode(proposal.path, file, text)
+    return replace(proposal, after=text, new=new, places=1, hunks=whole_diff(file.text, text), warning="", notes=())
+
+
+def apply_change(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:
+    """Make the change, if the file still is what it was proposed for.
+
+    Args:
+        unfinished: notes of what is being written; None keeps none.
+
+    Raises:
+        WorkspaceError: it is not, or the disk refuses; everything is as it was.
+    """
+    workspace = Workspace(proposal.root, proposal.identity)
+    match proposal.kind:
+        case ChangeKind.EDIT:
+            replace_file(workspace, proposal.path, digest(proposal.old), proposal.new, unfinished)
+        case ChangeKind.CREATE:
+            create_file(workspace, proposal.path, proposal.new, unfinished)
+        case ChangeKind.DELETE:
+            remove_file(workspace, proposal.path, digest(proposal.old))
+        case ChangeKind.MOVE:
+            move_file(workspace, proposal.path, proposal.target, digest(proposal.old))
+
+
+def _created(workspace: Workspace, path: str, inside: str, content: str) -> ChangeProposal:
+    if path.rstrip().endswith("/"):
+        raise EditError(f"{escaped(path.strip())} is the path of a folder; call again with that of a file in it")
+    _check_new(workspace, path, inside)
+    because = asks_because(workspace.root, inside)
+    return ChangeProposal(
+        path=inside,
+        before="",
+        after=content,
+        places=1,
+        hunks=whole_diff("", content),
+        warning=" ".join(filter(None, (_asked(because), syntax_warning(inside, "", content)))),
+        root=workspace.root,
+        old=b"",
+        new=encode(inside, with_charset(workspace, inside, _NEW_FILE), content),
+        identity=workspace.identity,
+        asks_because=because,
+        kind=ChangeKind.CREATE,
+    )
+
+
+def _check_new(workspace: Workspace, path: str, inside: str) -> None:
+    """Refuse a path that no file can have, or should."""
+    if belongs_to_git(workspace.root, inside):
+        raise EditError(f"{escaped(inside)} belongs to git itself; use another path")
+    parts = inside.split("/")
+    # What the user is shown has to be the name, so nothing in it may be invisible.
+    if _CONTROL.search(inside) or sanitize_line(inside) != inside:
+        raise EditError(f"{escaped(path)} has a character that no file name should have; use another path")
+    if len(parts) > MAX_DEPTH or max(len(os.fsencode(part)) for part in parts) > _NAME_BYTES:
+        raise EditError(f"{escaped(inside[:_NAME_BYTES])} is too long for a path; use a shorter one")
+    for depth in range(1, len(parts)):
+        above = "/".join(parts[:depth])
+        status = _status(workspace, above)
+        if status is None:
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            raise EditError(f"{escaped(above)} is not a folder, so nothing can lie in it; use another path")
+
+
+def _existing(workspace: Workspace, path: str) -> tuple[str, os.stat_result]:
+    """A file or folder to move or delete, itself and not what a link leads to; its path has to be given in full."""
+    inside = workspace.locate(path)
+    if workspace.is_link(path):
+        raise EditError(_LINK.format(path=escaped(path.strip()), target=escaped(inside)))
+    if belongs_to_git(workspace.root, inside):
+        raise EditError(f"{escaped(inside)} belongs to git itself; use another file")
+    status = _status(workspace, inside)
+    if status is None:
+        raise UnreadableError(f"there is no file {escaped(inside)}; use find to see which files there are")
+    return inside, status
+
+
+def _status(workspace: Workspace, inside: str) -> os.stat_result | None:
+    """The status of a located path; None where nothing is."""
+    with RootFolder(workspace.root, workspace.identity) as tree:
+        try:
+            return tree.lstat(inside)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOTDIR:
+                return None
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            raise UnreadableError(f"{escaped(inside)} cannot be used ({reason}); use another path") from error
+
+
+def _entries(workspace: Workspace, inside: str) -> bool:
+    """Whether a folder has anything in it."""
+    with RootFolder(workspace.root, workspace.identity) as tree:
+        try:
+            with os.scandir(tree.folder(inside)) as entries:
+                return next(entries, None) is not None
+        except OSError as error:
+            raise UnreadableError(f"{escaped(inside)} cannot be read; use another path") from error
+
+
+def _like(file: TextFile, content: str) -> str:
+    """A text with the line breaks of the file: unchanged lines keep theirs, others get the one that most have."""
+    if "\r" not in file.text:
+        return _LINE_BREAK.sub("\n", content) if file.text else content
+    old, new = _LINE.findall(file.text), _LINE.findall(content)
+    before, after = ([_LINE_BREAK.sub("", line) for line in lines] for lines in (old, new))
+    newline = max(("\r\n", "\n", "\r"), key=lambda each: sum(_LINE_BREAK.findall(line) == [each] for line in old))
+    made = [_LINE_BREAK.sub(newline, line) for line in new]
+    for start, other, size in _equal(before, after):
+        for at in range(size):
+            if _LINE_BREAK.search(old[start + at]) and _LINE_BREAK.search(new[other + at]):
+                made[other + at] = old[start + at]
+    for at in range(len(made) - 2, -1, -1):
+        if made[at].endswith("\r") and made[at + 1] == "\n":
+            made[at] = made[at][:-1] + "\n"  # the two would be one line break
+    return "".join(made)
+
+
+def _equal(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Runs of lines that both have, in the same order: where they begin in each, and how long they are."""
+    most = min(len(before), len(after))
+    head = next((at for at in range(most) if before[at] != after[at]), most)
+    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
+    runs = [(0, 0, head), (len(before) - tail, len(after) - tail, tail)]
+    middle, other = before[head : len(before) - tail], after[head : len(after) - tail]
+    if len(middle) + len(other) <= _COMPARED_LINES:
+        blocks = SequenceMatcher(None, middle, other, autojunk=False).get_matching_blocks()
+        runs += [(head + block.a, head + block.b, block.size) for block in blocks]
+    return runs
+
+
+def _asked(because: str) -> str:
+    return _ASKED.format(because=because) if because else ""

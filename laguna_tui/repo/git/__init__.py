@@ -1,0 +1,1 @@
+"""Queries to git that run nothing of the repository's, and commits."""

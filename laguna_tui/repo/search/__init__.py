@@ -1,0 +1,1 @@
+"""The index of a folder, and what is found with it."""

@@ -1,0 +1,1 @@
+"""Definitions, references and errors in a file's text, by its language."""
