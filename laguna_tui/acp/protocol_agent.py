@@ -27,7 +27,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import PermissionAsked
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.session.sharing import SessionSource
+from laguna_tui.session.session_pool import SessionPool
 from laguna_tui.session.values import SessionInfo
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ _MORE_FOLDERS = "These folders are not used: {folders}. A session is about one f
 class ProtocolAgent:
     """An `acp.interfaces.Agent`."""
 
-    def __init__(self, source: SessionSource) -> None:
+    def __init__(self, source: SessionPool) -> None:
         self._source = source
         self._sessions: dict[str, EditorSession] = {}
         self._client: Client | None = None
@@ -358,7 +358,7 @@ def _iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def run_stdio(source: SessionSource) -> None:
+def run_stdio(source: SessionPool) -> None:
     """Serve one client until it closes stdin.
 
     Raises:
@@ -375,7 +375,7 @@ def run_stdio(source: SessionSource) -> None:
         sys.stdout = sys.stderr
 
 
-async def _serve(source: SessionSource) -> None:
+async def _serve(source: SessionPool) -> None:
     agent = ProtocolAgent(source)
     try:
         with suppress(ConnectionError, BrokenPipeError):

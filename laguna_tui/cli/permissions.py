@@ -120,9 +120,9 @@ def _verdict(permissions: "Permissions", mode: "Mode", command: str, folder: Pat
     from laguna_tui.base.settings import Settings
     from laguna_tui.sandbox.probe import always_asks, probe_sandbox
     from laguna_tui.sandbox.runner import CommandRunner
-    from laguna_tui.session.local_permissions import LocalPermissions
+    from laguna_tui.session.local_permissions import PermissionSettings
 
-    rules = LocalPermissions(Settings(), folder, rules_path(), (), ())
+    rules = PermissionSettings(Settings(), folder, rules_path(), (), ())
     runner = CommandRunner(folder, shows=rules.shows, kept=rules.kept_from_commands)
     always = always_asks(command, probe_sandbox(), runner.unhidden)
     request = PermissionRequest(SHELL, CommandProposal(command, folder, 0.0), always_asks=always)

@@ -16,7 +16,7 @@ from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.kept_state import KeptState
-from laguna_tui.session.local_permissions import LocalPermissions
+from laguna_tui.session.local_permissions import PermissionSettings
 from laguna_tui.store.journal_lines import Event
 
 KEY = "mode-key"
@@ -47,7 +47,7 @@ class ChosenModes:
                 event["proof"] = self._code(self._key() or self._new_key(), header, mode)
         return event
 
-    def restore(self, state: KeptState, permissions: LocalPermissions) -> list[str]:
+    def restore(self, state: KeptState, permissions: PermissionSettings) -> list[str]:
         """Restore the mode of a session if it was chosen here; returns sentences about what is not restored."""
         mode, notices = permissions.mode, list[str]()
         if state.mode:

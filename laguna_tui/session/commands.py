@@ -34,8 +34,8 @@ _PIPED, _PIPED_WHY = "The user sent this text along, through a pipe:", "you pipe
 _RAN = "The user ran this command in the folder (exit code {code}):"
 
 
-class LocalCommands:
-    """A `Commands`.
+class Commands:
+    """The user's commands, and the model's background commands. Any thread.
 
     Attributes:
         hidden: Files and folders elsewhere that the model's commands must not read; set it before the first command.
@@ -75,7 +75,18 @@ class LocalCommands:
             return self._runner
 
     def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:
-        """Run a command of the user's; UserError if it is empty or cannot be run."""
+        """Run a command of the user's; iterate to advance it. Yields its output, raw, then `CommandFinished`.
+
+        It runs in the folder as in the user's shell: without sandbox or approval, in their environment. It has
+        no terminal and reads nothing. What it leaves running in the background continues.
+
+        Args:
+            command: a line for the user's shell.
+            tell: whether the model is to read the command and its output with the next message.
+
+        Raises:
+            UserError: it is empty, or, while iterating, it was not run, and why.
+        """
         if not command.strip():
             raise UserError(NO_COMMAND)
         # Not in the generator: a cancel between this call and the first event counts.
@@ -83,16 +94,16 @@ class LocalCommands:
         return self._events(command, tell)
 
     def cancel(self) -> None:
-        """Stop the user's running command."""
+        """Stop the user's running command and all processes it started. Harmless if none runs."""
         self._cancelled.set()
 
     def background(self) -> "Sequence[BackgroundCommand]":
-        """The model's background commands."""
+        """The model's background commands, oldest first."""
         runner = self._runner
         return () if runner is None else runner.background()
 
     def recent(self, number: int) -> str:
-        """The end of a background command's output, raw."""
+        """The end of a background command's output, raw; the model still gets to read it."""
         runner = self._runner
         return "" if runner is None else runner.recent(number)
 

@@ -66,15 +66,18 @@ class CommitDraft:
         return not self.pending.staged_files
 
 
-class LocalCommits:
-    """A `Commits`."""
+class Commits:
+    """Git commits in the folder. The session's thread, while no turn runs; UserError if it cannot be done."""
 
     def __init__(self, folder: Path, agent: "Callable[[], Agent]", runner: "Callable[[], CommandRunner]") -> None:
         """agent: raises UserError before there is one. runner: gives what runs commands."""
         self._folder, self._agent, self._runner = folder, agent, runner
 
     def draft(self) -> CommitDraft:
-        """What would be committed, and the model's suggested message."""
+        """What would be committed, with a message that the model writes outside the conversation.
+
+        `Chat.cancel` ends the writing early.
+        """
         from laguna_tui.repo.files.sensitive_paths import sensitive_because
         from laguna_tui.repo.git.git_commit import CannotCommitError, pending_changes, recent_subjects
 
@@ -92,7 +95,7 @@ class LocalCommits:
         return CommitDraft(message, self._runner().status.sentence, pending)
 
     def commit(self, message: str, draft: CommitDraft) -> str:
-        """Commit what the draft names; returns a sentence about it."""
+        """Commit what the draft names, with the repository's hooks in the sandbox; returns a sentence about it."""
         from laguna_tui.repo.git import git_signing
         from laguna_tui.repo.git.git_commit import commit_command, commit_made
         from laguna_tui.sandbox.running_command import CommandNotRun

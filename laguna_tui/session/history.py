@@ -25,8 +25,10 @@ STORES = "undo"
 """The folder with a session's store; in the state folder, the stores of sessions that were not kept."""
 
 
-class LocalHistory:
-    """A `History`.
+class History:
+    """The turns, what they changed, and undo. Any thread, except `apply`; each call may take seconds.
+
+    Every method raises UserError if there is nothing to do, or nothing can be stored. All texts are raw.
 
     Attributes:
         turns: the turns of the session.
@@ -62,7 +64,7 @@ class LocalHistory:
         self._preparing.start()
 
     def points(self) -> "Sequence[UndoPoint]":
-        """The turns, newest last."""
+        """The turns, including those that changed nothing or are undone; newest last."""
         return self.turns.points()
 
     def plan_undo(self) -> "UndoPlan":
@@ -78,7 +80,7 @@ class LocalHistory:
         return self.turns.plan_rewind(number)
 
     def unfinished(self) -> "UndoPlan | None":
-        """The rest of an undo in which an earlier session about this folder was killed."""
+        """The rest of an undo in which an earlier session about this folder was killed; None if there is none."""
         from laguna_tui.base.object_store import StoreError
         from laguna_tui.repo.files.workspace import Workspace
         from laguna_tui.undo.undo import UndoHistory
@@ -100,7 +102,7 @@ class LocalHistory:
         return None
 
     def preview(self, plan: "UndoPlan") -> "Sequence[FileDiff]":
-        """What applying a plan would change."""
+        """What applying a plan would change, conflicts included."""
         if plan.resumes and self._killed is not None:
             return self._killed.preview(plan)
         return self.turns.preview(plan)
@@ -110,7 +112,12 @@ class LocalHistory:
         return self._cache.cost(self.turns.said_after(plan))
 
     def apply(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
-        """Apply a plan to files and conversation; not while a turn runs."""
+        """Apply a plan to files and conversation. The session's thread only, while no turn runs.
+
+        Args:
+            plan: of the present state; another one is refused.
+            overwrite: conflicting paths that the user agreed to overwrite; the others stay as they are.
+        """
         if plan.resumes and self._killed is not None:
             try:
                 return self._killed.apply(plan, overwrite)
@@ -121,7 +128,11 @@ class LocalHistory:
         return result
 
     def diff(self, *, turn: bool = False) -> "Sequence[FileDiff]":
-        """What the turns changed, or only the last one."""
+        """What the turns of this session changed, without those that are undone.
+
+        Args:
+            turn: only the last one.
+        """
         return self.turns.diff(0 if turn else None)
 
     def begin_again(self) -> None:

@@ -18,13 +18,13 @@ from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
 from laguna_tui.base.paths import can_hold_files
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
-from laguna_tui.session.commands import LocalCommands
-from laguna_tui.session.commits import LocalCommits
+from laguna_tui.session.commands import Commands
+from laguna_tui.session.commits import Commits
 from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot, EngineSource
-from laguna_tui.session.history import LocalHistory
-from laguna_tui.session.local_models import LocalModels
-from laguna_tui.session.local_permissions import LocalPermissions
-from laguna_tui.session.local_sessions import LocalSessions, SessionAccess
+from laguna_tui.session.history import History
+from laguna_tui.session.local_models import Models
+from laguna_tui.session.local_permissions import PermissionSettings
+from laguna_tui.session.local_sessions import SessionAccess, Sessions
 from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.replay_check import check_replay
 from laguna_tui.session.session_parts import SessionParts
@@ -54,9 +54,18 @@ INDEX_WAIT_S = 2.0
 
 
 class LocalSession:
-    """A `ChatSession`.
+    """One conversation with one model about one folder; each controller of a front end gets its part of it.
 
     Attributes:
+        chat: messages and answers.
+        prompt: what the prompt consists of.
+        models: which model answers.
+        permissions: what needs no approval.
+        history: the turns, and undo.
+        commits: git commits in the folder.
+        commands: the user's commands and those in the background.
+        sessions: the sessions on disk.
+        folder: the folder that the conversation is about.
         slot: the engine, and which model it is of.
         parts: what is around the engine; None while the session is not open.
     """
@@ -68,7 +77,7 @@ class LocalSession:
         state: Path | None,
         wait_s: float,
         holds_more: str,
-        permissions: "LocalPermissions",
+        permissions: "PermissionSettings",
         cache: Path | None,
         *,
         undoable: bool,
@@ -80,21 +89,21 @@ class LocalSession:
         self.state = state
         self._wait_s, self._undoable, self._clients = wait_s, undoable, clients
         self._unsaved = ""
-        self.chat = LocalChat(self)
-        self.prompt = LocalPromptView(self)
+        self.chat = Chat(self)
+        self.prompt = PromptView(self)
         self.permissions = permissions
-        self.commands = LocalCommands(folder, self.tell, permissions.shows, permissions.kept_from_commands)
-        self.folder = LocalFolder(self, folder, holds_more)
-        self.sessions = LocalSessions(
+        self.commands = Commands(folder, self.tell, permissions.shows, permissions.kept_from_commands)
+        self.folder = Folder(self, folder, holds_more)
+        self.sessions = Sessions(
             folder,
             state if undoable else None,
             cache,
             SessionAccess(self.slot, permissions, lambda: self.parts, lambda: self.history, self.open, self.info),
         )
         recorder = self.sessions.recorder
-        self.models = LocalModels(self.slot, lambda: self.parts, self.open, self.info, self.sessions.note_model)
-        self.history = LocalHistory(folder, state, lambda: self.opened().agent, recorder, self.sessions.cache)
-        self.commits = LocalCommits(folder, lambda: self.opened().agent, self.commands.runner)
+        self.models = Models(self.slot, lambda: self.parts, self.open, self.info, self.sessions.note_model)
+        self.history = History(folder, state, lambda: self.opened().agent, recorder, self.sessions.cache)
+        self.commits = Commits(folder, lambda: self.opened().agent, self.commands.runner)
 
     @classmethod
     def prepare(
@@ -134,7 +143,7 @@ class LocalSession:
         Raises:
             UserError: the settings name no model, or no drafter, that is there; or the session cannot be resumed.
         """
-        permissions = LocalPermissions(settings, folder, rules, allow, deny)
+        permissions = PermissionSettings(settings, folder, rules, allow, deny)
         selection = select_model(settings)
         unsaved = ""
         if state is not None and not os.access(state, os.F_OK) and not can_hold_files(state):
@@ -265,14 +274,21 @@ class LocalSession:
         self.parts = parts
 
 
-class LocalChat:
-    """A `Chat`. An engine that llama.cpp aborted is replaced with the next message, which prefills the chat again."""
+class Chat:
+    """Sends messages and changes the conversation. One thread, except `cancel`, `skip_scoring` and `steer`.
+
+    An engine that llama.cpp aborted is replaced with the next message, which prefills the chat again.
+    """
 
     def __init__(self, session: LocalSession) -> None:
         self._session = session
 
     def ask(self, message: str) -> Generator[AgentEvent, None, None]:
-        """Send a message; iterate to advance it. EngineError if the engine fails."""
+        """Send a message; iterate to advance it. Ends after `TurnFinished`.
+
+        Raises:
+            EngineError, UserError: while iterating; a sentence for the user.
+        """
         session = self._session
         if not session.folder.path.is_dir():
             raise UserError(GONE.format(folder=session.folder.path))
@@ -289,23 +305,23 @@ class LocalChat:
         agent.options = replace(agent.options, constraints=constraints)
 
     def cancel(self) -> None:
-        """Stop what is running, soon. Any thread, at any time."""
+        """Stop what is running, soon. Any thread; harmless if nothing runs."""
         if self._session.parts is not None:
             self._session.parts.agent.cancel()
             self.skip_scoring()
 
     def skip_scoring(self) -> None:
-        """Wait for no scorer any longer. Any thread, at any time."""
+        """Stop waiting for the scorer: words rank the rest. Any thread; harmless if nothing is scored."""
         if self._session.parts is not None:
             self._session.parts.context.scorer.skip()
 
     def steer(self, message: str) -> bool:
-        """Send a message while the model works; returns whether it is accepted. Any thread."""
+        """Send a message into the running turn, at the next tool boundary or its end; False: use `ask`. Any thread."""
         parts, recorder = self._session.parts, self._session.sessions.recorder
         return parts is not None and parts.agent.steer(message, lambda: recorder.put_text("steered", message=message))
 
     def left(self) -> Sequence[str]:
-        """Steering messages that did not go in; each is returned once."""
+        """Steering messages that did not go in because the turn was stopped; each is returned once."""
         parts = self._session.parts
         left = () if parts is None else parts.agent.left()
         if left:
@@ -318,14 +334,21 @@ class LocalChat:
         self._session.opened().agent.new_chat()
 
     def compact(self, guidance: str = "") -> Generator[AgentEvent, None, None]:
-        """Make room in the context now; iterate to advance it. EngineError if the engine fails."""
+        """Make room in the context now; iterate to advance it. Not while a turn runs; `cancel` ends it early.
+
+        Args:
+            guidance: what the summary must keep; if empty, old results are shortened first.
+
+        Raises:
+            EngineError, UserError: while iterating; a sentence for the user.
+        """
         session = self._session
         session.slot.healthy()
         with session.slot.watched():
             yield from session.sessions.recorder.kept(session.opened().agent.compact(guidance))
 
     def prefetch(self, message: str) -> None:
-        """Prefill what is certain of a message being typed; returns when done or cancelled."""
+        """Prefill what is certain of a message being typed. Returns then, or soon after `cancel`."""
         session = self._session
         if session.parts is None or session.slot.engine is None:
             return
@@ -335,7 +358,14 @@ class LocalChat:
             session.parts.agent.ahead(message)
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
-        """Generate the last generation of the last answer again without speculation, and compare."""
+        """Generate the last generation of the last answer again without speculation, and compare.
+
+        `cancel` ends it early.
+
+        Raises:
+            UserError: there is no answer yet.
+            EngineError: the engine fails.
+        """
         from laguna_tui.session.remote_opening import in_process
 
         engine = in_process(self._session.slot.healthy(), "A replay")
@@ -346,18 +376,21 @@ class LocalChat:
             return check_replay(engine, last, progress)
 
 
-class LocalPromptView:
-    """A `PromptView`. Any thread; it knows nothing while engines are being exchanged."""
+class PromptView:
+    """What the prompt consists of, and what a message would add. Any thread, except `change`.
+
+    Nothing is known while engines are exchanged.
+    """
 
     def __init__(self, session: LocalSession) -> None:
         self._session = session
 
     def cost(self, message: str) -> "Cost | None":
-        """What sending this message would cost now."""
+        """What sending this message would cost now; None while no model is open. May take 100 ms."""
         return self._look(lambda preview: preview.cost(message), None)
 
     def complete(self, text: str, cursor: int) -> "Sequence[Completion]":
-        """Ways to complete the mention under the cursor, best first."""
+        """Ways to complete the mention under the cursor, best first. Takes milliseconds."""
         from laguna_tui.context.completion import completions
 
         parts = self._session.parts
@@ -367,7 +400,7 @@ class LocalPromptView:
         return completions(parts.context.codebase, text, cursor)
 
     def blocks(self) -> "Sequence[ContextBlock]":
-        """What the prompt consists of now."""
+        """The prompt's blocks, in its order."""
         return self._look(lambda preview: preview.blocks(), ())
 
     def block_text(self, number: int) -> "BlockText":
@@ -375,11 +408,11 @@ class LocalPromptView:
         return self._session.opened().agent.prompt_preview().block_text(number)
 
     def change_cost(self, places: "Mapping[int, Place]") -> "Cost | None":
-        """What the conversation would cost with these blocks in these places."""
+        """The extra cost of the next message with these blocks in these places; changes nothing."""
         return self._look(lambda preview: preview.change_cost(places), None)
 
     def change(self, places: "Mapping[int, Place]") -> None:
-        """Move these blocks to these places, from the next message on."""
+        """Move these blocks to these places from the next message on. Session's thread; UserError without a model."""
         self._session.opened().agent.conversation.change(places)
         self._session.sessions.recorder.look()
 
@@ -393,8 +426,13 @@ class LocalPromptView:
         return unknown
 
 
-class LocalFolder:
-    """A `Folder`. withheld: why it is not indexed, as a sentence; empty if it is."""
+class Folder:
+    """The folder that the chat is about. Any thread; UserError if something cannot be done.
+
+    Attributes:
+        path: where it is.
+        withheld: why it is not indexed, as a sentence; empty if it is.
+    """
 
     def __init__(self, session: LocalSession, path: Path, holds_more: str) -> None:
         self._session = session

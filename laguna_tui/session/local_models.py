@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from laguna_tui.session.values import ModelChoice, SessionInfo
 
 
-class LocalModels:
-    """The `Models` of this machine."""
+class Models:
+    """Which model answers, and how it decodes."""
 
     def __init__(
         self,
@@ -36,20 +36,26 @@ class LocalModels:
         self._slot, self._parts, self._begin, self._info, self._changed = slot, parts, begin, info, changed
 
     def choices(self) -> "tuple[ModelChoice, ...]":
-        """The catalogue's models and the file that is open now. Any thread; opens nothing."""
+        """The catalogue's models and the file that is open now. Any thread, also while a turn runs.
+
+        Opens nothing; may take half a second.
+        """
         from laguna_tui.session.model_list import list_models
 
         slot = self._slot
         return list_models(slot.selection.settings, slot.opened_as.report.holds if slot.opened_as else {})
 
     def others(self) -> "tuple[ModelChoice, ...]":
-        """What other programs serve or store on this machine. Any thread; opens nothing."""
+        """What other programs serve or store on this machine. Any thread; asks their ports, for two seconds at most."""
         from laguna_tui.session.model_list import list_others
 
         return list_others()
 
     def switch(self, wanted: str, progress: Progress) -> "SessionInfo":
         """Answer with another model from now on; it reads the conversation again.
+
+        Args:
+            wanted: a name of the catalogue, or the path of a file.
 
         Raises:
             EngineError, UserError: it cannot be opened; the previous model, if there was one, continues answering.
@@ -65,7 +71,9 @@ class LocalModels:
         return self._info()
 
     def speculate(self, mode: Speculation, progress: Progress) -> "SessionInfo":
-        """Use this mode of decoding from now on. Strict and fast need an engine of their own, plain decoding does not.
+        """Use this mode of decoding from now on. The conversation stays.
+
+        Strict and fast need an engine of their own, plain decoding does not.
 
         Raises:
             EngineError, UserError: the mode is not available; nothing was changed.

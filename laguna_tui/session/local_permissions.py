@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from laguna_tui.agent.permission_gate import PermissionGate
 
 
-class LocalPermissions:
-    """The `PermissionSettings`, also before the session is open.
+class PermissionSettings:
+    """What the model may do in the folder without approval; also before the session is open.
 
     Attributes:
         gate: what lets calls through; None before the session is opened.
@@ -59,7 +59,7 @@ class LocalPermissions:
         return self.opened().permissions.kept_from_commands()
 
     def use_approver(self, approver: Approver) -> None:
-        """Whom to ask; before that, nobody can be asked."""
+        """Whom to ask; set before the session is opened. Whoever iterates `Chat.ask` waits for the answer."""
         self._approver = approver
         if self.gate is not None:
             self.gate.approver = approver

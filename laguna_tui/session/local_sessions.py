@@ -19,9 +19,9 @@ from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection, select_other
 from laguna_tui.models.remote_entry import is_url
 from laguna_tui.session.engine_slot import EngineSlot
-from laguna_tui.session.history import LocalHistory
+from laguna_tui.session.history import History
 from laguna_tui.session.kv_cache import KvCache
-from laguna_tui.session.local_permissions import LocalPermissions
+from laguna_tui.session.local_permissions import PermissionSettings
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.session.values import FolderGoneError, NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
@@ -59,15 +59,17 @@ class SessionAccess:
     """
 
     slot: EngineSlot
-    permissions: LocalPermissions
+    permissions: PermissionSettings
     parts: Callable[[], SessionParts | None]
-    history: Callable[[], LocalHistory]
+    history: Callable[[], History]
     open: Callable[[Progress], SessionInfo]
     info: Callable[[], SessionInfo]
 
 
-class LocalSessions:
-    """The `Sessions` of this machine.
+class Sessions:
+    """The sessions kept on disk. Any thread, except `resume`; UserError if something cannot be done.
+
+    A session is named by its `id`, the beginning of its `id`, or its title.
 
     Attributes:
         recorder: writes the open session's journal.
@@ -98,7 +100,7 @@ class LocalSessions:
 
     @property
     def current(self) -> SessionSummary | None:
-        """The one that is open."""
+        """The open session; None before its first message is saved. Reads the disk."""
         writer = self.recorder.writer
         if writer is None:
             return None
@@ -108,24 +110,24 @@ class LocalSessions:
 
     @property
     def open_id(self) -> str:
-        """ID of the one that is open."""
+        """ID of the open session; empty for none. Immediate."""
         writer = self.recorder.writer
         return "" if writer is None else writer.journal.id
 
     @property
     def failing(self) -> NotKept:
-        """What is not being saved at the moment."""
+        """What cannot be saved at present, and why. Immediate."""
         writer = self.recorder.writer
         return NotKept("" if writer is None else writer.journal.failing, self.cache.failing)
 
     def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
-        """The sessions of this folder, or all."""
+        """Sessions about this folder, or all, newest first. Takes at most 200 ms, like `search`."""
         if self._state is None:
             return ()
         return tuple(map(self._summary, self._store().newest(None if everywhere else self._folder)))
 
     def search(self, words: str, *, everywhere: bool = False) -> Sequence[SessionSummary]:
-        """The sessions that contain these words."""
+        """Sessions with these words in their titles or contents, best first."""
         if self._state is None:
             return ()
         return tuple(map(self._summary, self._store().search(words, None if everywhere else self._folder)))
@@ -143,20 +145,20 @@ class LocalSessions:
         self._store().move(self._found(session).id, folder.resolve())
 
     def delete(self, sessions: Collection[str]) -> int:
-        """Delete sessions for good, except the open one."""
+        """Delete sessions for good, except the open one; returns how many bytes were freed."""
         writer = self.recorder.writer
         found = [self._found(session).id for session in sessions]
         return self._store().delete([each for each in found if writer is None or each != writer.journal.id])
 
     def export(self, session: str, form: str) -> str:
-        """A session as text."""
+        """A session as text, without secrets. form: "markdown", "html" or "json"."""
         from laguna_tui.store.session_export import ExportForm, exported
         from laguna_tui.store.session_transcript import read_transcript
 
         return exported(read_transcript(self._store().folder / self._found(session).id), ExportForm(form))
 
     def fork(self, session: str = "", title: str = "") -> SessionSummary:
-        """Copy a session, or the open one."""
+        """Copy a session (empty: the open one) in order to resume the copy."""
         writer = self.recorder.writer
         if not session and writer is None:
             raise UserError(NOTHING_YET)
@@ -262,7 +264,16 @@ class LocalSessions:
         return replace(resumed, seconds=time.monotonic() - began)
 
     def resume(self, session: str, progress: Progress) -> SessionInfo:
-        """Resume a session in place of the open one."""
+        """Resume a session in place of the open one, which stays saved. The session's thread, while no turn runs.
+
+        Returns:
+            The session that is open now, with `resumed` set.
+
+        Raises:
+            OtherFolderError: it is about another folder; the app has to be started there.
+            FolderGoneError: its folder is gone; `move` says where it is now.
+            EngineError, UserError: it cannot be resumed; nothing was changed.
+        """
         began = time.monotonic()
         parts = self._access.parts()
         if parts is None:

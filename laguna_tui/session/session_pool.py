@@ -14,7 +14,6 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection
-from laguna_tui.session.api import ChatSession
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.values import SessionSummary
 
@@ -28,7 +27,7 @@ _IN_USE = "another session uses {title}, and only one model is open at a time; c
 
 
 class SessionPool:
-    """A `SessionSource` with one engine. Thread-safe."""
+    """Sessions about any folder that share one engine. Any thread."""
 
     def __init__(self, settings: Settings, state: Path, cache: Path, rules: Path | None, held_bytes: int) -> None:
         """Open nothing yet.
@@ -46,7 +45,17 @@ class SessionPool:
     def prepare(
         self, folder: Path, resume: str = "", clients: "Sequence[McpServer]" = (), **changes: object
     ) -> LocalSession:
-        """A session that is not open yet. UserError as for `LocalSession.prepare`."""
+        """A session that is not open yet.
+
+        Args:
+            folder: what it is about.
+            resume: the saved session to resume; empty for a new one.
+            clients: MCP servers of the client.
+            changes: settings that are not the user's own.
+
+        Raises:
+            UserError: there is no such model, or the session cannot be resumed.
+        """
         return LocalSession.prepare(
             self._settings.merged(changes),
             folder,
@@ -59,9 +68,8 @@ class SessionPool:
             clients=clients,
         )
 
-    def keep(self, session: ChatSession) -> str:
+    def keep(self, session: LocalSession) -> str:
         """Save an open session from now on, also before its first message; its ID."""
-        assert isinstance(session, LocalSession), "they come from `prepare`"
         session.sessions.begin()
         return session.sessions.open_id
 

@@ -1,4 +1,4 @@
-"""What the protocols of a chat session take and give: frozen values. No engine and no Textual in here.
+"""What a chat session takes and gives: frozen values. No engine and no Textual in here.
 
 All texts are raw: a front end passes them through `laguna_tui.base.text`.
 """

@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.session.api import Commands
+from laguna_tui.session.commands import Commands
 from laguna_tui.tui.event_sanitizer import OutputSanitizer
 from laguna_tui.tui.modal import Modal, RowList, notify
 from laguna_tui.tui.text_lines import (

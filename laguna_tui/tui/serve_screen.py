@@ -1,9 +1,9 @@
 """Other programs that use the model: the screen that lets them, shows who does, and stops it."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,7 +14,6 @@ from textual.widgets import Static
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import plural
-from laguna_tui.session.sharing import ModelServer
 from laguna_tui.session.values import ClientUse
 from laguna_tui.tui.modal import Modal, notify
 from laguna_tui.tui.text_lines import GOOD, MUTED, StyledText, crop
@@ -25,6 +24,42 @@ MAX_CLIENTS = 12
 CLOSED = "Nobody else can use the model. Press s to let other programs on this machine use it."
 OPEN = "Other programs on this machine can use the model. You always go first."
 NOBODY = "Nobody has used it yet."
+
+
+class ModelServer(Protocol):
+    """Lets other programs use the open model. Any thread. The HTTP server is one; the screen does not import it."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it listens."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        ...
+
+    @property
+    def token(self) -> str:
+        """What other programs have to show."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for their turn."""
+        ...
+
+    def start(self) -> None:
+        """Listen from now on; UserError if it cannot."""
+        ...
+
+    def stop(self) -> None:
+        """End all answers, and listen no more. Idempotent."""
+        ...
+
+    def clients(self) -> Sequence[ClientUse]:
+        """Who used it, the latest first."""
+        ...
 
 
 class ServeController:

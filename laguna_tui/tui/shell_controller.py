@@ -11,7 +11,7 @@ from textual.app import App, SuspendNotSupported
 
 from laguna_tui.base.terminal import run_in_foreground
 from laguna_tui.base.text import TextSanitizer, sanitize
-from laguna_tui.session.api import Commands
+from laguna_tui.session.commands import Commands
 from laguna_tui.session.values import CommandFinished
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput

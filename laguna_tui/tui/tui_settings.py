@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from laguna_tui.session.sharing import ModelServer
+    from laguna_tui.tui.serve_screen import ModelServer
 
 AUTO_THEME = "auto"
 NOTICES = "notices"

@@ -7,7 +7,7 @@ from laguna_tui.base.permission_request import Approver, Mode
 
 
 class QuietSession:
-    """The part of a `ChatSession` that says nothing; the session plays all its parts itself."""
+    """The part of a `LocalSession` that says nothing; the session plays all its parts itself."""
 
     title, path, mode = "bench", Path("/"), Mode.ASK
     current, open_id, failing = None, "", ""

@@ -53,9 +53,9 @@ from laguna_tui.base.permission_request import (
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 from laguna_tui.sandbox.background import BackgroundCommand
-from laguna_tui.session.commands import LocalCommands
-from laguna_tui.session.commits import LocalCommits
-from laguna_tui.session.history import LocalHistory
+from laguna_tui.session.commands import Commands
+from laguna_tui.session.commits import Commits
+from laguna_tui.session.history import History
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.values import (
     FolderGoneError,
@@ -332,12 +332,12 @@ class ScriptedSession:
         self.gate.approver = approver
 
     @property
-    def history(self) -> LocalHistory:
-        return LocalHistory(self.path, None, self._no_agent, Recorder(None, list, None), None)
+    def history(self) -> History:
+        return History(self.path, None, self._no_agent, Recorder(None, list, None), None)
 
     @property
-    def commits(self) -> LocalCommits:
-        return LocalCommits(self.path, self._no_agent, self.commands.runner)
+    def commits(self) -> Commits:
+        return Commits(self.path, self._no_agent, self.commands.runner)
 
     def _no_agent(self) -> NoReturn:
         raise UserError("There is no agent.")
@@ -433,7 +433,7 @@ class ScriptedSessions:
         return SessionInfo(8192, resumed=Resumed(found, events, self.left_out, self.notices, self.restored, 0.2))
 
 
-class ScriptedCommands(LocalCommands):
+class ScriptedCommands(Commands):
     """The user's commands really run; the model's background commands are those that a test gives."""
 
     def __init__(self, folder: Path) -> None:

@@ -6,7 +6,7 @@ from textual.app import App
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
-from laguna_tui.session.api import Commits
+from laguna_tui.session.commits import Commits
 from laguna_tui.tui.history.commit_screen import CommitScreen
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.session_controller import Put, SessionController

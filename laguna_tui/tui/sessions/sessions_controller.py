@@ -12,7 +12,7 @@ from laguna_tui.base.app_report import AppReport
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnFinished, TurnStarted
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.session.api import ChatSession
+from laguna_tui.session.local import LocalSession
 from laguna_tui.session.values import Resumed, SessionSummary
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.base_app import BaseApp
@@ -53,7 +53,7 @@ class SessionsController:
     def __init__(
         self,
         app: BaseApp,
-        session: ChatSession,
+        session: LocalSession,
         controller: SessionController,
         writer: TranscriptWriter,
         report: AppReport | None,

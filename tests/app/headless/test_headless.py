@@ -42,7 +42,7 @@ from laguna_tui.base.permission_request import (
 from laguna_tui.base.settings import Settings
 from laguna_tui.compose import run_ask
 from laguna_tui.headless.run import Format, run
-from laguna_tui.session.local import LocalChat, LocalSession
+from laguna_tui.session.local import Chat, LocalSession
 from laguna_tui.session.values import SessionInfo
 from tests.app.hunks import hunks_of
 
@@ -391,7 +391,7 @@ def test_json_of_a_turn_that_came_to_its_end_has_no_error(capsys):
     assert json.loads(capsys.readouterr().out)["error"] is None
 
 
-class FailingChat(LocalChat):
+class FailingChat(Chat):
     def ask(self, message):
         return failing(TextDelta("Half"))
 

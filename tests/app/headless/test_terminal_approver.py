@@ -269,7 +269,7 @@ from laguna_tui.headless.run import Format
 from laguna_tui.base.settings import Settings
 from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.tool_calls import CallRun, ToolCalls
-from laguna_tui.session.local import LocalChat
+from laguna_tui.session.local import Chat
 
 def ask(chat, question):
     session = chat._session
@@ -281,7 +281,7 @@ def ask(chat, question):
     print(run.result.result().output, flush=True)
     yield TurnFinished(TurnEnd.CANCELLED if agent._cancelled else TurnEnd.ANSWERED)
 
-LocalChat.ask = ask
+Chat.ask = ask
 settings = Settings(model=sys.argv[1], context=4096, threads=1)
 sys.exit(compose.run_ask(settings, Path(sys.argv[2]), "Rename it.", Format.TEXT))
 """

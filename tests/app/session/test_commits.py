@@ -10,7 +10,7 @@ from laguna_tui.agent.tools.full import shell
 from laguna_tui.base.errors import UserError
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.runner import CommandRunner
-from laguna_tui.session.commits import LocalCommits
+from laguna_tui.session.commits import Commits
 from tests.app.sandbox.conftest import bubblewrap, place, repository, status
 
 __all__ = ["bubblewrap", "place", "repository", "status"]
@@ -52,7 +52,7 @@ class Session:
     def __init__(self, folder, kept=lambda: ((), ())):
         self.drafter = Drafter()
         self.runner = CommandRunner(folder, kept=kept)
-        self.commits = LocalCommits(folder, lambda: self.drafter, lambda: self.runner)
+        self.commits = Commits(folder, lambda: self.drafter, lambda: self.runner)
 
     def commit(self):
         try:

@@ -13,7 +13,7 @@ from laguna_tui.base.events import Attached
 from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.commands import LocalCommands
+from laguna_tui.session.commands import Commands
 from laguna_tui.session.local import NOT_TOLD, LocalSession
 
 PATIENCE_S = 60.0
@@ -34,7 +34,7 @@ def told():
 
 @pytest.fixture
 def commands(folder, told):
-    made = LocalCommands(folder, lambda piece: told.append(piece) or "")
+    made = Commands(folder, lambda piece: told.append(piece) or "")
     yield made
     made.close()
 
@@ -145,7 +145,7 @@ def test_not_told_the_model_hears_nothing(commands, told):
 
 
 def test_a_model_that_cannot_be_told_is_no_secret(folder):
-    commands = LocalCommands(folder, lambda piece: "It does not read.")
+    commands = Commands(folder, lambda piece: "It does not read.")
     *_, last = commands.run("true", tell=True)
     commands.close()
     assert not last.told
@@ -162,7 +162,7 @@ def test_background_commands_are_listed_and_stopped(commands, folder):
 
 
 def test_closed_it_stops_what_runs(folder):
-    commands = LocalCommands(folder, lambda piece: "")
+    commands = Commands(folder, lambda piece: "")
     commands.runner().start_background("echo $$ > background; exec sleep 60", folder=folder)
     wait_for((folder / "background").exists, "the background command")
     events = commands.run("echo one; sleep 60")

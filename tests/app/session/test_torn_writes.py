@@ -12,7 +12,7 @@ import pytest
 from laguna_tui.base.events import TextDelta, ToolStarted
 from laguna_tui.base.messages import ChatMessage
 from laguna_tui.session import session_writer
-from laguna_tui.session.history import LocalHistory
+from laguna_tui.session.history import History
 from laguna_tui.session.resuming import KeptSession
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.undo.restore import Restorer
@@ -125,7 +125,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     # Text waits for the next event, and nothing is written by another thread.
     monkeypatch.setattr(session_writer, "FLUSH_S", 1e9)
-    monkeypatch.setattr(LocalHistory, "prepare", lambda history: None)
+    monkeypatch.setattr(History, "prepare", lambda history: None)
     return Place(tmp_path, **{"b.txt": "two\n"})
 
 
