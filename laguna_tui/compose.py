@@ -16,6 +16,7 @@ from laguna_tui.base.paths import cache_dir, rules_path, state_dir, too_wide_bec
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import SessionOptions
 
 if TYPE_CHECKING:
     from laguna_engine.chat.answer_constraint import SchemaAnswer
@@ -77,12 +78,14 @@ def run_ask(settings: Settings, folder: Path, question: str, form: "Format", opt
         settings,
         folder,
         state_dir(),
-        wait_s=ASK_WAIT_S,
-        rules=rules_path(),
-        allow=options.allow,
-        deny=options.deny,
-        undoable=bool(options.resume),
-        cache=cache_dir(),
+        SessionOptions(
+            cache=cache_dir(),
+            wait_s=ASK_WAIT_S,
+            rules=rules_path(),
+            allow=options.allow,
+            deny=options.deny,
+            undoable=bool(options.resume),
+        ),
         resume=options.resume,
         given=options.given,
     )
@@ -202,9 +205,8 @@ def run_tui(
         report: what the parent process reads; None without one.
     """
     holds_more = "" if named else too_wide_because(folder)
-    session = LocalSession.prepare(
-        settings, folder, state_dir(), holds_more=holds_more, rules=rules_path(), cache=cache_dir(), given=given
-    )
+    opened = SessionOptions(cache=cache_dir(), holds_more=holds_more, rules=rules_path())
+    session = LocalSession.prepare(settings, folder, state_dir(), opened, given=given)
     from laguna_tui.models.model_setup import ModelSetup
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings

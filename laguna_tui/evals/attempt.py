@@ -31,9 +31,11 @@ from laguna_tui.evals.verdict import TASKS, Verdict, check_solution, code_of, re
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.session_pool import SharedEngine
 from laguna_tui.session.session_scorer import SessionScorer
+from laguna_tui.session.values import SessionOptions
 
 CODE_ONLY = "Answer with code that is complete and runs. Explain nothing."
 """No tools and no person: both were seen to cost answers in tasks that need neither."""
+_PASSING = SessionOptions(undoable=False)
 _READING = "Answer the question about these files in one short sentence."
 
 
@@ -127,7 +129,7 @@ class EvaluatedModel:
         with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
             folder = Path(name).resolve()
             session = LocalSession.prepare(
-                self._settings.merged({"seed": seed}), folder, None, undoable=False, source=self._engines
+                self._settings.merged({"seed": seed}), folder, None, _PASSING, source=self._engines
             )
             with closing(session):
                 session.commands.hidden = (TASKS,)

@@ -28,17 +28,16 @@ from laguna_tui.session.local_sessions import SessionAccess, Sessions
 from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.replay_check import check_replay
 from laguna_tui.session.session_parts import SessionParts
+from laguna_tui.session.values import SessionInfo, SessionOptions
 
 if TYPE_CHECKING:
     from laguna_engine.constrain.base import ConstraintSpec
     from laguna_engine.engine import Engine
     from laguna_tui.agent.prompt_preview import PromptPreview
-    from laguna_tui.agent.tools.mcp.mcp_config import McpServer
     from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.base.messages import Attachment, Place
     from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
     from laguna_tui.session.shared_model import SharedModel
-    from laguna_tui.session.values import SessionInfo
 
 T = TypeVar("T")
 
@@ -50,7 +49,7 @@ WITHHELD = "{folder} {what}, not one project, so its files are not read. To read
 INDEXED = "{folder} is read in the background from now on."
 NOT_TOLD = "No model is open yet, so the output was not attached."
 NO_READER = "This model does not read the output of commands, so it was not attached."
-INDEX_WAIT_S = 2.0
+_PLAIN = SessionOptions()
 
 
 class LocalSession:
@@ -75,33 +74,24 @@ class LocalSession:
         selection: ModelSelection,
         folder: Path,
         state: Path | None,
-        wait_s: float,
-        holds_more: str,
-        permissions: "PermissionSettings",
-        cache: Path | None,
-        *,
-        undoable: bool,
+        permissions: PermissionSettings,
+        options: SessionOptions,
         source: EngineSource | None = None,
-        clients: "Sequence[McpServer]" = (),
     ) -> None:
         self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt, source)
         self.parts: SessionParts | None = None
         self.state = state
-        self._wait_s, self._undoable, self._clients = wait_s, undoable, clients
+        self._options = options
         self._unsaved = ""
         self.chat = Chat(self)
         self.prompt = PromptView(self)
         self.permissions = permissions
         self.commands = Commands(folder, self.tell, permissions.shows, permissions.kept_from_commands)
-        self.folder = Folder(self, folder, holds_more)
-        self.sessions = Sessions(
-            folder,
-            state if undoable else None,
-            cache,
-            SessionAccess(self.slot, permissions, lambda: self.parts, lambda: self.history, self.open, self.info),
-        )
+        self.folder = Folder(self, folder, options.holds_more)
+        access = SessionAccess(self.slot, permissions, lambda: self.parts, lambda: self.history, self.open, self.info)
+        self.sessions = Sessions(folder, state if options.undoable else None, options.cache, access)
+        self.models = Models(access, self.sessions.note_model)
         recorder = self.sessions.recorder
-        self.models = Models(self.slot, lambda: self.parts, self.open, self.info, self.sessions.note_model)
         self.history = History(folder, state, lambda: self.opened().agent, recorder, self.sessions.cache)
         self.commits = Commits(folder, lambda: self.opened().agent, self.commands.runner)
 
@@ -111,55 +101,32 @@ class LocalSession:
         settings: Settings,
         folder: Path,
         state: Path | None = None,
+        options: SessionOptions = _PLAIN,
         *,
-        wait_s: float = INDEX_WAIT_S,
-        holds_more: str = "",
-        rules: Path | None = None,
-        allow: Sequence[str] = (),
-        deny: Sequence[str] = (),
-        undoable: bool = True,
-        cache: Path | None = None,
         resume: str = "",
         given: Collection[str] = (),
         source: EngineSource | None = None,
-        clients: "Sequence[McpServer]" = (),
     ) -> "LocalSession":
         """Find out what would be opened, without opening it.
 
         Args:
+            settings: the user's.
+            folder: what the session is about.
             state: folder that keeps what sessions learn; None keeps nothing on disk.
-            wait_s: seconds that a message waits for the folder's index where it needs it.
-            holds_more: why the folder is not one project, as the end of a sentence; `Folder.index` then reads it.
-            rules: the user's file of rules about what the model may do; None for none.
-            allow: rules for this session only, as given on the command line.
-            deny: likewise.
-            undoable: whether the session is kept in the state folder, with checkpoints for undo.
-            cache: the user's cache folder, for the KV caches of kept sessions; None keeps none.
+            options: how it is opened.
             resume: the session to resume once it is opened; empty begins a new one.
             given: the settings given for this start, which take precedence over those of the session.
             source: where engines come from, for sessions that share one; None for one of its own.
-            clients: MCP servers of the program that the session is for, used beside the user's own.
 
         Raises:
             UserError: the settings name no model, or no drafter, that is there; or the session cannot be resumed.
         """
-        permissions = PermissionSettings(settings, folder, rules, allow, deny)
+        permissions = PermissionSettings(settings, folder, options.rules, options.allow, options.deny)
         selection = select_model(settings)
         unsaved = ""
         if state is not None and not os.access(state, os.F_OK) and not can_hold_files(state):
             unsaved, state = UNSAVED.format(state=state), None
-        session = cls(
-            selection,
-            folder,
-            state,
-            wait_s,
-            holds_more,
-            permissions,
-            cache,
-            undoable=undoable,
-            source=source,
-            clients=clients,
-        )
+        session = cls(selection, folder, state, permissions, options, source)
         session.sessions.given, session._unsaved = given, unsaved
         if resume:
             session.sessions.choose(resume)
@@ -170,7 +137,7 @@ class LocalSession:
         """The model's name, as it is shown."""
         return self.slot.selection.entry.title
 
-    def open(self, progress: Callable[[LoadProgress], None]) -> "SessionInfo":
+    def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
         """Load the model and begin a conversation.
 
         Raises:
@@ -186,7 +153,7 @@ class LocalSession:
             self.close()
             raise
 
-    def info(self) -> "SessionInfo":
+    def info(self) -> SessionInfo:
         """What a front end shows of the open session."""
         engine, opened_as, settings = self.slot.healthy(), self.slot.opened_as, self.slot.selection.settings
         assert opened_as is not None, "a healthy engine was opened"
@@ -244,7 +211,7 @@ class LocalSession:
 
     def prepare_undo(self, parts: SessionParts) -> None:
         """Have the folder's contents stored before the first command, if commands can be run."""
-        if self._undoable and parts.toolbox.runs_commands and not self.folder.withheld:
+        if self._options.undoable and parts.toolbox.runs_commands and not self.folder.withheld:
             self.history.prepare()
 
     def _adopt(self, engine: "Engine | RemoteBackend", selection: ModelSelection) -> None:
@@ -255,7 +222,7 @@ class LocalSession:
         from laguna_tui.agent.changes import Changes
 
         history, gate, folder = self.history.turns, self.permissions.opened(), self.folder
-        changes = Changes(history if self._undoable else None, self.state)
+        changes = Changes(history if self._options.undoable else None, self.state)
         parts = SessionParts.begin(
             engine,
             selection,
@@ -263,10 +230,10 @@ class LocalSession:
             gate,
             folder.path,
             self.state,
-            self._wait_s,
+            self._options.wait_s,
             self.commands.runner,
             history,
-            self._clients,
+            self._options.clients,
         )
         parts.context.codebase.withheld = folder.withheld
         self.sessions.watch(parts.agent, changes, parts.toolbox.todo)

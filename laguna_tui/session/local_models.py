@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from laguna_engine.config import Speculation
 from laguna_tui.base.errors import UserError
 from laguna_tui.models.model_selection import select_other
-from laguna_tui.session.engine_slot import EngineSlot, Progress
-from laguna_tui.session.session_parts import SessionParts
+from laguna_tui.session.engine_slot import Progress
+from laguna_tui.session.local_sessions import SessionAccess
 
 if TYPE_CHECKING:
     from laguna_tui.session.values import ModelChoice, SessionInfo
@@ -17,23 +17,9 @@ if TYPE_CHECKING:
 class Models:
     """Which model answers, and how it decodes."""
 
-    def __init__(
-        self,
-        slot: EngineSlot,
-        parts: Callable[[], SessionParts | None],
-        begin: Callable[[Progress], "SessionInfo"],
-        info: Callable[[], "SessionInfo"],
-        changed: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Switch the engine of a slot and update the session's parts.
-
-        Args:
-            parts: what is around the engine; None while the session is not open.
-            begin: opens the session with what the slot's selection says.
-            info: what a front end shows of the open session.
-            changed: called when the model or its mode of decoding has changed.
-        """
-        self._slot, self._parts, self._begin, self._info, self._changed = slot, parts, begin, info, changed
+    def __init__(self, access: SessionAccess, changed: Callable[[], None]) -> None:
+        """Switch the engine of a session. changed: called when the model or its mode of decoding has changed."""
+        self._slot, self._access, self._changed = access.slot, access, changed
 
     def choices(self) -> "tuple[ModelChoice, ...]":
         """The catalogue's models and the file that is open now. Any thread, also while a turn runs.
@@ -60,15 +46,15 @@ class Models:
         Raises:
             EngineError, UserError: it cannot be opened; the previous model, if there was one, continues answering.
         """
-        slot, parts = self._slot, self._parts()
+        slot, parts = self._slot, self._access.parts()
         selection = select_other(slot.selection.settings, wanted)
         if parts is None:
             slot.selection = selection
-            return self._begin(progress)
+            return self._access.open(progress)
         slot.healthy()
         slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode), progress)
         self._changed()
-        return self._info()
+        return self._access.info()
 
     def speculate(self, mode: Speculation, progress: Progress) -> "SessionInfo":
         """Use this mode of decoding from now on. The conversation stays.
@@ -81,12 +67,12 @@ class Models:
         from laguna_engine.native.cpu_determinism import use_fixed_kernels
         from laguna_tui.session.remote_opening import in_process
 
-        slot, parts = self._slot, self._parts()
+        slot, parts = self._slot, self._access.parts()
         engine = in_process(slot.healthy(), "Another mode of speculation")
         assert parts is not None, "a session with an engine has its parts"
         # Asked before the engine is given up: once something was computed, the answer is no.
         if mode is Speculation.STRICT and not use_fixed_kernels():
-            raise UserError(self._info().no_strict)
+            raise UserError(self._access.info().no_strict)
         if mode not in (Speculation.OFF, engine.info.speculation):
             slot.reopen(mode, progress)
         slot.mode = mode
@@ -94,4 +80,4 @@ class Models:
         drafting = replace(options.drafting, enabled=mode is not Speculation.OFF)
         parts.agent.options = replace(options, drafting=drafting)
         self._changed()
-        return self._info()
+        return self._access.info()

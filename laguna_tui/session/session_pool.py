@@ -15,7 +15,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.local import LocalSession
-from laguna_tui.session.values import SessionSummary
+from laguna_tui.session.values import SessionOptions, SessionSummary
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
@@ -60,12 +60,10 @@ class SessionPool:
             self._settings.merged(changes),
             folder,
             self._state,
-            rules=self._rules,
-            cache=self._cache,
+            SessionOptions(cache=self._cache, rules=self._rules, clients=clients),
             resume=resume,
             given=tuple(changes),
             source=self._engines,
-            clients=clients,
         )
 
     def keep(self, session: LocalSession) -> str:

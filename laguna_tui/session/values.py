@@ -3,13 +3,45 @@
 All texts are raw: a front end passes them through `laguna_tui.base.text`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laguna_engine.config import Speculation
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, Asked
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.tools.mcp.mcp_config import McpServer
+
+INDEX_WAIT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How a session is opened, beside the user's settings.
+
+    Attributes:
+        cache: the user's cache folder, for the KV caches of saved sessions; None saves none.
+        wait_s: seconds that a message waits for the folder's index where it needs it.
+        holds_more: why the folder is not one project, as the end of a sentence; `Folder.index` then reads it.
+        rules: the user's file of rules about what the model may do; None for none.
+        allow: rules for this session only, as given on the command line.
+        deny: likewise.
+        undoable: whether the session is saved in the state folder, with checkpoints for undo.
+        clients: MCP servers of the program that the session is for, used beside the user's own.
+    """
+
+    cache: Path | None = None
+    wait_s: float = INDEX_WAIT_S
+    holds_more: str = ""
+    rules: Path | None = None
+    allow: Sequence[str] = ()
+    deny: Sequence[str] = ()
+    undoable: bool = True
+    clients: "Sequence[McpServer]" = ()
 
 
 @dataclass(frozen=True, slots=True)

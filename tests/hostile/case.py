@@ -14,6 +14,7 @@ from laguna_tui.base.events import AgentEvent, CallRejected, ToolFinished, ToolS
 from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer, PermissionRequest
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import SessionOptions
 from tests.hostile.world import World
 from tests.scripted_model import Call, Script, Seen, call, say, scripted_file
 
@@ -174,7 +175,10 @@ class Obedient:
         # Calls are not constrained: the model has to be able to say every wrong one.
         wanted = {"scorer": "none", "thinking": False, "pack": 0, "context": 16_384, "constrain": "off"}
         self.session = LocalSession.prepare(
-            Settings().merged({**wanted, "model": str(path)}), world.folder, world.app / "state", rules=world.rules
+            Settings().merged({**wanted, "model": str(path)}),
+            world.folder,
+            world.app / "state",
+            SessionOptions(rules=world.rules),
         )
 
     def obey(self, mode: Mode) -> list[AgentEvent]:

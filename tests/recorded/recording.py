@@ -20,6 +20,7 @@ from laguna_tui.context.trust import Trust
 from laguna_tui.models.partial_file import PartialFile
 from laguna_tui.models.records import SHA256, Digest, RemoteFile
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import SessionOptions
 from laguna_tui.store.session_export import ExportForm, exported
 from laguna_tui.store.session_store import SessionStore
 from laguna_tui.store.session_transcript import read_transcript
@@ -80,8 +81,7 @@ def prepared(base: Path, resume: str = "") -> LocalSession:
         settings,
         base / "project",
         base / "state",
-        cache=base / "cache",
-        rules=base / "config" / "permissions.toml",
+        SessionOptions(cache=base / "cache", rules=base / "config" / "permissions.toml"),
         resume=resume,
     )
 

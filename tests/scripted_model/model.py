@@ -33,6 +33,7 @@ from laguna_engine.prefix_reuse import Reuse
 from laguna_engine.sequence import TokenSequence
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import SessionOptions
 from tests.engine import tiny
 from tests.scripted_model.script import Lines, Prompter, Script
 from tests.scripted_model.vocabulary import SIZE, add_tokenizer
@@ -99,7 +100,8 @@ def scripted_session(
     home = Path(tempfile.mkdtemp(prefix="scripted-model-"))
     path = scripted_file(home / "scripted.gguf", script, shape)
     wanted = (settings or Settings()).merged({"scorer": "none", "constrain": "off", **changes, "model": str(path)})
-    session = LocalSession.prepare(wanted, folder, state, wait_s=wait_s, rules=rules, allow=allow, deny=deny)
+    options = SessionOptions(wait_s=wait_s, rules=rules, allow=allow, deny=deny)
+    session = LocalSession.prepare(wanted, folder, state, options)
     weakref.finalize(session, shutil.rmtree, home, ignore_errors=True)
     return session
 

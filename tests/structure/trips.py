@@ -22,6 +22,7 @@ from laguna_engine.events import Event, Round, Token
 from laguna_engine.stream import EventStream
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import SessionOptions
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.tui_settings import TuiSettings
@@ -134,7 +135,9 @@ async def message(folder: Path) -> MessageTrip:
         patch.object(EventStream, "__next__", reading),
         trace.installed(),
     ):
-        session = LocalSession.prepare(settings, folder, folder.parent / "state", cache=folder.parent / "cache")
+        session = LocalSession.prepare(
+            settings, folder, folder.parent / "state", SessionOptions(cache=folder.parent / "cache")
+        )
         app = LagunaApp(session, TuiSettings(folder.parent / "state", theme="laguna-dark"))
         async with app.run_test(size=(80, 24)) as pilot:
             while app.state is not SessionState.READY:

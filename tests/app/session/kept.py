@@ -6,6 +6,7 @@ from pathlib import Path
 
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import SessionOptions
 from tests.scripted_model.model import scripted_file
 
 QUIET = {"mode": "auto", "context": 8192, "thinking": False, "scorer": "none", "threads": 1}
@@ -39,7 +40,9 @@ class Place:
     def prepared(self, model: Path, resume: str = "", given=(), cache=None, **settings) -> LocalSession:
         """A session that is not open yet."""
         wanted = Settings().merged({**QUIET, **settings, "model": str(model)})
-        return LocalSession.prepare(wanted, self.project, self.state, cache=cache, resume=resume, given=given)
+        return LocalSession.prepare(
+            wanted, self.project, self.state, SessionOptions(cache=cache), resume=resume, given=given
+        )
 
     @contextmanager
     def session(self, model: Path, resume: str = "", **settings):

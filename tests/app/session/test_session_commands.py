@@ -15,6 +15,7 @@ from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.commands import Commands
 from laguna_tui.session.local import NOT_TOLD, LocalSession
+from laguna_tui.session.values import SessionOptions
 
 PATIENCE_S = 60.0
 
@@ -216,7 +217,9 @@ def test_what_the_users_rules_keep_from_the_model_is_kept_from_its_commands(fold
     for name in ("private", "fixed"):
         (folder / name).mkdir()
         (folder / name / "a.txt").write_text("mine")
-    session = LocalSession.prepare(Settings(), folder, tmp_path / "state", deny=["read(private/**)", "edit(fixed/**)"])
+    session = LocalSession.prepare(
+        Settings(), folder, tmp_path / "state", SessionOptions(deny=["read(private/**)", "edit(fixed/**)"])
+    )
     try:
         runner = session.commands.runner()
         result = runner.run("cat */a.txt; echo x > fixed/a.txt", folder=folder, timeout_s=PATIENCE_S)

@@ -35,6 +35,7 @@ from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import SessionOptions
 from tests import mcp_server, odd_mcp_server
 
 SERVER = str(Path(mcp_server.__file__).resolve())
@@ -425,9 +426,9 @@ def test_the_servers_of_a_session_are_held_to_its_rules(ruled, place, tmp_path, 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     write_atomically(config_path().parent / "mcp.json", names("runs"))
     model = shutil.copy(data_root() / "assets/nano/laguna-nano.gguf", tmp_path / "any.gguf")
-    deny, allow = ["read(private/**)", "edit(fixed/**)"], ["mcp__notes__run"]
+    options = SessionOptions(deny=["read(private/**)", "edit(fixed/**)"], allow=["mcp__notes__run"])
     settings = Settings(model=str(model), threads=1, max_tokens=4)
-    with closing(LocalSession.prepare(settings, place.project, place.state, allow=allow, deny=deny)) as session:
+    with closing(LocalSession.prepare(settings, place.project, place.state, options)) as session:
         session.open(lambda progress: None)
         command = {"text": "cat private/a.txt fixed/a.txt; echo x > fixed/a.txt"}
         said = session.opened().toolbox.run("mcp__notes__run", command).output
