@@ -47,7 +47,7 @@ OTHER_MODEL = "Continuing with {now}: {then} is not available. {why}"
 
 @dataclass(frozen=True, slots=True)
 class SessionAccess:
-    """The parts of an open session that resuming another one replaces.
+    """What switching the model, or resuming another session, needs of the session.
 
     Attributes:
         slot: the engine.
