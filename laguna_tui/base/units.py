@@ -33,13 +33,6 @@ def rate(per_second: float) -> str:
     return f"{per_second:.1f} tok/s" if per_second < 10 else f"{per_second:,.0f} tok/s"
 
 
-def energy(joules: float) -> str:
-    """An energy: 812 J, 41.3 kJ, 1.2 kWh."""
-    if joules < 1000:
-        return f"{joules:.0f} J"
-    return f"{joules / 1e3:.1f} kJ" if joules < 1e6 else f"{joules / 3.6e6:.2f} kWh"
-
-
 def share(part: int, whole: int) -> str:
     """A part of a whole: 15 %."""
     return f"{round(100 * part / whole)} %" if whole else "–"

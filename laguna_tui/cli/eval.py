@@ -2,8 +2,10 @@
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
@@ -12,10 +14,11 @@ from laguna_tui.cli.console import say
 from laguna_tui.cli.session_options import add_setting_options, chosen_settings
 
 if TYPE_CHECKING:
+    from laguna_tui.base.progress import ProgressLine
     from laguna_tui.evals.evaluation import Evaluation
-    from laguna_tui.evals.expected_length import ExpectedLength
     from laguna_tui.evals.samples import Sample
 
+E = TypeVar("E", bound="Evaluation")
 _SETS = ("functions", "edits", "repositories", "lookups")
 _EPILOG = """\
 Without --out nothing is kept. With it, Ctrl-C and any other end lose no sample: the same command resumes.
@@ -32,7 +35,6 @@ _KEEP_WITHOUT_LOOKUPS = "--keep {keep:g} is for look-ups alone; add --set lookup
 _POINTS = 3.0
 """Two runs of all tasks that never differ are equal within so much; most changes of a model are larger."""
 _GO_ON = "the samples so far are in {file}; the same command resumes with what is missing"
-_SKIPPED = "Skipped: {number} in {language}, because {program} is not here."
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -46,42 +48,33 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--list", action="store_true", help="list the tasks, and run none")
-    parser.add_argument(
-        "--set",
-        dest="sets",
-        action="append",
-        choices=_SETS,
-        default=[],
-        help="run this set; may be given several times",
-    )
-    parser.add_argument(
-        "--task", dest="tasks", action="append", metavar="NAME", default=[], help="run this task; likewise"
-    )
-    parser.add_argument(
-        "--samples", type=whole_number(1, _MOST), metavar="K", default=1, help="samples of each task (default: 1)"
-    )
-    parser.add_argument(
-        "--keep",
-        type=number_above_zero("a share", 1),
-        metavar="X",
-        help="answer look-ups without tools, with their files in the prompt, shortened to this share of their tokens",
-    )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="keep every sample in this file, and resume from it")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the report to this file too")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write it to this file as a page with plots")
-    parser.add_argument(
-        "--timeout",
-        type=whole_number(1, _MOST),
-        metavar="SECONDS",
-        default=1800,
-        help="stop an attempt after this long (default: 1800)",
-    )
-    parser.add_argument(
-        "--hours",
-        type=number_above_zero("a number of hours", _MOST_HOURS),
-        metavar="H",
-        help="begin no attempt after so many hours; the same command resumes with the rest",
-    )
+    add_run_options(parser)
+    _add_comparison_options(parser)
+    add_setting_options(parser, nested=True)
+    parser.set_defaults(run=run)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which tasks are run, how often, how long, and where the results go."""
+    several = "may be given several times"
+    limit = whole_number(1, _MOST)
+    share, hours = number_above_zero("a share", 1), number_above_zero("a number of hours", _MOST_HOURS)
+    add = parser.add_argument
+    add("--set", dest="sets", action="append", choices=_SETS, default=[], help=f"run this set; {several}")
+    add("--task", dest="tasks", action="append", metavar="NAME", default=[], help="run this task; likewise")
+    add("--samples", type=limit, metavar="K", default=1, help="samples of each task (default: 1)")
+    keep = "answer look-ups without tools, with their files in the prompt, shortened to this share of their tokens"
+    add("--keep", type=share, metavar="X", help=keep)
+    add("--out", type=Path, metavar="FILE", help="keep every sample in this file, and resume from it")
+    add("--markdown", type=Path, metavar="FILE", help="write the report to this file too")
+    timeout = "stop an attempt after this long (default: 1800)"
+    add("--timeout", type=limit, metavar="SECONDS", default=1800, help=timeout)
+    end = "begin no attempt after so many hours; the same command resumes with the rest"
+    add("--hours", type=hours, metavar="H", help=end)
+    add("--quiet", action="store_true", help="no progress on stderr")
+
+
+def _add_comparison_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare",
         type=Path,
@@ -110,81 +103,80 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         default=_POINTS,
         help=f"with --compare and --gate: whether they are equal within X points of a hundred (default: {_POINTS:g})",
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    add_setting_options(parser, nested=True)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the tasks and report; returns the exit code."""
-    from laguna_engine.errors import EngineError
-    from laguna_tui.base.settings import load_settings
     from laguna_tui.evals.evaluation import Evaluation
+    from laguna_tui.evals.score_report import markdown_report
 
     if arguments.list:
         return _list(arguments)
     if arguments.compare:
         return _compare(arguments)
+    evaluation = chosen_evaluation(Evaluation, arguments)
+    if arguments.gate is not None:
+        return _gate(evaluation, arguments)
+    samples, code = run_samples(evaluation, arguments)
+    if samples:
+        report(markdown_report(evaluation.facts, samples, evaluation.skipped), arguments.markdown)
+    return code
+
+
+def chosen_evaluation(kind: "type[E]", arguments: argparse.Namespace) -> "E":
+    """Return what the options of `add_run_options` and the settings choose, as an `Evaluation` of this kind."""
+    from laguna_tui.base.settings import load_settings
+
     settings = load_settings().merged(chosen_settings(arguments))
     if arguments.keep is not None and arguments.sets != ["lookups"]:
         raise UserError(_KEEP_WITHOUT_LOOKUPS.format(keep=arguments.keep))
-    evaluation = Evaluation.chosen(
-        settings, arguments.sets, arguments.tasks, arguments.samples, arguments.timeout, arguments.keep
-    )
-    if arguments.gate is not None:
-        return _gate(evaluation, arguments)
+    return kind.chosen(settings, arguments.sets, arguments.tasks, arguments.samples, arguments.timeout, arguments.keep)
+
+
+def run_samples(
+    evaluation: "Evaluation",
+    arguments: argparse.Namespace,
+    told: "Callable[[ProgressLine, Sequence[Sample], int], None] | None" = None,
+) -> "tuple[list[Sample], int]":
+    """Run the tasks, and return the samples and the exit code.
+
+    told: gets what `Evaluation.run` reports, behind the line to show it on; None for `show_progress`.
+    """
+    from laguna_engine.errors import EngineError
+    from laguna_tui.base.progress import ProgressLine
+
     samples: list[Sample] = []
     code = 0
     try:
-        _run(evaluation, arguments, samples)
+        with ProgressLine(quiet=arguments.quiet) as progress:
+            for sample in evaluation.run(arguments.out, partial(told or show_progress, progress), arguments.hours):
+                samples.append(sample)  # noqa: PERF402 (those before an interruption stay)
     except KeyboardInterrupt:
         code = 130
     except EngineError as error:
         sys.stderr.write(f"laguna-tui: {sanitize(str(error))}\n")
         code = _FAILED
-    _report(evaluation, arguments, samples)
     unfinished = len(samples) < len(evaluation.tasks) * evaluation.samples
     if (code or unfinished) and arguments.out is not None:
         sys.stderr.write(f"laguna-tui: {_GO_ON.format(file=arguments.out)}\n")
-    return code
+    return samples, code
 
 
-def _run(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "list[Sample]") -> None:
-    from laguna_tui.base.progress import ProgressLine
-
-    def told(done: int, total: int, newest: "Sample | None") -> None:
-        what = "" if newest is None else f", {newest.task}: {'passed' if newest.reward else 'failed'}"
-        progress.show(f"{done} of {total}{what}", at_once=True)
-
-    def expects(expected: "ExpectedLength") -> None:
-        progress.clear()
-        if not arguments.quiet:
-            sys.stderr.write(f"laguna-tui: {expected.sentence()}\n")
-
-    with ProgressLine(quiet=arguments.quiet) as progress:
-        for sample in evaluation.run(arguments.out, told, expects, arguments.hours):
-            samples.append(sample)
+def show_progress(progress: "ProgressLine", samples: "Sequence[Sample]", total: int) -> None:
+    """Show how many samples there are, and the verdict of the newest."""
+    newest = "".join(f", {each.task}: {'passed' if each.reward else 'failed'}" for each in samples[-1:])
+    progress.show(f"{len(samples)} of {total}{newest}", at_once=True)
 
 
-def _report(evaluation: "Evaluation", arguments: argparse.Namespace, samples: "list[Sample]") -> None:
-    from laguna_tui.evals.html_report import html_report
-    from laguna_tui.evals.score_report import markdown_report
-
-    if not samples:
-        return
-    notes = [
-        _SKIPPED.format(number=number, language=language, program=program)
-        for language, program, number in evaluation.skipped
-    ]
-    text = markdown_report(evaluation.facts, samples, notes)
+def report(text: str, markdown: Path | None) -> None:
+    """Print a report, and write it to the file of `--markdown`."""
     say(text.splitlines())
-    if arguments.markdown is not None:
-        _write(arguments.markdown, text, "--markdown")
-    if arguments.html is not None:
-        _write(arguments.html, html_report(evaluation.facts, samples, text), "--html")
+    if markdown is not None:
+        write_report(markdown, text, "--markdown")
 
 
-def _write(path: Path, text: str, flag: str) -> None:
+def write_report(path: Path, text: str, flag: str) -> None:
+    """Write a report to the file that an option names."""
     from laguna_engine.files import write_output
 
     try:
@@ -213,10 +205,7 @@ def _compare(arguments: argparse.Namespace) -> int:
 
     first, second = (read_samples(path.expanduser()) for path in arguments.compare)
     comparison = compare(first, second)
-    text = comparison_report(comparison, arguments.points)
-    say(text.splitlines())
-    if arguments.markdown is not None:
-        _write(arguments.markdown, text, "--markdown")
+    report(comparison_report(comparison, arguments.points), arguments.markdown)
     return 1 if comparison.problems(arguments.points) else 0
 
 
@@ -233,8 +222,5 @@ def _gate(evaluation: "Evaluation", arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"laguna-tui: {_GO_ON.format(file=arguments.gate)}\n")
         return 130
-    text = gate_report(verdicts, arguments.points)
-    say(text.splitlines())
-    if arguments.markdown is not None:
-        _write(arguments.markdown, text, "--markdown")
+    report(gate_report(verdicts, arguments.points), arguments.markdown)
     return 1 if any(each.problems(arguments.points) for each in verdicts) else 0

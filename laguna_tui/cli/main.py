@@ -171,7 +171,6 @@ def command_parser() -> SuggestingParser:
         models,
         permissions,
         quantize_drafter,
-        rollouts,
         selfcheck,
         serve,
         sessions,
@@ -201,7 +200,6 @@ def command_parser() -> SuggestingParser:
     quantize_drafter.add_command(commands)
     bench.add_command(commands)
     eval_command.add_command(commands)
-    rollouts.add_command(commands)
     models.add_command(commands)
     fit.add_command(commands)
     doctor.add_command(commands)

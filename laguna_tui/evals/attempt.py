@@ -25,7 +25,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.context.shortening import framed_part, shorten
 from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.evals.samples import Answer, Sample, TokenTurn
+from laguna_tui.evals.samples import Sample, TokenTurn
 from laguna_tui.evals.task import ANSWER, SOLUTION, Task, TaskSet
 from laguna_tui.evals.verdict import TASKS, Verdict, check_solution, code_of, read_files, write_files
 from laguna_tui.session.local import LocalSession
@@ -40,7 +40,7 @@ _READING = "Answer the question about these files in one short sentence."
 
 
 @dataclass
-class _Heard:
+class Outcome:
     """What is known of an attempt so far.
 
     Attributes:
@@ -97,35 +97,16 @@ class EvaluatedModel:
         Raises:
             EngineError, UserError: the model cannot be opened or fails; there is no sample.
         """
-        with self._session(seed) as (session, folder):
+        with self.session(seed) as (session, folder):
             begun = time.monotonic()
             heard = self._tried(task, session, folder, begun + limit_s)
             seconds = time.monotonic() - begun
         verdict = check_solution(task, heard.solution) if heard.solution else Verdict(False, "no code was given")
         return _sample(task, index, seed, heard, verdict, seconds)
 
-    def answer(self, system: str, question: str, seed: int, limit_s: float) -> Answer:
-        """Ask one question, without tools. The other arguments and the errors are those of `attempt`."""
-        with self._session(seed) as (session, _):
-            begun = time.monotonic()
-            heard = _answered(system, question, session, begun + limit_s)
-            seconds = time.monotonic() - begun
-        steps = heard.steps
-        return Answer(
-            text=heard.said,
-            reasoning=heard.records[-1].answer.reasoning,
-            end=heard.end,
-            prompt_tokens=sum(step.prompt_tokens for step in steps),
-            generated_tokens=sum(step.generated_tokens for step in steps),
-            drafted=sum(step.drafted for step in steps),
-            accepted=sum(step.accepted for step in steps),
-            seconds=seconds,
-            tokens=tuple(_turns(heard.records)),
-        )
-
     @contextmanager
-    def _session(self, seed: int) -> Iterator[tuple[LocalSession, Path]]:
-        """An open session in an empty folder of its own."""
+    def session(self, seed: int) -> Iterator[tuple[LocalSession, Path]]:
+        """Open a session in a new empty folder."""
         with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
             folder = Path(name).resolve()
             session = LocalSession.prepare(
@@ -141,9 +122,9 @@ class EvaluatedModel:
         self._engines.end()
         self._scorer.close()
 
-    def _tried(self, task: Task, session: LocalSession, folder: Path, deadline: float) -> _Heard:
+    def _tried(self, task: Task, session: LocalSession, folder: Path, deadline: float) -> Outcome:
         if task.set is TaskSet.FUNCTIONS:
-            heard = _answered(CODE_ONLY, task.question, session, deadline)
+            heard = ask_without_tools(CODE_ONLY, task.question, session, deadline)
             code = code_of(heard.said, task.entry)
             heard.solution = {SOLUTION: code} if code else {}
         elif task.set is TaskSet.LOOKUPS:
@@ -151,7 +132,7 @@ class EvaluatedModel:
                 heard = _worked(task, session, folder, deadline)
             else:
                 asked = f"{self._shortened(task, session, self._keep)}\n{task.question}"
-                heard = _answered(_READING, asked, session, deadline)
+                heard = ask_without_tools(_READING, asked, session, deadline)
             heard.solution = {ANSWER: heard.said} if heard.said else {}
         else:
             heard = _worked(task, session, folder, deadline)
@@ -175,14 +156,14 @@ def _ignored(progress: LoadProgress) -> None:
     del progress
 
 
-def _answered(system: str, asked: str, session: LocalSession, deadline: float) -> _Heard:
-    """Ask something, without tools."""
-    heard = _Heard()
+def ask_without_tools(system: str, question: str, session: LocalSession, deadline: float) -> Outcome:
+    """Have the model of a session answer one question; deadline: of the monotonic clock."""
+    heard = Outcome()
     parts, engine = session.opened(), session.slot.healthy()
     options = parts.agent.options
     profile = replace(parts.toolbox.profile, system_prompt=system, tools=())
     conversation = Conversation(engine.vocab, profile, thinking=options.thinking)
-    conversation.add_message(ChatMessage.asked(asked))
+    conversation.add_message(ChatMessage.asked(question))
     step: Step
     if isinstance(engine, MessageBackend):
         step = MessageStep(engine, conversation)
@@ -216,9 +197,9 @@ _ENDS = {
 """As a turn of the agent ends. What is cancelled without a reason of ours ended in a way that only the parser sees."""
 
 
-def _worked(task: Task, session: LocalSession, folder: Path, deadline: float) -> _Heard:
+def _worked(task: Task, session: LocalSession, folder: Path, deadline: float) -> Outcome:
     """Let the agent work in the folder."""
-    heard, late = _Heard(), _Deadline(deadline)
+    heard, late = Outcome(), _Deadline(deadline)
     write_files(folder, task.files)
     conversation = session.opened().agent.conversation
     with closing(session.chat.ask(task.question)) as events:
@@ -244,7 +225,7 @@ class _Deadline:
         return self.reached
 
 
-def _sample(task: Task, index: int, seed: int, heard: _Heard, verdict: Verdict, seconds: float) -> Sample:
+def _sample(task: Task, index: int, seed: int, heard: Outcome, verdict: Verdict, seconds: float) -> Sample:
     steps = heard.steps
     return Sample(
         task=task.name,
@@ -262,11 +243,11 @@ def _sample(task: Task, index: int, seed: int, heard: _Heard, verdict: Verdict, 
         seconds=round(seconds, 3),
         answer="".join(heard.text),
         check=verdict.output,
-        tokens=tuple(_turns(heard.records)),
+        tokens=tuple(token_turns(heard.records)),
     )
 
 
-def _turns(records: list[GenerationRecord]) -> Iterator[TokenTurn]:
+def token_turns(records: list[GenerationRecord]) -> Iterator[TokenTurn]:
     """The tokens of each generation, without those that the one before had already."""
     before: list[int] = []
     for record in records:

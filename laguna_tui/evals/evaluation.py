@@ -1,25 +1,24 @@
 """Runs tasks many times with one model, and keeps every sample as soon as it is judged."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 from zlib import crc32
 
 from laguna_engine.config import MAX_SEED
-from laguna_engine.native.nvml import EnergyCounter
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.spelling import did_you_mean
 from laguna_tui.evals.attempt import EvaluatedModel
-from laguna_tui.evals.expected_length import ExpectedLength, timed_first
 from laguna_tui.evals.samples import RunFacts, Sample, SampleFile
 from laguna_tui.evals.task import Task, TaskSet, load_tasks
 from laguna_tui.evals.verdict import missing_program, require_sandbox
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import select_model
-from laguna_tui.models.remote_entry import is_loopback
 
 _HOUR_S = 3600
 LIMIT_S = 1800.0
@@ -31,6 +30,7 @@ DECISIVE = (
     *("sample_drafts", "adapter", "scorer", "pack"),
 )
 """The settings that decide what is generated, if only by rounding; the seed is the run's own."""
+_SKIPPED = "Skipped: {number} in {language}, because {program} is not here."
 _ALWAYS_THE_SAME = "--samples {count}: at temperature 0 every sample is the same; give --temperature 1 too"
 
 
@@ -40,7 +40,7 @@ class Evaluation:
 
     Attributes:
         tasks: whose language's programs are here.
-        skipped: languages whose programs are not, each with the first of them that is missing and its tasks' number.
+        skipped: a sentence for each language whose programs are not.
         samples: of each task.
         seed: the run's; every sample's is made of it.
         limit_s: seconds of an attempt.
@@ -49,7 +49,7 @@ class Evaluation:
     """
 
     tasks: Sequence[Task]
-    skipped: Sequence[tuple[str, str, int]]
+    skipped: Sequence[str]
     samples: int
     seed: int
     limit_s: float
@@ -65,7 +65,7 @@ class Evaluation:
         samples: int = 1,
         limit_s: float = LIMIT_S,
         keep: float | None = None,
-    ) -> "Evaluation":
+    ) -> Self:
         """Choose tasks by sets and names; all without either.
 
         Raises:
@@ -75,7 +75,9 @@ class Evaluation:
         wanted = chosen_tasks(sets, names)
         missing = {language: missing_program(language) for language in dict.fromkeys(task.language for task in wanted)}
         skipped = [
-            (language, program, sum(task.language == language for task in wanted))
+            _SKIPPED.format(
+                number=sum(task.language == language for task in wanted), language=language, program=program
+            )
             for language, program in missing.items()
             if program
         ]
@@ -101,19 +103,18 @@ class Evaluation:
         wanted = ((task, index) for index in range(self.samples) for task in self.tasks)
         return [(task, index) for task, index in wanted if (task.name, index) not in known]
 
+    def open_model(self) -> EvaluatedModel:
+        """Return the model that makes the attempts; the caller closes it."""
+        return EvaluatedModel(self.settings, self.keep)
+
     def run(
-        self,
-        file: Path | None,
-        told: Callable[[int, int, Sample | None], None],
-        expects: Callable[[ExpectedLength], None] = lambda expected: None,
-        hours: float | None = None,
+        self, file: Path | None, told: Callable[[Sequence[Sample], int], None], hours: float | None = None
     ) -> Iterator[Sample]:
         """All samples, those of the file first; each new one is in the file before it is yielded.
 
         Args:
             file: that keeps them; None keeps none.
-            told: how many attempts are done, how many there are, and the newest sample.
-            expects: is told how long the rest will take, once some tasks of every set are timed.
+            told: gets the samples so far, and how many there will be.
             hours: after which no attempt is begun any more; None for no limit.
 
         Raises:
@@ -123,51 +124,23 @@ class Evaluation:
         try:
             before = [] if kept is None else self._wanted(kept.samples)
             yield from before
-            todo, timed = timed_first(self.missing(before), before)
-            total = len(before) + len(todo)
-            told(len(before), total, None)
-            yield from self._attempts(todo, timed, before, kept, told, expects, hours)
+            todo = self.missing(before)
+            samples, total = [*before], len(before) + len(todo)
+            told(samples, total)
+            end = math.inf if hours is None else time.monotonic() + hours * _HOUR_S
+            with closing(self.open_model()) as model:
+                for task, index in todo:
+                    if time.monotonic() >= end:
+                        return
+                    sample = model.attempt(task, index, self._seed_of(task, index), self.limit_s)
+                    if kept is not None:
+                        kept.add(sample)
+                    samples.append(sample)
+                    told(samples, total)
+                    yield sample
         finally:
             if kept is not None:
                 kept.close()
-
-    def _attempts(
-        self,
-        todo: Sequence[tuple[Task, int]],
-        timed: int,
-        before: Sequence[Sample],
-        kept: SampleFile | None,
-        told: Callable[[int, int, Sample | None], None],
-        expects: Callable[[ExpectedLength], None],
-        hours: float | None,
-    ) -> Iterator[Sample]:
-        """Make the attempts. timed: how many of them are timed before `expects` is told."""
-        begun, known, here, checks_s = time.monotonic(), list(before), self._is_here, 0.0
-        with closing(EvaluatedModel(self.settings, self.keep)) as model, closing(EnergyCounter.open()) as energy:
-            for number, (task, index) in enumerate(todo):
-                begins = time.monotonic()
-                if hours is not None and begins - begun >= hours * _HOUR_S:
-                    return
-                if number == timed and known:
-                    left = [each.set.value for each, _ in todo[number:]]
-                    expects(ExpectedLength.of(known, left, checks_s / max(1, number - 1)))
-                joules = energy.joules() if here else None
-                sample = model.attempt(task, index, self._seed_of(task, index), self.limit_s)
-                if joules is not None and (after := energy.joules()) is not None:
-                    sample = replace(sample, joules=round(after - joules, 3))
-                if kept is not None:
-                    kept.add(sample)
-                known.append(sample)
-                if number > 0:  # the first one opens the model
-                    checks_s += max(0.0, time.monotonic() - begins - sample.seconds)
-                told(len(before) + number + 1, len(before) + len(todo), sample)
-                yield sample
-
-    @property
-    def _is_here(self) -> bool:
-        """Whether the model runs on this machine."""
-        entry = select_model(self.settings).entry
-        return entry.kind is not ModelKind.REMOTE or is_loopback(entry.url)
 
     def _wanted(self, samples: Sequence[Sample]) -> list[Sample]:
         names = {task.name for task in self.tasks}

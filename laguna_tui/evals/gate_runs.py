@@ -117,7 +117,8 @@ class Gate:
         file = self._folder / f"{title}.jsonl"
         if file not in self._found:
             try:
-                self._found[file] = run.facts, list(run.run(file, lambda done, total, _: told(title, done, total)))
+                samples = run.run(file, lambda found, total: told(title, len(found), total))
+                self._found[file] = run.facts, list(samples)
             except (UserError, EngineError) as error:
                 self._found[file] = str(error)
         return self._found[file]

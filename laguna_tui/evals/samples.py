@@ -35,33 +35,6 @@ class TokenTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a model answered to one question.
-
-    Attributes:
-        text: without the thinking.
-        reasoning: the thinking; empty where there is none, or it is not seen.
-        end: how it ended: `answered`, `max_tokens`, `context_full`, `timed_out`, or the endpoint's own word.
-        prompt_tokens, generated_tokens: those of an endpoint are its own counts.
-        drafted, accepted: tokens; an endpoint's are those since an answer that had some, of all that is done there.
-        seconds: from the question to the end of the answer.
-        retries: how often it was asked again.
-        tokens: the turn; empty where they are not seen.
-    """
-
-    text: str
-    reasoning: str
-    end: str
-    prompt_tokens: int
-    generated_tokens: int
-    drafted: int
-    accepted: int
-    seconds: float
-    retries: int = 0
-    tokens: Sequence[TokenTurn] = field(default_factory=tuple)
-
-
-@dataclass(frozen=True, slots=True)
 class Sample:
     """One attempt at a task, judged.
 
@@ -79,7 +52,7 @@ class Sample:
         answer: the model's text.
         check: the end of what the check wrote.
         tokens: of every step; empty for an endpoint, whose tokens are not seen.
-        joules: that this machine's cards took meanwhile; None where none tells it, or the model is elsewhere.
+        joules: energy of this machine's GPUs, where it was measured: `python -m tests.evals eval` does.
     """
 
     task: str

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from laguna_tui.base.units import count, duration, energy, plural, rate, share
+from laguna_tui.base.units import count, duration, plural, rate, share
 from laguna_tui.evals.estimates import Interval, mean_interval, pass_at_k
 from laguna_tui.evals.samples import RunFacts, Sample
 from laguna_tui.evals.task import TaskSet
@@ -23,7 +23,6 @@ class Score:
         drafted, accepted: tokens of all samples.
         per_second: tokens generated per second of generating; None where nothing was.
         seconds: of all samples.
-        joules: of all samples; None where it is not known of each.
     """
 
     title: str
@@ -36,7 +35,6 @@ class Score:
     accepted: int
     per_second: float | None
     seconds: float
-    joules: float | None
 
 
 def scores(samples: Sequence[Sample]) -> list[Score]:
@@ -59,7 +57,6 @@ def _score(title: str, samples: Sequence[Sample]) -> Score:
         passed[k] = mean_interval(values, len(samples) // k)
     decode = sum(sample.decode_s for sample in samples)
     generated = sum(sample.generated_tokens for sample in samples)
-    joules = [sample.joules for sample in samples if sample.joules is not None]
     return Score(
         title=title,
         tasks=len(tasks),
@@ -71,7 +68,6 @@ def _score(title: str, samples: Sequence[Sample]) -> Score:
         accepted=sum(sample.accepted for sample in samples),
         per_second=generated / decode if decode > 0 and generated else None,
         seconds=sum(sample.seconds for sample in samples),
-        joules=sum(joules) if len(joules) == len(samples) else None,
     )
 
 
@@ -84,18 +80,8 @@ def markdown_report(facts: RunFacts, samples: Sequence[Sample], notes: Sequence[
     """What a run came to. notes: sentences below the table, such as what was skipped."""
     found = scores(samples)
     ks = sorted({k for each in found for k in each.passed})
-    head = [
-        "set",
-        "tasks",
-        "samples",
-        *(f"pass@{k} %" for k in ks),
-        "steps",
-        "tokens",
-        "acceptance",
-        "speed",
-        "time",
-        "energy",
-    ]
+    passed = [f"pass@{k} %" for k in ks]
+    head = ["set", "tasks", "samples", *passed, "steps", "tokens", "acceptance", "speed", "time"]
     rows = [
         [
             each.title,
@@ -107,7 +93,6 @@ def markdown_report(facts: RunFacts, samples: Sequence[Sample], notes: Sequence[
             share(each.accepted, each.drafted),
             "–" if each.per_second is None else rate(each.per_second),
             duration(each.seconds),
-            "–" if each.joules is None else energy(each.joules),
         ]
         for each in found
     ]
@@ -124,10 +109,6 @@ def markdown_report(facts: RunFacts, samples: Sequence[Sample], notes: Sequence[
     ends: dict[str, int] = {}
     for sample in samples:
         ends[sample.end] = ends.get(sample.end, 0) + 1
-    if all(each.joules is None for each in found):
-        lines.append("Energy is not known: no NVIDIA card here tells it, or the model runs elsewhere.")
-    else:
-        lines.append("Energy is what all NVIDIA cards of this machine took meanwhile.")
     lines.append("Turns ended: " + ", ".join(f"{end} {number}" for end, number in sorted(ends.items())) + ".")
     return "\n".join([*lines, *notes]) + "\n"
 

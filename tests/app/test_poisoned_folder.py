@@ -37,7 +37,6 @@ COMMANDS = {
     "bench profile": ("bench", "profile", *FAST),
     "bench model": ("bench", "model", *FAST),
     "eval": ("eval", "--task", "run_lengths", "--max-tokens", "8"),
-    "rollouts": ("rollouts", "--task", "run_lengths", "--max-tokens", "8"),
     "models list": ("models", "list"),
     "models info": ("models", "info", "xs-2.1"),
     "models download": ("models", "download", "xs-2.1"),

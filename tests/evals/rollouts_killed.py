@@ -49,7 +49,7 @@ def killed(folder: Path, prompts: int, kills: int) -> int:
         return whole(f"{body['messages'][-1]['content']} by {body['seed']}", [1], [2, 3])
 
     environment = {**os.environ, "HOME": str(folder), "LAGUNA_TUI_MODELS": str(folder)}
-    line = ["-m", "laguna_tui", "rollouts", "--prompts", str(path), "--samples", str(GROUP), "--out", str(out)]
+    line = ["-m", "tests.evals", "rollouts", "--prompts", str(path), "--samples", str(GROUP), "--out", str(out)]
     line += ["--quiet", "--concurrency", str(CONCURRENCY)]
     lock, before, resumed = threading.Lock(), dict[tuple[str, int], dict](), 0
     begun = time.monotonic()

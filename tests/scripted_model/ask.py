@@ -8,7 +8,7 @@ import importlib
 import runpy
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from laguna_tui.cli import main as cli
@@ -25,12 +25,14 @@ def main(argv: Sequence[str]) -> int:
         return run(_script(where), arguments, Path(home))
 
 
-def run(script: Script | Lines, arguments: Sequence[str], home: Path) -> int:
-    """Run a command of the command line in this process with a model that follows the script, its file in `home`."""
+def run(
+    script: Script | Lines, arguments: Sequence[str], home: Path, program: Callable[[Sequence[str]], int] = cli.main
+) -> int:
+    """Run a command of a program in this process with a model that follows the script, its file in `home`."""
     path = scripted_file(home / "scripted.gguf", script)
     # A script may say wrong calls.
     constrain = [] if "--constrain" in arguments else ["--constrain", "off"]
-    return cli.main([*arguments, "--model", str(path), "--scorer", "none", *constrain])
+    return program([*arguments, "--model", str(path), "--scorer", "none", *constrain])
 
 
 def command(script: Path | str, *arguments: str) -> list[str]:

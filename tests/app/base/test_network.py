@@ -37,7 +37,6 @@ match = []
 """
 CODES = {
     "eval": 2 if probe_sandbox().kind is SandboxKind.NONE else 0,
-    "rollouts": 2 if probe_sandbox().kind is SandboxKind.NONE else 0,
     "selfcheck": 2,
     "serve": 2,
     "sessions rename": 2,
@@ -135,7 +134,6 @@ def commands(files: dict[str, Path], target: Path) -> dict[str, list[str]]:
         "bench profile": [*bench, "--use", "copy"],
         "bench model": [*bench, "--use", "copy"],
         "eval": ["--task", "run_lengths", "--model", model, "--max-tokens", "2", "--threads", "1"],
-        "rollouts": ["--task", "run_lengths", "--model", model, "--max-tokens", "2", "--threads", "1"],
         "models list": [],
         "models info": ["away"],
         "models download": ["away"],
@@ -187,7 +185,7 @@ def test_every_command_is_walked(files, tmp_path):
     assert commands(files, tmp_path).keys() == LEAVES.keys()
 
 
-SLOW = ("bench", "eval", "rollouts", "selfcheck")
+SLOW = ("bench", "eval", "selfcheck")
 
 
 @pytest.mark.parametrize("way", ["before", "after", "setting", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"])

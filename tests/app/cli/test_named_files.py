@@ -11,9 +11,6 @@ from tests.app.odd_files import odd
 OPTIONS = {
     "--schema": ("ask", "--model", "nano", "--schema", "{file}", "why?"),
     "bench --prompts": ("bench", "ab", "--model", "nano", "--quiet", "--prompts", "{file}"),
-    "rollouts --prompts": ("rollouts", "--model", "nano", "--prompts", "{file}"),
-    "--verify-file": ("rollouts", "--prompts", "{prompts}", "--verify", "true", "--verify-file", "{file}"),
-    "rollouts --out": ("rollouts", "--model", "http://127.0.0.1:9", "--prompts", "{prompts}", "--out", "{file}"),
     "eval --compare": ("eval", "--compare", "{file}", "{file}"),
     "--issue": ("search", "--issue", "{file}"),
     "--model": ("ask", "--model", "{file}", "why?"),
@@ -28,11 +25,10 @@ def own_folders(tmp_path, monkeypatch):
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path / "folder")
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    (tmp_path / "prompts.jsonl").write_text('{"prompt": "why?"}\n')
 
 
 def refusal(words, tmp_path, capsys, file) -> str:
-    assert main([word.format(file=file, prompts=tmp_path / "prompts.jsonl") for word in words]) in (
+    assert main([word.format(file=file) for word in words]) in (
         ExitCode.USAGE,
         ExitCode.MODEL,
     )
@@ -51,9 +47,7 @@ def test_what_would_be_waited_for_or_read_without_end_is_refused(option, make, t
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    "option", [each for each in OPTIONS if each != "rollouts --out"]
-)  # a lock is made beside that file
+@pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("file", ["/proc/self/mem", "/proc/kmsg", "/dev/tty", "/", "/nowhere"])
 def test_a_file_of_the_system_a_folder_and_a_missing_file_are_refused(option, file, tmp_path, capsys):
     assert file in refusal(OPTIONS[option], tmp_path, capsys, file)

@@ -9,7 +9,6 @@ import pytest
 from laguna_engine.gguf import drafter_header
 from laguna_tui.base.errors import UserError
 from laguna_tui.cli.main import main
-from laguna_tui.evals.rollouts.rollout import open_rollouts
 from laguna_tui.evals.samples import RunFacts, SampleFile
 from tests.app.models import published
 from tests.app.odd_files import device, listening, pipe
@@ -112,12 +111,3 @@ def test_samples_are_added_to_nothing_but_a_file_and_no_lock_is_made_beside_it(m
     said = f"{folder / 'out'}: it is not a file of samples; give another file with --out"
     assert str(refused.value) == said
     assert [each.name for each in folder.iterdir()] == ["out"]
-
-
-def test_rollouts_are_sorted_in_the_file_that_a_link_leads_to(folder: Path, tmp_path: Path):
-    (folder / "out.jsonl").symlink_to(tmp_path / "rollouts.jsonl")
-    file = open_rollouts(folder / "out.jsonl", RunFacts("tiny", {}, 1))
-    file.sort(lambda rollout: rollout.index)
-    file.close()
-    assert (folder / "out.jsonl").is_symlink()
-    assert (tmp_path / "rollouts.jsonl").read_text().count("\n") == 1

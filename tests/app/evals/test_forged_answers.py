@@ -1,7 +1,6 @@
 """Answers that try to be counted as right without being right. The tests of a function run where they cannot reach."""
 
 import json
-import math
 import shutil
 import tempfile
 from functools import partial
@@ -14,8 +13,6 @@ from hypothesis import strategies as st
 from laguna_tui.evals import verdict
 from laguna_tui.evals.answer_child import decode, encode
 from laguna_tui.evals.function_check import FunctionCheck
-from laguna_tui.evals.rollouts.rollout import Prompt
-from laguna_tui.evals.rollouts.verifier import Verifier
 from laguna_tui.evals.task import CHECK, SOLUTION, load_tasks
 from laguna_tui.evals.verdict import check_solution, folder_with
 from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
@@ -318,18 +315,3 @@ def test_what_is_decoded_is_of_builtin_types_only(form):
     except ValueError:
         return
     assert is_plain(value)
-
-
-@pytest.mark.parametrize("said", ["nan", "inf", "-inf", "1e999", "NaN", "Infinity", "one", "", "0x1", "1 2", "None"])
-def test_a_reward_that_is_not_a_finite_number_is_refused(said):
-    reward, text = Verifier(f"echo 'reward {said}'").reward(Prompt("a", "", "why?"), "because")
-    assert reward == 0.0
-    assert text.endswith("refused: the last line names no finite number, so the reward is 0")
-
-
-@pytest.mark.parametrize(("said", "reward"), [("reward 0.25", 0.25), ("reward -1e2", -100.0), ("rewarding", 1.0)])
-def test_a_reward_that_is_a_number_counts(said, reward):
-    found, text = Verifier(f"echo '{said}'").reward(Prompt("a", "", "why?"), "because")
-    assert found == reward
-    assert math.isfinite(found)
-    assert text == said

@@ -18,8 +18,8 @@ from laguna_tui.backends.remote_errors import RemoteError, RemoteProblem
 from laguna_tui.backends.served_models import choose_model
 from laguna_tui.base.async_thread import AsyncThread
 from laguna_tui.base.units import plural
-from laguna_tui.evals.rollouts.rollout import Draw, Rollout
-from laguna_tui.evals.samples import Answer, TokenTurn
+from laguna_tui.evals.samples import TokenTurn
+from tests.evals.rollouts.rollout import Answer, Draw, Rollout
 
 _PASSING = frozenset(
     {

@@ -3,7 +3,7 @@
 from ctypes import c_void_p
 from typing import Any
 
-from laguna_engine.native.nvml import EnergyCounter
+from tests.evals.energy import EnergyCounter
 
 FAILED = 3
 

@@ -59,8 +59,8 @@ class ExpectedLength:
         )
 
 
-def timed_first(missing: Sequence[tuple[Task, int]], before: Sequence[Sample]) -> tuple[list[tuple[Task, int]], int]:
-    """The attempts with some of each set at the front, and how many these are.
+def timed_first(missing: Sequence[tuple[Task, int]], before: Sequence[Sample]) -> list[tuple[Task, int]]:
+    """The attempts with some of each set at the front.
 
     before: samples that there are; a set that has enough of them needs none.
     """
@@ -72,4 +72,4 @@ def timed_first(missing: Sequence[tuple[Task, int]], before: Sequence[Sample]) -
             known[name] += 1
             first.append(attempt)
     chosen = {(task.name, index) for task, index in first}
-    return [*first, *(each for each in missing if (each[0].name, each[1]) not in chosen)], len(first)
+    return [*first, *(each for each in missing if (each[0].name, each[1]) not in chosen)]

@@ -1,6 +1,7 @@
-"""`laguna-tui rollouts` from the command line, against an endpoint on loopback and with a model in the process."""
+"""`python -m tests.evals rollouts`, against an endpoint on loopback and with a model in the process."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -9,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.cli import main as cli
-from laguna_tui.evals.rollouts.rollout_endpoint import speculation_counters
-from laguna_tui.evals.rollouts.rollout_table import wall_seconds
+from laguna_tui.evals.samples import RunFacts
 from laguna_tui.evals.task import SOLUTION, load_tasks
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
+from tests.app.odd_files import odd
+from tests.evals.__main__ import main
+from tests.evals.rollouts.rollout import Prompt, open_rollouts
+from tests.evals.rollouts.rollout_endpoint import speculation_counters
+from tests.evals.rollouts.rollout_table import wall_seconds
+from tests.evals.rollouts.verifier import Verifier
 from tests.scripted_endpoint import dies, endpoint, sends, status, whole
 from tests.scripted_model import Script, Seen
 from tests.scripted_model.ask import TOP, run
@@ -67,7 +72,7 @@ def words(url: str, path: Path, out: Path, *more: str) -> list[str]:
 def test_every_prompt_gets_its_group_with_seeds_of_their_own_in_the_order_of_the_prompts(home: Path):
     out, path = home / "out.jsonl", numbered(home, 5)
     with endpoint(otherwise=echoed) as served:
-        assert cli.main(words(served.url, path, out, "--samples", "3", "--temperatures", "0.5,1")) == 0
+        assert main(words(served.url, path, out, "--samples", "3", "--temperatures", "0.5,1")) == 0
         bodies = served.asked
     found = rollouts_of(out)
     order = [(t, f"p{prompt}", index) for t in (0.5, 1.0) for prompt in range(5) for index in range(3)]
@@ -81,12 +86,12 @@ def test_what_fails_for_a_while_is_asked_again_and_nothing_else_is(home: Path, c
     out, path = home / "out.jsonl", numbered(home, 1)
     garbage = sends(b'{"choices": []}', "application/json")
     with endpoint([status(503, retry_after=0), dies("tor"), garbage], otherwise=echoed) as served:
-        assert cli.main(words(served.url, path, out)) == 0
+        assert main(words(served.url, path, out)) == 0
         assert len({json.dumps(body) for body in served.asked}) == 1
     assert [each["retries"] for each in rollouts_of(out)] == [3]
     assert "Requests sent again: 3." in capsys.readouterr().out
     with endpoint([status(401)] * 2, otherwise=echoed) as served:
-        assert cli.main(words(served.url, path, home / "other.jsonl")) == 4
+        assert main(words(served.url, path, home / "other.jsonl")) == 4
         assert len(served.asked) == 1
 
 
@@ -94,16 +99,16 @@ def test_a_run_that_an_endpoint_ended_is_resumed(home: Path, capsys: pytest.Capt
     out, path = home / "out.jsonl", numbered(home, 4)
     with endpoint([whole("first")], otherwise=lambda body: status(500)) as served:
         line = words(served.url, path, out, "--retries", "0", "--concurrency", "1")
-        assert cli.main(line) == 4
+        assert main(line) == 4
         said = capsys.readouterr().err
         assert "failed (500): “no”, also after 0 retries" in said and "the same command resumes" in said
         assert [each["prompt"] for each in rollouts_of(out)] == ["p0"]
         served.otherwise = echoed
         before = len(served.asked)
-        assert cli.main(line) == 0
+        assert main(line) == 0
         assert [asked(body) for body in served.asked[before:]] == ["question 1", "question 2", "question 3"]
     assert [each["prompt"] for each in rollouts_of(out)] == ["p0", "p1", "p2", "p3"]
-    assert cli.main([*line, "--seed", "2"]) == 2
+    assert main([*line, "--seed", "2"]) == 2
     assert "its rollouts were made otherwise (seed 1 there, 2 here)" in capsys.readouterr().err
 
 
@@ -117,11 +122,11 @@ def test_a_run_killed_in_the_middle_goes_on_without_loss_or_repetition(home: Pat
 
     with endpoint(otherwise=counted) as served:
         line = words(served.url, path, out, "--samples", "10", "--concurrency", "8")
-        with subprocess.Popen([sys.executable, "-m", "laguna_tui", *line], cwd=TOP) as running:
+        with subprocess.Popen([sys.executable, "-m", "tests.evals", *line], cwd=TOP) as running:
             assert enough.wait(60)
             running.send_signal(signal.SIGKILL)
         kept = {(each["prompt"], each["index"]): each for each in whole_lines(out)}
-        assert cli.main(line) == 0
+        assert main(line) == 0
     found = rollouts_of(out)
     assert len(kept) >= 34
     assert [(each["prompt"], each["index"]) for each in found] == [(f"p{p}", i) for p in range(20) for i in range(10)]
@@ -138,11 +143,11 @@ def whole_lines(path: Path) -> list[dict]:
 def test_token_ids_are_kept_where_the_endpoint_tells_them_and_not_asked_of_one_that_refuses(home: Path):
     path = numbered(home, 1)
     with endpoint([whole("yes", [1, 2], [3, 4, 5])]) as served:
-        assert cli.main(words(served.url, path, home / "a.jsonl")) == 0
+        assert main(words(served.url, path, home / "a.jsonl")) == 0
         assert served.asked[0]["return_token_ids"] is True
     assert rollouts_of(home / "a.jsonl")[0]["tokens"] == [{"kept": 0, "prompt": [1, 2], "generated": [3, 4, 5]}]
     with endpoint([status(400, "unknown field")], otherwise=echoed) as served:
-        assert cli.main(words(served.url, path, home / "b.jsonl")) == 0
+        assert main(words(served.url, path, home / "b.jsonl")) == 0
         assert ["return_token_ids" in body for body in served.asked] == [True, False]
     (found,) = rollouts_of(home / "b.jsonl")
     assert (found["tokens"], found["retries"]) == ([], 0)
@@ -159,7 +164,7 @@ def test_acceptance_is_what_the_metrics_counted_meanwhile(home: Path, capsys: py
 
     out = home / "out.jsonl"
     with endpoint(otherwise=echoed, metrics=metrics) as served:
-        assert cli.main(words(served.url, numbered(home, 4), out, "--samples", "1,2")) == 0
+        assert main(words(served.url, numbered(home, 4), out, "--samples", "1,2")) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("| its own")]
     assert [(row[4], row[-3:-1]) for row in rows] == [("1", ["75", "%"]), ("2", ["75", "%"])]
     found = rollouts_of(out)
@@ -180,7 +185,7 @@ def test_a_verifier_reads_the_answer_and_the_prompt_and_says_the_reward(home: Pa
     line = words("URL", path, out, "--verify", "{python} check.py", "--verify-file", str(check))
     with endpoint(otherwise=lambda body: whole(asked(body))) as served:
         line[2] = served.url
-        assert cli.main(line) == 0
+        assert main(line) == 0
     assert [(each["reward"], each["check"].split()[0]) for each in rollouts_of(out)] == [
         (1.0, "True"),
         (0.25, "True"),
@@ -194,7 +199,7 @@ def test_a_verifier_that_is_not_there_ends_the_run_instead_of_giving_no_reward(
 ):
     out = home / "out.jsonl"
     with endpoint(otherwise=echoed) as served:
-        assert cli.main(words(served.url, numbered(home, 2), out, "--verify", "no-such-program")) == 2
+        assert main(words(served.url, numbered(home, 2), out, "--verify", "no-such-program")) == 2
     assert "the verifier cannot be run" in capsys.readouterr().err
     assert rollouts_of(out) == []
 
@@ -209,7 +214,7 @@ def test_a_verifier_in_a_hidden_folder_is_named_with_the_folder(
     verifier.write_text("#!/bin/sh\n")
     verifier.chmod(0o755)
     with endpoint(otherwise=echoed) as served:
-        assert cli.main(words(served.url, numbered(home, 2), home / "out.jsonl", "--verify", str(verifier))) == 2
+        assert main(words(served.url, numbered(home, 2), home / "out.jsonl", "--verify", str(verifier))) == 2
     assert (
         f"; commands cannot read {verifier}, because {tmp_path}/.claude is hidden from them; move it to another folder"
     ) in capsys.readouterr().err
@@ -226,7 +231,7 @@ def test_the_model_in_this_process_solves_functions_and_all_tokens_are_kept(
             yield f"```python\n{load_tasks()['run_lengths'].reference[SOLUTION]}```"
 
     options = ["--task", "run_lengths", "--task", "caesar_shift", "--context", "4096", "--threads", "1"]
-    assert run(Script(lines), ["rollouts", *options, "--out", str(out), "--quiet"], home) == 0
+    assert run(Script(lines), ["rollouts", *options, "--out", str(out), "--quiet"], home, main) == 0
     found = rollouts_of(out)
     assert [(each["prompt"], each["reward"]) for each in found] == [("caesar_shift", 0.0), ("run_lengths", 1.0)]
     for each in found:
@@ -247,14 +252,72 @@ def test_the_model_in_this_process_solves_functions_and_all_tokens_are_kept(
 def test_a_line_that_is_no_prompt_is_named(home: Path, capsys: pytest.CaptureFixture[str], lines: str, said: str):
     path = home / "prompts.jsonl"
     path.write_text(lines)
-    assert cli.main(["rollouts", "--model", "http://127.0.0.1:9", "--prompts", str(path)]) == 2
+    assert main(["rollouts", "--model", "http://127.0.0.1:9", "--prompts", str(path)]) == 2
     assert said in capsys.readouterr().err
 
 
 def test_a_task_about_files_is_for_eval(capsys: pytest.CaptureFixture[str]):
-    assert cli.main(["rollouts", "--task", "average_of_nothing"]) == 2
+    assert main(["rollouts", "--task", "average_of_nothing"]) == 2
     assert "laguna-tui eval --task average_of_nothing" in capsys.readouterr().err
 
 
 def test_the_wall_time_is_that_with_a_request_under_way():
     assert wall_seconds([(0.0, 2.0), (1.0, 3.0), (1.5, 1.8), (10.0, 11.0)]) == pytest.approx(4.0)
+
+
+@SANDBOXED
+@pytest.mark.parametrize("said", ["nan", "inf", "-inf", "1e999", "NaN", "Infinity", "one", "", "0x1", "1 2", "None"])
+def test_a_reward_that_is_not_a_finite_number_is_refused(said):
+    reward, text = Verifier(f"echo 'reward {said}'").reward(Prompt("a", "", "why?"), "because")
+    assert reward == 0.0
+    assert text.endswith("refused: the last line names no finite number, so the reward is 0")
+
+
+@SANDBOXED
+@pytest.mark.parametrize(("said", "reward"), [("reward 0.25", 0.25), ("reward -1e2", -100.0), ("rewarding", 1.0)])
+def test_a_reward_that_is_a_number_counts(said, reward):
+    found, text = Verifier(f"echo '{said}'").reward(Prompt("a", "", "why?"), "because")
+    assert found == reward
+    assert math.isfinite(found)
+    assert text == said
+
+
+OPTIONS = {
+    "--prompts": ("--model", "nano", "--prompts", "{file}"),
+    "--verify-file": ("--prompts", "{prompts}", "--verify", "true", "--verify-file", "{file}"),
+    "--out": ("--model", "http://127.0.0.1:9", "--prompts", "{prompts}", "--out", "{file}"),
+}
+
+
+def refusal(option: str, home: Path, capsys: pytest.CaptureFixture[str], file: str) -> str:
+    line = [word.format(file=file, prompts=numbered(home, 1)) for word in OPTIONS[option]]
+    assert main(["rollouts", *line]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("option", OPTIONS)
+@odd
+def test_a_file_that_is_no_small_regular_one_is_refused(option: str, make, home: Path, capsys):
+    make(home / "odd")
+    assert str(home / "odd") in refusal(option, home, capsys, str(home / "odd"))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("option", ["--prompts", "--verify-file"])  # a lock is made beside that of --out
+@pytest.mark.parametrize("file", ["/proc/self/mem", "/proc/kmsg", "/dev/tty", "/", "/nowhere"])
+def test_a_file_of_the_system_a_folder_and_a_missing_file_are_refused(option: str, file: str, home: Path, capsys):
+    assert file in refusal(option, home, capsys, file)
+
+
+def test_rollouts_are_sorted_in_the_file_that_a_link_leads_to(tmp_path: Path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/out.jsonl").symlink_to(tmp_path / "rollouts.jsonl")
+    file = open_rollouts(tmp_path / "folder/out.jsonl", RunFacts("tiny", {}, 1))
+    file.sort(lambda rollout: rollout.index)
+    file.close()
+    assert (tmp_path / "folder/out.jsonl").is_symlink()
+    assert (tmp_path / "rollouts.jsonl").read_text().count("\n") == 1

@@ -11,16 +11,16 @@ from zlib import crc32
 from laguna_engine.config import MAX_SEED
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
-from laguna_tui.evals.attempt import EvaluatedModel
+from laguna_tui.evals.attempt import EvaluatedModel, ask_without_tools, token_turns
 from laguna_tui.evals.evaluation import DECISIVE
-from laguna_tui.evals.rollouts.rollout import Draw, Group, Prompt, Rollout, key_of, open_rollouts
-from laguna_tui.evals.rollouts.rollout_endpoint import RolloutEndpoint
-from laguna_tui.evals.rollouts.verifier import Verifier, digest_of
-from laguna_tui.evals.samples import Answer, RunFacts
+from laguna_tui.evals.samples import RunFacts
 from laguna_tui.evals.verdict import require_sandbox
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import select_model
 from laguna_tui.session.remote_opening import remote_options
+from tests.evals.rollouts.rollout import Answer, Draw, Group, Prompt, Rollout, key_of, open_rollouts
+from tests.evals.rollouts.rollout_endpoint import RolloutEndpoint
+from tests.evals.rollouts.verifier import Verifier, digest_of
 
 _ALWAYS_THE_SAME = "--samples {size}: at temperature 0 every rollout is the same; give --temperatures 1 too"
 
@@ -163,8 +163,7 @@ class RolloutRun:
                 return
             with closing(EvaluatedModel(self.settings.merged({"temperature": group.temperature}))) as model:
                 for draw in todo:
-                    answer = model.answer(draw.prompt.system, draw.prompt.question, draw.seed, self.limit_s)
-                    yield made(draw, answer)
+                    yield made(draw, _answered(model, draw, self.limit_s))
         finally:
             ended.set()
 
@@ -198,3 +197,23 @@ class RolloutRun:
 
     def _seed_of(self, prompt: Prompt, index: int) -> int:
         return (self._seed + crc32(f"{prompt.name} {index}".encode("utf-8", "replace"))) % (MAX_SEED + 1)
+
+
+def _answered(model: EvaluatedModel, draw: Draw, limit_s: float) -> Answer:
+    """Let the model of this process answer; EngineError or UserError where it fails."""
+    with model.session(draw.seed) as (session, _):
+        begun = time.monotonic()
+        found = ask_without_tools(draw.prompt.system, draw.prompt.question, session, begun + limit_s)
+        seconds = time.monotonic() - begun
+    steps = found.steps
+    return Answer(
+        text=found.said,
+        reasoning=found.records[-1].answer.reasoning,
+        end=found.end,
+        prompt_tokens=sum(step.prompt_tokens for step in steps),
+        generated_tokens=sum(step.generated_tokens for step in steps),
+        drafted=sum(step.drafted for step in steps),
+        accepted=sum(step.accepted for step in steps),
+        seconds=seconds,
+        tokens=tuple(token_turns(found.records)),
+    )

@@ -15,11 +15,11 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.named_file import read_named_text
 from laguna_tui.evals.attempt import CODE_ONLY
 from laguna_tui.evals.evaluation import chosen_tasks
-from laguna_tui.evals.rollouts.rollout import Prompt
 from laguna_tui.evals.task import SOLUTION, TaskSet
 from laguna_tui.evals.verdict import TASKS, check_solution, code_of, run_in_folder
 from laguna_tui.sandbox.programs import why_unreadable
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
+from tests.evals.rollouts.rollout import Prompt
 
 ANSWER, PROMPT = "answer.txt", "prompt.json"
 """What a verifier finds in its folder."""

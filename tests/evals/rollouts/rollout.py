@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.evals.record_file import RecordFile, read_records
+from laguna_tui.evals.record_file import RecordFile
 from laguna_tui.evals.samples import RunFacts, TokenTurn, differing
 from laguna_tui.evals.task import Task
 
@@ -59,6 +59,33 @@ class Draw:
     group: Group
     index: int
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model answered to one question.
+
+    Attributes:
+        text: without the thinking.
+        reasoning: the thinking; empty where there is none, or it is not seen.
+        end: how it ended: `answered`, `max_tokens`, `context_full`, `timed_out`, or the endpoint's own word.
+        prompt_tokens, generated_tokens: those of an endpoint are its own counts.
+        drafted, accepted: tokens; an endpoint's are those since an answer that had some, of all that is done there.
+        seconds: from the question to the end of the answer.
+        retries: how often it was asked again.
+        tokens: the turn; empty where they are not seen.
+    """
+
+    text: str
+    reasoning: str
+    end: str
+    prompt_tokens: int
+    generated_tokens: int
+    drafted: int
+    accepted: int
+    seconds: float
+    retries: int = 0
+    tokens: Sequence[TokenTurn] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +153,3 @@ def open_rollouts(path: Path, facts: RunFacts) -> RecordFile[RunFacts, Rollout]:
             raise UserError(_OTHER_RUN.format(path=path, what=", ".join(other)))
 
     return RecordFile.open(path, facts, Rollout, check)
-
-
-def read_rollouts(path: Path) -> tuple[RunFacts, list[Rollout]]:
-    """The facts and the rollouts of a file; a torn last line is left out. UserError if it is no such file."""
-    return read_records(path, RunFacts, Rollout, "laguna-tui rollouts --out")

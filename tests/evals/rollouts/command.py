@@ -1,20 +1,22 @@
-"""`laguna-tui rollouts`: many answers to many prompts, each with a reward."""
+"""`python -m tests.evals rollouts`: many answers to many prompts, each with a reward."""
 
 import argparse
 import math
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.settings import load_settings
 from laguna_tui.base.text import sanitize
 from laguna_tui.cli.arguments import whole_number
 from laguna_tui.cli.console import say
 from laguna_tui.cli.session_options import add_setting_options, chosen_settings
-
-if TYPE_CHECKING:
-    from laguna_tui.evals.rollouts.rollout import Rollout
-    from laguna_tui.evals.rollouts.rollout_run import RolloutRun
+from tests.evals.rollouts.rollout import Rollout
+from tests.evals.rollouts.rollout_run import RolloutRun
+from tests.evals.rollouts.rollout_table import rollout_report
+from tests.evals.rollouts.verifier import Verifier, read_prompts, task_prompts
 
 _EPILOG = """\
 Without --out nothing is kept. With it, Ctrl-C and any other end lose no rollout: the same command resumes.
@@ -89,16 +91,12 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         help="stop an answer after this long (default: 1800)",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    add_setting_options(parser, nested=True)
+    add_setting_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the rollouts and report; returns the exit code."""
-    from laguna_engine.errors import EngineError
-    from laguna_tui.base.progress import ProgressLine
-    from laguna_tui.evals.rollouts.rollout_table import rollout_report
-
     chosen = _chosen(arguments)
     rollouts: list[Rollout] = []
     code = 0
@@ -110,20 +108,16 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         code = 130
     except EngineError as error:
-        sys.stderr.write(f"laguna-tui: {sanitize(str(error))}\n")
+        sys.stderr.write(f"{sanitize(str(error))}\n")
         code = _FAILED
     if rollouts:
         say(rollout_report(chosen.facts, chosen.groups, rollouts).splitlines())
     if code and out is not None:
-        sys.stderr.write(f"laguna-tui: {_GO_ON.format(file=sanitize(str(out)))}\n")
+        sys.stderr.write(f"{_GO_ON.format(file=sanitize(str(out)))}\n")
     return code
 
 
-def _chosen(arguments: argparse.Namespace) -> "RolloutRun":
-    from laguna_tui.base.settings import load_settings
-    from laguna_tui.evals.rollouts.rollout_run import RolloutRun
-    from laguna_tui.evals.rollouts.verifier import Verifier, read_prompts, task_prompts
-
+def _chosen(arguments: argparse.Namespace) -> RolloutRun:
     if arguments.prompts is None and arguments.verify:
         raise UserError("--verify is for --prompts FILE; a task has its own check")
     if arguments.verify_files and not arguments.verify:
