@@ -14,16 +14,13 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.spelling import did_you_mean
 from laguna_tui.evals.attempt import EvaluatedModel
-from laguna_tui.evals.samples import RunFacts, Sample, SampleFile
+from laguna_tui.evals.samples import RunFacts, RunFile, Sample
 from laguna_tui.evals.task import Task, TaskSet, load_tasks
 from laguna_tui.evals.verdict import missing_program, require_sandbox
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import select_model
 
 _HOUR_S = 3600
-LIMIT_S = 1800.0
-"""Most seconds of an attempt, unless the user says otherwise: many steps of a model that thinks."""
-
 DECISIVE = (
     *("model", "context", "kv", "thinking", "thinking_budget", "temperature", "top_k", "top_p", "min_p"),
     *("repeat_penalty", "max_tokens", "max_steps", "constrain", "speculation", "drafter", "draft_length"),
@@ -60,11 +57,11 @@ class Evaluation:
     def chosen(
         cls,
         settings: Settings,
-        sets: Sequence[str] = (),
-        names: Sequence[str] = (),
-        samples: int = 1,
-        limit_s: float = LIMIT_S,
-        keep: float | None = None,
+        sets: Sequence[str],
+        names: Sequence[str],
+        samples: int,
+        limit_s: float,
+        keep: float | None,
     ) -> Self:
         """Choose tasks by sets and names; all without either.
 
@@ -120,9 +117,9 @@ class Evaluation:
         Raises:
             UserError, EngineError: the file, or the model; what is in the file stays.
         """
-        kept = None if file is None else SampleFile.open(file, self.facts)
+        kept = None if file is None else RunFile.open(file, self.facts, Sample)
         try:
-            before = [] if kept is None else self._wanted(kept.samples)
+            before = [] if kept is None else self._wanted(kept.records)
             yield from before
             todo = self.missing(before)
             samples, total = [*before], len(before) + len(todo)

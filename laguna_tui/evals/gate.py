@@ -123,7 +123,7 @@ def compare(first: tuple[RunFacts, Sequence[Sample]], second: tuple[RunFacts, Se
     flat = [pair for found in pairs.values() for pair in found]
     return Comparison(
         sets,
-        _differing(first[0], second[0]),
+        first[0].differing(second[0]),
         shares,
         sum(_said(a) == _said(b) for a, b in flat),
         len(flat),
@@ -140,7 +140,7 @@ def _acceptance(
     if "off" in (first.settings.get("speculation"), second.settings.get("speculation")) or not any(drafted):
         return None
     before, after = (a / max(1, d) for a, d in zip(accepted, drafted, strict=True))
-    alike = {name for name, _, _ in _differing(first, second)} <= _LEAVE_DRAFTS
+    alike = {name for name, _, _ in first.differing(second)} <= _LEAVE_DRAFTS
     counts = alike and first.settings.get("draft_length") is not None
     return Acceptance(before, after, ratio_change(by_task[0], by_task[1]), counts)
 
@@ -162,13 +162,6 @@ def _passed(sample: Sample) -> int:
 
 def _said(sample: Sample) -> object:
     return [list(turn.generated) for turn in sample.tokens] or sample.answer
-
-
-def _differing(first: RunFacts, second: RunFacts) -> list[tuple[str, object, object]]:
-    pairs = [("title", first.model, second.model), ("seed", first.seed, second.seed)]
-    names = sorted({*first.settings, *second.settings})
-    pairs += [(name, first.settings.get(name), second.settings.get(name)) for name in names]
-    return [pair for pair in pairs if pair[1] != pair[2]]
 
 
 def comparison_report(comparison: Comparison, points: float) -> str:

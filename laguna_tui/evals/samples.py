@@ -1,22 +1,37 @@
-"""Samples and the file that keeps them: its first line is about the run, each other one a sample.
+"""Samples and the file of a run: JSON lines, the first about the run, each other one a sample.
+
+A line is written once its sample is whole, so a run that ended in any way continues with what is missing; a torn last
+line is cut. One process writes a file at a time.
 
 The tokens are the model's own, for training on them: each turn says how much of the turn before stays in
 the prompt, what was added to it, and what was generated behind that.
 """
 
+import json
+import os
+import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from io import BufferedRandom
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
+import msgspec
+from filelock import FileLock, Timeout
+
+from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
-from laguna_tui.evals.record_file import RecordFile, read_records
 
+Record = TypeVar("Record")
 FORMAT = 1
 _OTHER_FORMAT = "{path}: it is of format {found}, not {known}; give another file with --out"
 _OTHER_RUN = (
-    "{path}: its samples were made otherwise ({what}); run it with the same options, or give another file with --out"
+    "{path}: its {records} were made otherwise ({what}); run it with the same options, or give another file with --out"
 )
+_NOT_READABLE = "{path}: {why}; give another file with --out"
+_IN_USE = "{path}: another laguna-tui writes to it; wait for its end, or give another file with --out"
+_NO_FILE = "it is not a file of samples"
+_RECORDS_BYTES = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,59 +105,143 @@ class RunFacts:
     seed: int
     format: int = FORMAT
 
+    def differing(self, other: "RunFacts") -> list[tuple[str, object, object]]:
+        """Return what differs from another run: the name, the value here, and the value there."""
+        pairs: list[tuple[str, object, object]] = [
+            ("title", self.model, other.model),
+            ("seed", self.seed, other.seed),
+            *(
+                (name, self.settings.get(name), other.settings.get(name))
+                for name in sorted({*self.settings, *other.settings})
+            ),
+        ]
+        return [pair for pair in pairs if pair[1] != pair[2]]
 
-class SampleFile:
-    """The open file of a run; nobody else can write to it meanwhile.
+
+class RunFile(Generic[Record]):
+    """The open file of a run, locked for this process.
 
     Attributes:
-        samples: what it holds, in the order of its lines.
+        records: its samples, in the order of its lines.
     """
 
-    def __init__(self, file: RecordFile[RunFacts, Sample]) -> None:
-        """Use `SampleFile.open`."""
-        self._file = file
-        self.samples: Sequence[Sample] = file.records
+    def __init__(
+        self, path: Path, lock: FileLock, file: BufferedRandom, facts: RunFacts, records: list[Record]
+    ) -> None:
+        """Use `RunFile.open`."""
+        self._path, self._lock, self._file, self._facts = path, lock, file, facts
+        self.records = records
 
     @classmethod
-    def open(cls, path: Path, facts: RunFacts) -> Self:
+    def open(cls, path: Path, facts: RunFacts, kind: type[Record], called: str = "samples") -> Self:
         """Open a file to continue, or a new one.
 
+        Args:
+            path: of the file; its lock is `.lock` beside it.
+            facts: of the run.
+            kind: the type of its records.
+            called: what they are called in the error's sentence.
+
         Raises:
-            UserError: another process writes it, it cannot be written, is no such file, or its samples were made
-                otherwise.
+            UserError: another process writes it, it cannot be written, is no such file, or is of another run.
         """
+        # Before a lock is created beside a device.
+        if path.exists() and not path.is_file():
+            raise UserError(_NOT_READABLE.format(path=path, why=_NO_FILE))
+        # Links to a file share its lock, and sorting replaces the file, not a link to it.
+        path = Path(os.path.realpath(path)) if path.is_symlink() else path
+        # A lock of the process, whichever thread lets it go.
+        lock = FileLock(f"{path}.lock", timeout=0, thread_local=False)
+        try:
+            lock.acquire()
+            try:
+                return cls._locked(path, lock, facts, kind, called)
+            except BaseException:
+                lock.release()
+                raise
+        except Timeout as error:
+            raise UserError(_IN_USE.format(path=path)) from error
+        except OSError as error:
+            raise UserError(_NOT_READABLE.format(path=path, why=error.strerror or error)) from error
 
-        def check(found: RunFacts) -> None:
-            _check_format(path, found)
-            if other := differing(found, facts):
-                raise UserError(_OTHER_RUN.format(path=path, what=", ".join(other)))
+    @classmethod
+    def _locked(cls, path: Path, lock: FileLock, facts: RunFacts, kind: type[Record], called: str) -> Self:
+        # Opening a pipe would otherwise wait, and reading a device would never end.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _RECORDS_BYTES:
+            os.close(descriptor)
+            raise UserError(_NOT_READABLE.format(path=path, why=_NO_FILE))
+        file = os.fdopen(descriptor, "r+b")
+        try:
+            data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            if data and not whole:
+                raise UserError(_NOT_READABLE.format(path=path, why=_NO_FILE))
+            records: list[Record] = []
+            if whole:
+                found, records = _parsed(path, whole, kind)
+                if other := found.differing(facts):
+                    what = ", ".join(f"{name} {there} there, {here} here" for name, there, here in other)
+                    raise UserError(_OTHER_RUN.format(path=path, records=called, what=what))
+            file.seek(len(whole))
+            file.truncate()
+            opened = cls(path, lock, file, facts, records)
+            if not whole:
+                opened._write(facts)
+        except BaseException:
+            file.close()
+            raise
+        return opened
 
-        return cls(RecordFile.open(path, facts, Sample, check))
-
-    def add(self, sample: Sample) -> None:
-        """Keep a sample; it is on the disk when this returns."""
-        self._file.add(sample)
+    def add(self, record: Record) -> None:
+        """Add a sample; it is on the disk when this returns."""
+        self._write(record)
+        self.records.append(record)
 
     def close(self) -> None:
-        """Close the file. Idempotent."""
+        """Close the file, and let others write to it. Idempotent."""
         self._file.close()
+        # The lock's own file stays: who removes it may let two others in.
+        self._lock.release()
+
+    def _check_alone(self) -> None:
+        """UserError if another process wrote to the file, or replaced it: not every disk has locks that exclude it."""
+        status = os.fstat(self._file.fileno())
+        there = self._path.stat() if self._path.exists() else None
+        if status.st_size != self._file.tell() or there is None or not os.path.samestat(status, there):
+            raise UserError(_IN_USE.format(path=self._path))
+
+    def _write(self, value: RunFacts | Record) -> None:
+        self._check_alone()
+        self._file.write(line_of(value))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def line_of(value: Any) -> bytes:
+    """A line of the file."""
+    return json.dumps(asdict(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def read_samples(path: Path) -> tuple[RunFacts, list[Sample]]:
     """The facts and the samples of a file; a torn last line is left out. UserError if it is no such file."""
-    facts, samples = read_records(path, RunFacts, Sample, "laguna-tui eval --out")
-    _check_format(path, facts)
-    return facts, samples
+    try:
+        data = read_small_file(path, _RECORDS_BYTES)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror or error}; give a file that `laguna-tui eval --out` wrote") from error
+    return _parsed(path, data[: data.rfind(b"\n") + 1], Sample)
 
 
-def _check_format(path: Path, facts: RunFacts) -> None:
+def _parsed(path: Path, data: bytes, kind: type[Record]) -> tuple[RunFacts, list[Record]]:
+    """The first line and the records in whole lines; UserError if they are none, or of another format."""
+    lines = data.splitlines()
+    decoder = msgspec.json.Decoder(kind)
+    try:
+        facts = msgspec.json.decode(lines[0], type=RunFacts)
+        records = [decoder.decode(line) for line in lines[1:]]
+    except (IndexError, ValueError) as error:
+        raise UserError(_NOT_READABLE.format(path=path, why=f"{_NO_FILE} ({error})")) from error
     if facts.format != FORMAT:
         raise UserError(_OTHER_FORMAT.format(path=path, found=facts.format, known=FORMAT))
-
-
-def differing(found: RunFacts, wanted: RunFacts) -> list[str]:
-    """What differs between two runs, a clause each."""
-    pairs = [("model", found.model, wanted.model), ("seed", found.seed, wanted.seed)]
-    names = sorted({*found.settings, *wanted.settings})
-    pairs += [(name, found.settings.get(name), wanted.settings.get(name)) for name in names]
-    return [f"{name} {before} there, {now} here" for name, before, now in pairs if before != now]
+    return facts, records

@@ -9,7 +9,7 @@ import pytest
 from laguna_engine.gguf import drafter_header
 from laguna_tui.base.errors import UserError
 from laguna_tui.cli.main import main
-from laguna_tui.evals.samples import RunFacts, SampleFile
+from laguna_tui.evals.samples import RunFacts, RunFile, Sample
 from tests.app.models import published
 from tests.app.odd_files import device, listening, pipe
 from tests.app.store.kept_sessions import kept
@@ -107,7 +107,7 @@ def test_a_report_to_a_socket_is_refused_before_the_checks(folder: Path, capsys)
 def test_samples_are_added_to_nothing_but_a_file_and_no_lock_is_made_beside_it(make, folder: Path):
     make(folder / "out")
     with pytest.raises(UserError) as refused:
-        SampleFile.open(folder / "out", RunFacts("tiny", {}, 1))
+        RunFile.open(folder / "out", RunFacts("tiny", {}, 1), Sample)
     said = f"{folder / 'out'}: it is not a file of samples; give another file with --out"
     assert str(refused.value) == said
     assert [each.name for each in folder.iterdir()] == ["out"]

@@ -11,7 +11,7 @@ from filelock import FileLock
 from laguna_tui.base.errors import UserError
 from laguna_tui.cli import main as cli
 from laguna_tui.evals import evaluation
-from laguna_tui.evals.samples import RunFacts, SampleFile
+from laguna_tui.evals.samples import RunFacts, RunFile, Sample
 from laguna_tui.evals.task import SOLUTION, TaskSet, load_tasks
 from laguna_tui.evals.verdict import TASKS
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
@@ -24,9 +24,9 @@ RIGHT = ("caesar_shift", "run_lengths")
 HOLDS = """
 import sys
 from pathlib import Path
-from laguna_tui.evals.samples import SampleFile, read_samples
+from laguna_tui.evals.samples import RunFile, Sample, read_samples
 out = Path(sys.argv[1])
-kept = SampleFile.open(out, read_samples(out)[0])
+kept = RunFile.open(out, read_samples(out)[0], Sample)
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -230,6 +230,6 @@ def test_a_file_that_cannot_be_written_is_not_left_locked(tmp_path: Path):
     (tmp_path / "out.jsonl").write_bytes(b"notes")
     # The error keeps what was open alive.
     with pytest.raises(UserError, match="it is not a file of samples") as refused:
-        SampleFile.open(tmp_path / "out.jsonl", RunFacts("tiny", {}, 1))
+        RunFile.open(tmp_path / "out.jsonl", RunFacts("tiny", {}, 1), Sample)
     with FileLock(tmp_path / "out.jsonl.lock", timeout=0):
         assert refused.value.__traceback__ is not None

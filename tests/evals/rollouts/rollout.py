@@ -4,19 +4,14 @@ The file is written in the order in which rollouts end, so that none is lost; on
 order of what was asked for.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from laguna_tui.base.errors import UserError
-from laguna_tui.evals.record_file import RecordFile
-from laguna_tui.evals.samples import RunFacts, TokenTurn, differing
+from laguna_engine.files import replacing
+from laguna_tui.evals.samples import RunFile, TokenTurn, line_of
 from laguna_tui.evals.task import Task
-
-_OTHER_RUN = (
-    "{path}: its rollouts were made otherwise ({what}); run it with the same options, or give another file with --out"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +135,15 @@ def key_of(draw: Draw) -> tuple[float | None, int, str, int]:
     return draw.group.temperature, draw.group.size, draw.prompt.name, draw.index
 
 
-def open_rollouts(path: Path, facts: RunFacts) -> RecordFile[RunFacts, Rollout]:
-    """Open a file to continue, or a new one.
+class RolloutFile(RunFile[Rollout]):
+    """The open file of a run of rollouts."""
 
-    Raises:
-        UserError: another process writes it, it cannot be written, is no such file, or its rollouts were made
-            otherwise.
-    """
-
-    def check(found: RunFacts) -> None:
-        if other := differing(found, facts):
-            raise UserError(_OTHER_RUN.format(path=path, what=", ".join(other)))
-
-    return RecordFile.open(path, facts, Rollout, check)
+    def sort(self, key: Callable[[Rollout], Any]) -> None:
+        """Put the rollouts into an order, in the file too: until all of it is on the disk the old one stays."""
+        self._check_alone()
+        self.records.sort(key=key)
+        with replacing(self._path, mode=0o666, keep_mode=True, durable=True) as file:
+            file.writelines(map(line_of, (self._facts, *self.records)))
+        self._file.close()
+        self._file = self._path.open("r+b")
+        self._file.seek(0, os.SEEK_END)

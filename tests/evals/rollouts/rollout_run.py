@@ -18,7 +18,7 @@ from laguna_tui.evals.verdict import require_sandbox
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import select_model
 from laguna_tui.session.remote_opening import remote_options
-from tests.evals.rollouts.rollout import Answer, Draw, Group, Prompt, Rollout, key_of, open_rollouts
+from tests.evals.rollouts.rollout import Answer, Draw, Group, Prompt, Rollout, RolloutFile, key_of
 from tests.evals.rollouts.rollout_endpoint import RolloutEndpoint
 from tests.evals.rollouts.verifier import Verifier, digest_of
 
@@ -112,7 +112,7 @@ class RolloutRun:
         """
         draws = self.draws
         places = {key_of(draw): at for at, draw in enumerate(draws)}
-        kept = None if file is None else open_rollouts(file, self.facts)
+        kept = None if file is None else RolloutFile.open(file, self.facts, Rollout, "rollouts")
         writing = threading.Lock()
 
         def keep(rollout: Rollout) -> None:

@@ -1,5 +1,6 @@
 """`python -m tests.evals rollouts`, against an endpoint on loopback and with a model in the process."""
 
+import fcntl
 import json
 import math
 import signal
@@ -10,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from laguna_tui.base.errors import UserError
 from laguna_tui.evals.samples import RunFacts
 from laguna_tui.evals.task import SOLUTION, load_tasks
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 from tests.app.odd_files import odd
 from tests.evals.__main__ import main
-from tests.evals.rollouts.rollout import Prompt, open_rollouts
+from tests.evals.rollouts.rollout import Prompt, Rollout, RolloutFile
 from tests.evals.rollouts.rollout_endpoint import speculation_counters
 from tests.evals.rollouts.rollout_table import wall_seconds
 from tests.evals.rollouts.verifier import Verifier
@@ -316,8 +318,31 @@ def test_a_file_of_the_system_a_folder_and_a_missing_file_are_refused(option: st
 def test_rollouts_are_sorted_in_the_file_that_a_link_leads_to(tmp_path: Path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder/out.jsonl").symlink_to(tmp_path / "rollouts.jsonl")
-    file = open_rollouts(tmp_path / "folder/out.jsonl", RunFacts("tiny", {}, 1))
+    file = RolloutFile.open(tmp_path / "folder/out.jsonl", RunFacts("tiny", {}, 1), Rollout)
     file.sort(lambda rollout: rollout.index)
     file.close()
     assert (tmp_path / "folder/out.jsonl").is_symlink()
     assert (tmp_path / "rollouts.jsonl").read_text().count("\n") == 1
+
+
+@pytest.mark.parametrize("sorted_", [False, True], ids=["a rollout was added", "the file was sorted"])
+def test_where_locks_exclude_nobody_a_second_process_is_refused(tmp_path: Path, monkeypatch, sorted_: bool):
+    monkeypatch.setattr(fcntl, "flock", lambda descriptor, operation: None)
+    path = tmp_path / "out.jsonl"
+    one, other = (RolloutFile.open(path, RunFacts("tiny", {}, 1), Rollout) for _ in range(2))
+    rollout = Rollout("p", 0.5, 1, 0, 1, 1.0, "answered", "yes", "", "", 1, 1, 0, 0, 0, 1.0, 0.1)
+    if sorted_:
+        one.sort(lambda each: each.index)
+    else:
+        one.add(rollout)
+    before = path.read_bytes()
+    said = f"{path}: another laguna-tui writes to it; wait for its end, or give another file with --out"
+    with pytest.raises(UserError) as refused:
+        other.add(rollout)
+    assert str(refused.value) == said
+    with pytest.raises(UserError) as refused:
+        other.sort(lambda each: each.index)
+    assert str(refused.value) == said
+    assert path.read_bytes() == before
+    one.close()
+    other.close()
