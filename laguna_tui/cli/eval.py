@@ -216,11 +216,11 @@ def _gate(evaluation: "Evaluation", arguments: argparse.Namespace) -> int:
     gate = Gate(evaluation, arguments.gate.expanduser(), arguments.vary)
     try:
         with ProgressLine(quiet=arguments.quiet) as progress:
-            verdicts = list(
-                gate.verdicts(lambda title, done, total: progress.show(f"{title}: {done} of {total}", at_once=True))
+            pairs = list(
+                gate.pairs(lambda title, done, total: progress.show(f"{title}: {done} of {total}", at_once=True))
             )
     except KeyboardInterrupt:
         sys.stderr.write(f"laguna-tui: {_GO_ON.format(file=arguments.gate)}\n")
         return 130
-    report(gate_report(verdicts, arguments.points), arguments.markdown)
-    return 1 if any(each.problems(arguments.points) for each in verdicts) else 0
+    report(gate_report(pairs, arguments.points), arguments.markdown)
+    return 1 if any(each.problems(arguments.points) for each in pairs) else 0

@@ -70,10 +70,6 @@ class Comparison:
         """The shares that passed, over all tasks."""
         return self.shares[_ALL]
 
-    def equal_within(self, share: float) -> bool:
-        """Whether both runs are equal within this share, over all tasks."""
-        return self.all.equal_within(share)
-
     @property
     def accepts_less(self) -> bool:
         """Whether the second run is shown to accept less of its drafts, beyond chance and for no reason."""
@@ -85,7 +81,7 @@ class Comparison:
         found = []
         if not any(self.passed):
             found.append(_NONE_PASSED)
-        elif not self.equal_within(points / 100):
+        elif not self.all.equal_within(points / 100):
             what = f"not shown to be equal within {points:g} points"
             found.append(what if self.all.p_value > _LIKELY else f"{what}, and different beyond chance")
         if self.accepts_less:
@@ -104,32 +100,33 @@ def compare(first: tuple[RunFacts, Sequence[Sample]], second: tuple[RunFacts, Se
     Raises:
         UserError: they have none in common.
     """
-    left, right = (_by_task(samples) for _, samples in (first, second))
-    both = {name: sorted(left[name].keys() & right[name].keys()) for name in left.keys() & right.keys()}
-    both = {name: indices for name, indices in sorted(both.items()) if indices}
-    if not both:
+    left, right = ({(each.task, each.index): each for each in samples} for _, samples in (first, second))
+    tasks: dict[str, list[tuple[Sample, Sample]]] = {}
+    for key in sorted(left.keys() & right.keys()):
+        tasks.setdefault(key[0], []).append((left[key], right[key]))
+    if not tasks:
         raise UserError(_NOTHING)
-    each = min(map(len, both.values()))
-    pairs = {name: [(left[name][i], right[name][i]) for i in indices[:each]] for name, indices in both.items()}
-    changes = {name: sum(_passed(b) - _passed(a) for a, b in found) for name, found in pairs.items()}
-    kinds = [kind.value for kind in TaskSet if any(found[0][0].set == kind.value for found in pairs.values())]
-    sets, shares = {}, {}
-    for kind in (*(kinds if len(kinds) > 1 else ()), _ALL):
-        names = [name for name, found in pairs.items() if kind in (_ALL, found[0][0].set)]
-        sets[kind] = compared([changes[name] for name in names], each)
-        before = sum(_passed(a) for name in names for a, _ in pairs[name])
-        after = sum(_passed(b) for name in names for _, b in pairs[name])
-        shares[kind] = before / (each * len(names)), after / (each * len(names))
-    flat = [pair for found in pairs.values() for pair in found]
+    each = min(map(len, tasks.values()))
+    tasks = {name: pairs[:each] for name, pairs in tasks.items()}
+    changes = {name: sum(_passed(b) - _passed(a) for a, b in pairs) for name, pairs in tasks.items()}
+    groups = {kind.value: [name for name in tasks if tasks[name][0][0].set == kind.value] for kind in TaskSet}
+    groups = {kind: names for kind, names in groups.items() if names}
+    groups = {**(groups if len(groups) > 1 else {}), _ALL: list(tasks)}
+    flat = [pair for pairs in tasks.values() for pair in pairs]
     return Comparison(
-        sets,
+        {kind: compared([changes[name] for name in names], each) for kind, names in groups.items()},
         first[0].differing(second[0]),
-        shares,
+        {kind: _shares([pair for name in names for pair in tasks[name]]) for kind, names in groups.items()},
         sum(_said(a) == _said(b) for a, b in flat),
         len(flat),
         [(name, change) for name, change in changes.items() if change],
-        _acceptance(first[0], second[0], list(pairs.values())),
+        _acceptance(first[0], second[0], list(tasks.values())),
     )
+
+
+def _shares(pairs: Sequence[tuple[Sample, Sample]]) -> tuple[float, float]:
+    """The shares of the first and of the second samples that passed."""
+    return sum(_passed(a) for a, _ in pairs) / len(pairs), sum(_passed(b) for _, b in pairs) / len(pairs)
 
 
 def _acceptance(
@@ -147,13 +144,6 @@ def _acceptance(
 
 def _drafts(samples: Sequence[Sample]) -> tuple[int, int]:
     return sum(sample.accepted for sample in samples), sum(sample.drafted for sample in samples)
-
-
-def _by_task(samples: Sequence[Sample]) -> dict[str, dict[int, Sample]]:
-    found: dict[str, dict[int, Sample]] = {}
-    for sample in samples:
-        found.setdefault(sample.task, {})[sample.index] = sample
-    return found
 
 
 def _passed(sample: Sample) -> int:

@@ -32,14 +32,14 @@ _NO_LOOKUPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What came of a pair.
+class GatePair:
+    """Two runs that differ in one setting.
 
     Attributes:
         name: of what is varied.
         first, second: its values.
-        comparison: None if a run of it could not be made.
-        why: then why.
+        comparison: None if one of the runs could not be made.
+        why: the reason, then.
     """
 
     name: str
@@ -86,8 +86,8 @@ class Gate:
             raise UserError(_NO_FOLDER.format(path=folder, why=error.strerror or error)) from error
         self._found: dict[Path, tuple[RunFacts, Sequence[Sample]] | str] = {}
 
-    def verdicts(self, told: Callable[[str, int, int], None]) -> Iterator[Verdict]:
-        """Run each pair and compare it; a run that cannot be made is a verdict too.
+    def pairs(self, told: Callable[[str, int, int], None]) -> Iterator[GatePair]:
+        """Run each pair and compare it; one that cannot be run does not pass.
 
         Args:
             told: which run it is, how many of its samples are done, and how many there are.
@@ -99,9 +99,9 @@ class Gate:
                 before, after = found
                 if isinstance(before, str) or isinstance(after, str):
                     why = next(each for each in found if isinstance(each, str))
-                    yield Verdict(name, first, second, None, why)
+                    yield GatePair(name, first, second, None, why)
                 else:
-                    yield Verdict(name, first, second, compare(before, after))
+                    yield GatePair(name, first, second, compare(before, after))
 
     def _run(
         self, name: str, value: object, told: Callable[[str, int, int], None]
@@ -124,10 +124,10 @@ class Gate:
         return self._found[file]
 
 
-def gate_report(verdicts: Sequence[Verdict], points: float) -> str:
+def gate_report(pairs: Sequence[GatePair], points: float) -> str:
     """A row for each pair, as Markdown. points: within which they are to be equal, in percent."""
     head = ["varied", "tasks", "first %", "second %", "difference, points", "p", "same tokens", "accepted %", "verdict"]
-    rows = [_row(each, points) for each in verdicts]
+    rows = [_row(each, points) for each in pairs]
     return "\n".join(
         [
             *markdown_table(head, rows),
@@ -138,7 +138,7 @@ def gate_report(verdicts: Sequence[Verdict], points: float) -> str:
     )
 
 
-def _row(each: Verdict, points: float) -> list[str]:
+def _row(each: GatePair, points: float) -> list[str]:
     title = f"{each.name}: {_shown(each.first)}, then {_shown(each.second)}"
     verdict = "; ".join(each.problems(points)) or f"equal within {points:g} points"
     found = each.comparison

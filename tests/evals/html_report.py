@@ -5,7 +5,7 @@ from html import escape
 
 from laguna_tui.evals.estimates import Interval
 from laguna_tui.evals.samples import RunFacts, Sample
-from laguna_tui.evals.score_report import percent, scores
+from laguna_tui.evals.score_report import by_set, pass_rates, percent
 
 _WIDTH, _ROW, _LABEL = 640, 26, 190
 """Of the plot, in pixels: all of it, a bar with the room around it, and the names before the bars."""
@@ -33,7 +33,8 @@ td, th {{ padding: 0 .8em 0 0; text-align: left; }}
 
 def html_report(facts: RunFacts, samples: Sequence[Sample], markdown: str) -> str:
     """The page. markdown: the report as it is printed, which stands at its top."""
-    bars = [(f"{score.title} pass@{k}", interval) for score in scores(samples) for k, interval in score.passed.items()]
+    rates = {name: pass_rates(group) for name, group in by_set(samples).items()}
+    bars = [(f"{name} pass@{k}", interval) for name, found in rates.items() for k, interval in found.items()]
     found: dict[tuple[str, str], list[Sample]] = {}
     for sample in samples:
         found.setdefault((sample.set, sample.task), []).append(sample)

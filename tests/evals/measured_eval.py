@@ -14,8 +14,8 @@ from laguna_tui.cli.session_options import add_setting_options
 from laguna_tui.evals.attempt import EvaluatedModel
 from laguna_tui.evals.evaluation import Evaluation
 from laguna_tui.evals.samples import Sample
-from laguna_tui.evals.score_report import markdown_report
-from laguna_tui.evals.task import Task, TaskSet
+from laguna_tui.evals.score_report import by_set, markdown_report
+from laguna_tui.evals.task import Task
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import select_model
 from laguna_tui.models.remote_entry import is_loopback
@@ -112,10 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def energy_note(samples: Sequence[Sample]) -> str:
     """Return a sentence with the energy of each set all of whose samples have theirs, and of all together."""
-    groups = {kind.value: [sample.joules for sample in samples if sample.set == kind.value] for kind in TaskSet}
-    groups = {name: found for name, found in groups.items() if found}
-    if len(groups) > 1:
-        groups["all"] = [sample.joules for sample in samples]
+    groups = {name: [sample.joules for sample in group] for name, group in by_set(samples).items()}
     sums = [f"{name} {energy(sum(filter(None, found)))}" for name, found in groups.items() if None not in found]
     return f"Energy of this machine's NVIDIA cards: {', '.join(sums)}." if sums else _NO_ENERGY
 
