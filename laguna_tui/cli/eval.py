@@ -136,11 +136,11 @@ def chosen_evaluation(kind: "type[E]", arguments: argparse.Namespace) -> "E":
 def run_samples(
     evaluation: "Evaluation",
     arguments: argparse.Namespace,
-    told: "Callable[[ProgressLine, Sequence[Sample], int], None] | None" = None,
+    on_progress: "Callable[[ProgressLine, Sequence[Sample], int], None] | None" = None,
 ) -> "tuple[list[Sample], int]":
     """Run the tasks, and return the samples and the exit code.
 
-    told: gets what `Evaluation.run` reports, behind the line to show it on; None for `show_progress`.
+    on_progress: called as by `Evaluation.run`, with the line to show it on first; None for `show_progress`.
     """
     from laguna_engine.errors import EngineError
     from laguna_tui.base.progress import ProgressLine
@@ -149,7 +149,9 @@ def run_samples(
     code = 0
     try:
         with ProgressLine(quiet=arguments.quiet) as progress:
-            for sample in evaluation.run(arguments.out, partial(told or show_progress, progress), arguments.hours):
+            for sample in evaluation.run(
+                arguments.out, partial(on_progress or show_progress, progress), arguments.hours
+            ):
                 samples.append(sample)  # noqa: PERF402 (those before an interruption stay)
     except KeyboardInterrupt:
         code = 130

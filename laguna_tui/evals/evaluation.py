@@ -105,39 +105,39 @@ class Evaluation:
         return EvaluatedModel(self.settings, self.keep)
 
     def run(
-        self, file: Path | None, told: Callable[[Sequence[Sample], int], None], hours: float | None = None
+        self, file: Path | None, on_progress: Callable[[Sequence[Sample], int], None], hours: float | None = None
     ) -> Iterator[Sample]:
         """All samples, those of the file first; each new one is in the file before it is yielded.
 
         Args:
-            file: that keeps them; None keeps none.
-            told: gets the samples so far, and how many there will be.
-            hours: after which no attempt is begun any more; None for no limit.
+            file: where they are saved; None saves none.
+            on_progress: gets the samples so far, and how many there will be.
+            hours: after which no attempt begins; None for no limit.
 
         Raises:
             UserError, EngineError: the file, or the model; what is in the file stays.
         """
-        kept = None if file is None else RunFile.open(file, self.facts, Sample)
+        saved = None if file is None else RunFile.open(file, self.facts, Sample)
         try:
-            before = [] if kept is None else self._wanted(kept.records)
+            before = [] if saved is None else self._wanted(saved.records)
             yield from before
             todo = self.missing(before)
             samples, total = [*before], len(before) + len(todo)
-            told(samples, total)
+            on_progress(samples, total)
             end = math.inf if hours is None else time.monotonic() + hours * _HOUR_S
             with closing(self.open_model()) as model:
                 for task, index in todo:
                     if time.monotonic() >= end:
                         return
                     sample = model.attempt(task, index, self._seed_of(task, index), self.limit_s)
-                    if kept is not None:
-                        kept.add(sample)
+                    if saved is not None:
+                        saved.add(sample)
                     samples.append(sample)
-                    told(samples, total)
+                    on_progress(samples, total)
                     yield sample
         finally:
-            if kept is not None:
-                kept.close()
+            if saved is not None:
+                saved.close()
 
     def _wanted(self, samples: Sequence[Sample]) -> list[Sample]:
         names = {task.name for task in self.tasks}

@@ -1,5 +1,6 @@
 """Evaluations for whoever trains or compares models: `python -m tests.evals eval|rollouts`."""
 
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -28,4 +29,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    # The end removes temporary folders and stops child processes.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     sys.exit(main())

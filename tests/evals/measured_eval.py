@@ -47,15 +47,13 @@ class MeteredModel(EvaluatedModel):
 class MeasuredEvaluation(Evaluation):
     """An evaluation that begins with some tasks of each set, so that its length is known early."""
 
-    __slots__ = ()
-
     def missing(self, done: Sequence[Sample]) -> list[tuple[Task, int]]:
-        return timed_first(Evaluation.missing(self, done), done)
+        return timed_first(super().missing(done), done)
 
     def open_model(self) -> EvaluatedModel:
         entry = select_model(self.settings).entry
         here = entry.kind is not ModelKind.REMOTE or is_loopback(entry.url)
-        return MeteredModel(self.settings, self.keep) if here else Evaluation.open_model(self)
+        return MeteredModel(self.settings, self.keep) if here else super().open_model()
 
 
 class Forecast:
@@ -66,7 +64,7 @@ class Forecast:
         self._reports, self._reported_at = 0, 0.0
         self._checks_s: list[float] = []
 
-    def told(self, progress: ProgressLine, samples: Sequence[Sample], total: int) -> None:
+    def update(self, progress: ProgressLine, samples: Sequence[Sample], total: int) -> None:
         """Show the progress, and the forecast as soon as it can be made."""
         show_progress(progress, samples, total)
         now = time.monotonic()
@@ -101,7 +99,7 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 def run(arguments: argparse.Namespace) -> int:
     """Run the tasks and report; returns the exit code."""
     evaluation = chosen_evaluation(MeasuredEvaluation, arguments)
-    samples, code = run_samples(evaluation, arguments, Forecast(evaluation, quiet=arguments.quiet).told)
+    samples, code = run_samples(evaluation, arguments, Forecast(evaluation, quiet=arguments.quiet).update)
     if samples:
         text = markdown_report(evaluation.facts, samples, [energy_note(samples), *evaluation.skipped])
         report(text, arguments.markdown)
