@@ -149,9 +149,8 @@ def run_samples(
     code = 0
     try:
         with ProgressLine(quiet=arguments.quiet) as progress:
-            for sample in evaluation.run(
-                arguments.out, partial(on_progress or show_progress, progress), arguments.hours
-            ):
+            show = partial(on_progress or show_progress, progress)
+            for sample in evaluation.run(arguments.out, show, arguments.hours):
                 samples.append(sample)  # noqa: PERF402 (those before an interruption stay)
     except KeyboardInterrupt:
         code = 130

@@ -44,12 +44,6 @@ raise SystemExit(bool(missing or wrong))
 """
 
 
-_FUNCTION_KEYS = frozenset({"prompt", "reference", "tests", "mutants"})
-_FILE_KEYS = frozenset({"language", "question", "files", "hidden", "check", "reference", "mutants"})
-_AS_FILE = "{name}: `{key}` stands behind [{name}.{table}], so it would be a file; put it above that line"
-_UNKNOWN = "{name}: a task has no `{key}`; it has {known}"
-
-
 class TaskSet(StrEnum):
     """The sets."""
 
@@ -149,22 +143,12 @@ def _tasks_of(task_set: TaskSet) -> Iterator[Task]:
 
 def parse_tasks(text: str, task_set: TaskSet) -> Iterator[Task]:
     """The tasks of a file of this set; ValueError says which one is wrong."""
-    read, known = (_function, _FUNCTION_KEYS) if task_set is TaskSet.FUNCTIONS else (_file_task, _FILE_KEYS)
+    read = _function if task_set is TaskSet.FUNCTIONS else _file_task
     for name, table in tomllib.loads(text).items():
-        _check_keys(name, table, known)
         try:
             yield read(name, task_set, table)
         except KeyError as error:
             raise ValueError(f"{name}: {error} is missing") from error
-
-
-def _check_keys(name: str, table: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Raise ValueError where a key of a task is misspelt, or stands where TOML takes it for a file's name."""
-    for key in table.keys() - known:
-        raise ValueError(_UNKNOWN.format(name=name, key=key, known=", ".join(sorted(known))))
-    for inside in ("files", "hidden"):
-        for key in table.get(inside, {}).keys() & known:
-            raise ValueError(_AS_FILE.format(name=name, key=key, table=inside))
 
 
 def _function(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:

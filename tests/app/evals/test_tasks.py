@@ -1,11 +1,14 @@
 """The tasks that ship with the app; all of them are checked by `python -m tests.evals.tasks`."""
 
+from pathlib import Path
+
 import pytest
 
 from laguna_tui.evals.task import LANGUAGES, Task, TaskSet, load_tasks, parse_tasks
+from laguna_tui.evals.verdict import TASKS as FOLDER
 from laguna_tui.evals.verdict import missing_program
 from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
-from tests.evals.tasks import LEAST_MUTANTS, problems
+from tests.evals.tasks import LEAST_MUTANTS, misplaced_keys, problems
 
 TASKS = load_tasks()
 SAMPLE = ("run_lengths", "average_of_nothing", "full_stack", "callers_schedule_watch_1", "takes_sum_salvage_2")
@@ -47,15 +50,22 @@ reference = []
 
 def test_a_key_behind_the_hidden_files_is_refused_as_it_would_be_a_file():
     line = 'check = "{python} check.py"'
-    (right,) = parse_tasks(TABLE.format(early=line, late=""), TaskSet.EDITS)
+    text = TABLE.format(early=line, late="")
+    (right,) = parse_tasks(text, TaskSet.EDITS)
     assert (right.check, list(right.hidden)) == ("{python} check.py", ["check.py"])
-    with pytest.raises(ValueError, match=r"twice: `check` stands behind \[twice.hidden\], so it would be a file"):
-        list(parse_tasks(TABLE.format(early="", late=line), TaskSet.EDITS))
+    assert list(misplaced_keys(text, TaskSet.EDITS)) == []
+    (said,) = misplaced_keys(TABLE.format(early="", late=line), TaskSet.EDITS)
+    assert said == "twice: `check` stands behind [twice.hidden], so it would be a file; put it above that line"
 
 
 def test_a_misspelt_key_is_named():
-    with pytest.raises(ValueError, match="twice: a task has no `chek`; it has check, files, hidden"):
-        list(parse_tasks(TABLE.format(early='chek = "true"', late=""), TaskSet.EDITS))
+    (said,) = misplaced_keys(TABLE.format(early='chek = "true"', late=""), TaskSet.EDITS)
+    assert said.startswith("twice: a task has no `chek`; it has check, files, hidden")
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*/*.toml")), ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_no_key_of_the_tasks_is_misplaced(path: Path):
+    assert list(misplaced_keys(path.read_text(encoding="utf-8"), TaskSet(path.parent.name))) == []
 
 
 def test_lookups_are_about_code_that_parses_and_ask_everything_of_it():
