@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import ClassVar
 
+from msgspec import Struct
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -76,8 +78,7 @@ class LoadProgress:
     fraction: float
 
 
-@dataclass(frozen=True, slots=True)
-class Prefill:
+class Prefill(Struct, frozen=True, tag=True, tag_field="type"):
     """Progress of the prefill.
 
     Attributes:
@@ -156,8 +157,7 @@ class Round:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class DrafterFailed:
+class DrafterFailed(Struct, frozen=True, tag=True, tag_field="type"):
     """A drafter failed and is switched off until the model is opened again; the answer continues and is the same.
 
     Attributes:

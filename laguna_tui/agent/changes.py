@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import platformdirs
+from msgspec.structs import replace
 
 from laguna_tui.agent.seen_files import SeenFiles
 from laguna_tui.agent.tool_run import ToolError, ToolRun

@@ -181,7 +181,7 @@ class Turn:
                 elif step.calls and self._guard.calls_come_last:
                     answer.end()
                 elif text := answer.feed(event.text):
-                    yield replace(event, text=text)
+                    yield TextDelta(text, event.source)
         finally:
             self._generation = None
             self._conversation.record(step.record(request))

@@ -1,11 +1,11 @@
 """A change of one file that is proposed and not made yet. A value: it opens nothing and writes nothing."""
 
-from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
 from laguna_tui.base.hunks import Hunk, unified
 from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.tagged import Tagged
 from laguna_tui.base.units import plural
 
 
@@ -18,8 +18,7 @@ class ChangeKind(Enum):
     MOVE = "move"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeProposal:
+class ChangeProposal(Tagged, frozen=True):
     """What a change would make of a file. All texts are raw: a front end passes them through `laguna_tui.base.text`.
 
     Attributes:
@@ -38,19 +37,22 @@ class ChangeProposal:
     """
 
     path: str
-    before: str = field(repr=False)
-    after: str = field(repr=False)
+    before: str
+    after: str
     places: int
-    hunks: tuple[Hunk, ...] = field(repr=False)
+    hunks: tuple[Hunk, ...]
     warning: str
-    root: Path = field(repr=False)
-    old: bytes = field(repr=False)
-    new: bytes = field(repr=False)
-    identity: FolderIdentity = field(repr=False)
+    root: Path
+    old: bytes
+    new: bytes
+    identity: FolderIdentity
     asks_because: str = ""
     notes: tuple[str, ...] = ()
     kind: ChangeKind = ChangeKind.EDIT
     target: str = ""
+
+    def __repr__(self) -> str:
+        return f"ChangeProposal({self.path!r}, kind={self.kind}, places={self.places})"
 
     @property
     def diff(self) -> tuple[str, ...]:

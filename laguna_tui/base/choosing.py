@@ -1,12 +1,10 @@
 """The progress of choosing what to keep of files that do not fit into the context."""
 
-from dataclasses import dataclass
-
+from laguna_tui.base.tagged import Tagged
 from laguna_tui.base.units import plural
 
 
-@dataclass(frozen=True, slots=True)
-class Choosing:
+class Choosing(Tagged, frozen=True):
     """Before `Attached`: of files that do not fit, what to keep of them is being chosen.
 
     Attributes:

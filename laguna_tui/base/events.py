@@ -5,13 +5,14 @@ One user message gives: perhaps `Attached`, then `TurnStarted`, any mix of the m
 All text in them is raw (model, files, tools): a front end passes it through `laguna_tui.base.text` before showing it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
+from laguna_tui.base.tagged import Tagged
 from laguna_tui.base.units import plural
 
 
@@ -49,8 +50,7 @@ _SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Tagged, frozen=True):
     """The user's message, where a session that was kept is shown again: before all events of its turn.
 
     time: seconds since the epoch.
@@ -60,8 +60,7 @@ class Asked:
     time: float
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStarted:
+class TurnStarted(Tagged, frozen=True):
     """The message was appended; `prompt_tokens` are about to be processed, `cached` of them for free.
 
     cached: None of a remote model, whose cache nobody knows here.
@@ -73,41 +72,36 @@ class TurnStarted:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Attached:
+class Attached(Tagged, frozen=True):
     """Before `TurnStarted`: files and other pieces are in the prompt beside the message; `notes` are sentences."""
 
     titles: tuple[str, ...]
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Tagged, frozen=True):
     """More of the model's thinking; `source` is who proposed it."""
 
     text: str
     source: Source = Source.TARGET
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Tagged, frozen=True):
     """More of the answer, in Markdown; `source` is who proposed it."""
 
     text: str
     source: Source = Source.TARGET
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
+class ToolStarted(Tagged, frozen=True):
     """The model called a tool and it is about to run."""
 
     call_id: int
     name: str
-    arguments: dict[str, object] = field(default_factory=dict)
+    arguments: dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolFinished:
+class ToolFinished(Tagged, frozen=True):
     """A tool ran. `output` is exactly what the model is given; `full_output` names the file with all of it.
 
     Calls that run side by side finish in the order in which they were written. Of a tool that failed unexpectedly, the
@@ -123,24 +117,21 @@ class ToolFinished:
     full_output: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ToolProgress:
+class ToolProgress(Tagged, frozen=True):
     """Between a call's `ToolStarted` and `ToolFinished`: more of what it puts out, raw."""
 
     call_id: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionAsked:
+class PermissionAsked(Tagged, frozen=True):
     """A call needs the user's permission: the next step of the iteration blocks until the user has answered."""
 
     call_id: int
     request: PermissionRequest
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionAnswered:
+class PermissionAnswered(Tagged, frozen=True):
     """What was answered to a `PermissionAsked`. by: "user", or the text of the rule that decided."""
 
     call_id: int
@@ -148,8 +139,7 @@ class PermissionAnswered:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class PermissionDecided:
+class PermissionDecided(Tagged, frozen=True):
     """What a call asked for was decided without the user.
 
     Attributes:
@@ -170,8 +160,7 @@ class PermissionDecided:
     flag: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeMade:
+class ChangeMade(Tagged, frozen=True):
     """A call changed a file, asked about or not. change: as it was made, which the user may have edited."""
 
     call_id: int
@@ -194,42 +183,36 @@ class TodoItem:
     state: TodoState = TodoState.OPEN
 
 
-@dataclass(frozen=True, slots=True)
-class TodoChanged:
+class TodoChanged(Tagged, frozen=True):
     """The model wrote its list of steps anew."""
 
     items: tuple[TodoItem, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Steered:
+class Steered(Tagged, frozen=True):
     """What the user said while the model worked is in the conversation now, as a message of theirs."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Tagged, frozen=True):
     """A sentence for the user."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckUnknown:
+class CheckUnknown(Tagged, frozen=True):
     """The model changed files in this turn, and no command is known that checks the project."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallRejected:
+class CallRejected(Tagged, frozen=True):
     """The model wrote a tool call that cannot be run; it is told why and may try again."""
 
     raw: str
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerCorrected:
+class AnswerCorrected(Tagged, frozen=True):
     """After its last `TextDelta`: the answer is not all the model's own, because it differed from what the tools found.
 
     The deltas joined are the corrected answer: nothing wrong was in them. said: what the model wrote, up to where it
@@ -244,8 +227,7 @@ class AnswerCorrected:
         return "the model copied this wrongly, so it is shown as the tool gave it"
 
 
-@dataclass(frozen=True, slots=True)
-class Compacting:
+class Compacting(Tagged, frozen=True):
     """The context is nearly full, or the user asked for it: room is being made, which may take a generation.
 
     used, size: tokens of the context."""
@@ -254,8 +236,7 @@ class Compacting:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+class Compacted(Tagged, frozen=True):
     """Room was made in the context.
 
     Attributes:
@@ -286,8 +267,7 @@ class Compacted:
         return f"The context was compacted: {what}, {self.before:,} tokens became {self.after:,}."
 
 
-@dataclass(frozen=True, slots=True)
-class StepFinished:
+class StepFinished(Tagged, frozen=True):
     """One generation of the model ended (a turn has one per tool round, plus the answer).
 
     cache_known: whether `stats.cached_tokens` was counted; remote models may not say."""
@@ -298,8 +278,7 @@ class StepFinished:
     cache_known: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DraftRound:
+class DraftRound(Tagged, frozen=True):
     """One round of speculative decoding, reported after the text of its tokens.
 
     Attributes:
@@ -312,8 +291,7 @@ class DraftRound:
     instead: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Tagged, frozen=True):
     """Live decoding speed, about ten times a second while tokens arrive."""
 
     tokens: int
@@ -321,8 +299,7 @@ class Rate:
     context_used: int
 
 
-@dataclass(frozen=True, slots=True)
-class TurnFinished:
+class TurnFinished(Tagged, frozen=True):
     """The last event of every turn. `detail` is a sentence for the user where the end's own does not say it all."""
 
     end: TurnEnd

@@ -125,7 +125,7 @@ class Trace:
     """
 
     model: str
-    tokens: Sequence[int]
+    tokens: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.tagged import Tagged
 
 
 class Mode(Enum):
@@ -27,8 +28,7 @@ class Mode(Enum):
         return self in (Mode.ACCEPT_EDITS, Mode.AUTO)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandProposal:
+class CommandProposal(Tagged, frozen=True):
     """A shell command to run. All texts are raw: a front end passes them through `laguna_tui.base.text`.
 
     Attributes:
@@ -44,8 +44,7 @@ class CommandProposal:
     background: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CallProposal:
+class CallProposal(Tagged, frozen=True):
     """A call of somebody else's tool, or another action.
 
     Attributes:

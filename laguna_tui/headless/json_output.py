@@ -11,6 +11,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TextIO
 
+from msgspec import structs
+
 from laguna_engine.events import Round, Source
 from laguna_tui.base.events import (
     AgentEvent,
@@ -87,7 +89,7 @@ def _fields(event: AgentEvent) -> dict[str, object]:
             texts = {"accepted_text": accepted_text, "rejected": round_.rejected, "instead": instead}
             return {**_round(round_), **texts}
         case _:
-            return {each.name: getattr(event, each.name) for each in fields(event)}
+            return structs.asdict(event)
 
 
 def _round(round_: Round) -> dict[str, object]:

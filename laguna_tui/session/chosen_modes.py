@@ -17,7 +17,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.kept_state import KeptState
 from laguna_tui.session.local_permissions import PermissionSettings
-from laguna_tui.store.journal_lines import Event
+from laguna_tui.store.events import Began, ModeChosen
 
 KEY = "mode-key"
 """The file's name in the state folder, outside the folders of the sessions."""
@@ -38,14 +38,14 @@ class ChosenModes:
         """Prepare; nothing need be there. state: the user's state folder."""
         self._path = state / KEY
 
-    def event(self, header: Event, mode: Mode) -> Event:
-        """Return the event that the user chose a mode for the session with this header."""
-        event = {"event": "mode", "mode": mode.value}
+    def event(self, began: Began, mode: Mode) -> ModeChosen:
+        """Return the event that the user chose a mode for the session that began so."""
+        proof = ""
         if mode.changes_unasked:
             # Without a key it is not restored, and the user reads why.
             with suppress(OSError):
-                event["proof"] = self._code(self._key() or self._new_key(), header, mode)
-        return event
+                proof = self._code(self._key() or self._new_key(), began, mode)
+        return ModeChosen(mode=mode.value, proof=proof)
 
     def restore(self, state: KeptState, permissions: PermissionSettings) -> list[str]:
         """Restore the mode of a session if it was chosen here; returns sentences about what is not restored."""
@@ -55,7 +55,7 @@ class ChosenModes:
                 mode = Mode(state.mode)
             except ValueError as error:
                 notices.append(NO_MODE.format(mode=state.mode, why=error))
-        if not self._is_chosen(state.header, mode, state.mode_proof):
+        if not self._is_chosen(state.began, mode, state.mode_proof):
             notices.append(NOT_CHOSEN.format(mode=mode.value))
             mode = Mode.ASK
         try:
@@ -64,18 +64,20 @@ class ChosenModes:
             notices.append(NO_MODE.format(mode=mode.value, why=error))
         return notices
 
-    def _is_chosen(self, header: Event, mode: Mode, proof: str) -> bool:
+    def _is_chosen(self, began: Began | None, mode: Mode, proof: str) -> bool:
         """Return whether a session may resume in a mode: one that asks, or one that was chosen for it here."""
         if not mode.changes_unasked:
             return True
+        if began is None:
+            return False
         try:
             key = self._key()
         except OSError:
             return False
-        return bool(key) and hmac.compare_digest(self._code(key, header, mode).encode(), proof.encode())
+        return bool(key) and hmac.compare_digest(self._code(key, began, mode).encode(), proof.encode())
 
-    def _code(self, key: bytes, header: Event, mode: Mode) -> str:
-        chosen = [header.get("time"), header.get("folder"), mode.value]
+    def _code(self, key: bytes, began: Began, mode: Mode) -> str:
+        chosen = [began.time, began.folder, mode.value]
         return hmac.new(key, json.dumps(chosen).encode(), hashlib.sha256).hexdigest()
 
     def _key(self) -> bytes:

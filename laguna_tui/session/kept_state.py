@@ -1,41 +1,48 @@
-"""What a session's journal says, read from its beginning: numbers and places, so that a long session takes no room.
-
-The events: `session` (folder, app), `opened` (model, title, identity, and how), `titled` (title), `mode` (mode, proof),
-`asked` (message: what the user sent), `turn` (number, message: it stands in the conversation), `said` (how the
-conversation changed, see `Items`), `tokens` (at, ids: of the generation that runs), `shown` (events for the screen),
-`steered` (message, accepted), `left` (what was steered with was given back), `told` (pieces: what goes along with the
-next message), `todo` (items), `seen` (files: digests by path), `history` (position: so many turns are done),
-`turn_ended` (end, detail), `closed` (reason).
-
-What changes the conversation is in one group with the change, so that a kill leaves both or neither: `opened` where
-another model answers, `turn` with its message, `shown` for a message that went in while a turn ran, `history`.
-"""
+"""What a session's journal says, read from its beginning: numbers and places, so that a long session takes no room."""
 
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-from laguna_tui.agent.event_codec import EventCodec, unpacked
+from laguna_engine.chat.messages import AssistantMessage
 from laguna_tui.agent.turn_history import TITLE_CHARS, TurnRecord
+from laguna_tui.base.events import ReasoningDelta, Steered, TextDelta, TodoItem, ToolFinished, ToolStarted
 from laguna_tui.base.messages import Attachment, ChatMessage
 from laguna_tui.context.shortening import FileShortener
 from laguna_tui.context.token_counter import CachedTokenCounter
+from laguna_tui.store.events import (
+    LOST,
+    Began,
+    Change,
+    Content,
+    ConversationChanged,
+    Event,
+    FilesSeen,
+    Generated,
+    HistoryMoved,
+    MessageSent,
+    ModeChosen,
+    Opened,
+    PiecesWaiting,
+    Shown,
+    SteeringReturned,
+    SteeringSent,
+    TodoWritten,
+    TurnBegun,
+    TurnEnded,
+    Unread,
+    Value,
+    unpacked,
+)
 from laguna_tui.store.journal_lines import JournalError, Line
 from laguna_tui.store.session_journal import SessionJournal
-
-Event = Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class Items:
     """The conversation's messages by their numbers.
-
-    A change says how many of the messages there were are kept, and what is added behind them: a message, which gets
-    the next number in the journal, or the number of one that was written before.
 
     Attributes:
         said, forgotten: the numbers of what is in the prompt, and of what was before it.
@@ -53,38 +60,33 @@ class Items:
     first: "array[int]" = field(default_factory=lambda: array("Q"))
     places: "array[int]" = field(default_factory=lambda: array("Q"))
 
-    def take(self, event: Event, place: int) -> None:
+    def take(self, event: ConversationChanged, place: int) -> None:
         """Follow a change."""
         before = self.count
-        for name, numbers in (("said", self.said), ("forgotten", self.forgotten)):
-            change = event.get(name)
+        for change, numbers in ((event.said, self.said), (event.forgotten, self.forgotten)):
             if change is not None:
-                numbers[change["keep"] :] = [self._number(each) for each in change["add"]]
+                numbers[change.keep :] = [self._number(each) for each in change.add]
         if self.count > before:
             self.first.append(before)
             self.places.append(place)
-        self.calls = event.get("calls", self.calls)
-        self.opening = event.get("opening", self.opening)
-        self.notes |= frozenset(event.get("notes", ()))
+        self.calls = self.calls if event.calls is None else event.calls
+        self.opening = self.opening if event.opening is None else event.opening
+        self.notes |= frozenset(event.notes)
 
     def place(self, number: int) -> tuple[int, int]:
         """Where the line with a message begins, and which of the messages in it that is."""
         at = bisect_right(self.first, number) - 1
         return self.places[at], number - self.first[at]
 
-    def _number(self, each: Any) -> int:
+    def _number(self, each: int | Value) -> int:
         if isinstance(each, int):
             return each
         self.count += 1
         return self.count - 1
 
 
-LOST = "[this was lost when the disk failed]"
-"""Stands in the place of a text whose blob is missing or damaged."""
-
-
-def codec_of(journal: SessionJournal, count: Callable[[], CachedTokenCounter]) -> EventCodec:
-    """What encodes into a journal, and decodes what is in it. count: counts tokens as the present model does."""
+def content_of(journal: SessionJournal, count: Callable[[], CachedTokenCounter]) -> Content:
+    """Return what converts the contents of a journal's lines. count: counts tokens as the present model does."""
 
     def get(name: str) -> bytes:
         try:
@@ -95,11 +97,11 @@ def codec_of(journal: SessionJournal, count: Callable[[], CachedTokenCounter]) -
     def shortener(attachment: Attachment, question: str) -> FileShortener:
         return FileShortener.of_attached(attachment, question, count())
 
-    return EventCodec(journal.put_blob, get, shortener)
+    return Content(get, journal.put_blob, shortener)
 
 
 def load_items(
-    journal: SessionJournal, items: Items, numbers: Collection[int], codec: EventCodec
+    journal: SessionJournal, items: Items, numbers: Collection[int], content: Content
 ) -> dict[int, ChatMessage]:
     """Messages by their numbers.
 
@@ -112,16 +114,73 @@ def load_items(
         wanted.setdefault(place, []).append((number, at))
     loaded: dict[int, ChatMessage] = {}
     for place, found in wanted.items():
-        line = next(journal.read(place))
-        added = _added(line.event)
-        loaded |= {number: codec.message(added[at]) for number, at in found}
+        event = next(journal.read(place)).event
+        assert isinstance(event, ConversationChanged), event
+        added = [each for change in (event.said, event.forgotten) for each in _added(change)]
+        loaded |= {number: content.message(added[at]) for number, at in found}
     return loaded
 
 
-def _added(event: Event) -> list[Any]:
+def _added(change: Change | None) -> Iterator[Value]:
     """The messages that a change writes, in the order of their numbers."""
-    changes = [event[name]["add"] for name in ("said", "forgotten") if event.get(name) is not None]
-    return [each for added in changes for each in added if not isinstance(each, int)]
+    return (each for each in (change.add if change is not None else ()) if not isinstance(each, int))
+
+
+@dataclass(slots=True)
+class LastTurn:
+    """What the newest turn has that is not in the conversation.
+
+    Attributes:
+        waiting: what the user steered with.
+        tokens: what was generated.
+        words: what was shown of that.
+        running: how many calls have begun and not ended.
+    """
+
+    waiting: deque[str] = field(default_factory=deque)
+    tokens: list[int] = field(default_factory=list)
+    words: list[TextDelta | ReasoningDelta] = field(default_factory=list)
+    running: int = 0
+
+    def take(self, event: Event | Unread, content: Content) -> None:
+        """Follow an event of the turn."""
+        match event:
+            case ConversationChanged() | TurnEnded():
+                self.tokens.clear()
+                self.words.clear()
+                self.running = 0 if isinstance(event, TurnEnded) else self.running
+            case Generated(at=at, ids=ids):
+                self.tokens[at:] = unpacked(ids)
+            case Shown():
+                self._take_shown(event, content)
+            case SteeringSent(message=message):
+                self.waiting.append(content.text(message))
+            case SteeringReturned():
+                self.waiting.clear()
+            case _:
+                pass
+
+    def answer(self) -> AssistantMessage:
+        """Return the part of an answer that was shown."""
+        text, reasoning = ("".join(each.text for each in self.words if isinstance(each, kind)) for kind in _STREAMED)
+        return AssistantMessage(text, reasoning)
+
+    def _take_shown(self, shown: Shown, content: Content) -> None:
+        for event in content.events(shown, *_STREAMED, ToolStarted, ToolFinished, Steered):
+            match event:
+                case TextDelta() | ReasoningDelta():
+                    self.words.append(event)
+                case ToolStarted():
+                    self.running += 1
+                case ToolFinished():
+                    self.running -= 1
+                case Steered(message) if message in self.waiting:
+                    self.waiting.remove(message)
+                case _:
+                    pass
+
+
+_STREAMED = (TextDelta, ReasoningDelta)
 
 
 @dataclass(slots=True)
@@ -129,26 +188,21 @@ class KeptState:
     """A session as its journal has it.
 
     Attributes:
-        header, opened: the newest event of each kind.
+        began, opened: the first line, and the newest one about a model.
         items: the conversation.
         turns: as in `TurnHistory`, with places of the journal; `position` of them are done, `last` is the last number.
         model: which of the models that were asked is the present one, from 0.
         mode: the permissions' mode; empty where it was never said.
         mode_proof: that it was chosen on this machine, see `chosen_modes`.
-        todo: the list of steps, as it was written.
+        todo: the list of steps.
         seen: digests of the files that the model was shown.
-        told: place of the newest pieces that go along with the next message; None for none.
-        waiting: what the user steered with and is not in the conversation.
-        asks: where each message of the user's was sent, and the number of its turn, 0 where it has none.
-        tokens: what was generated and is not in the conversation.
-        words: what was shown of that, its kind and text.
-        running: how many calls have begun and not ended.
+        pieces: place of the newest attachments that go along with the next message; None for none.
+        sent: where each message of the user's was sent, and the number of its turn, 0 where it has none.
         in_turn: whether the last turn has not ended.
-        closed: how the session ended; None where it did not.
     """
 
-    header: Event = field(default_factory=dict)
-    opened: Event = field(default_factory=dict)
+    began: Began | None = None
+    opened: Opened = field(default_factory=Opened)
     items: Items = field(default_factory=Items)
     turns: list[TurnRecord] = field(default_factory=list)
     position: int = 0
@@ -156,123 +210,75 @@ class KeptState:
     model: int = 0
     mode: str = ""
     mode_proof: str = ""
-    todo: Sequence[Any] = ()
+    todo: tuple[TodoItem, ...] = ()
     seen: dict[str, bytes] = field(default_factory=dict)
-    told: int | None = None
-    waiting: deque[Any] = field(default_factory=deque)
-    asks: list[tuple[int, int]] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
-    words: list[tuple[str, Any]] = field(default_factory=list)
-    running: int = 0
+    pieces: int | None = None
+    sent: list[tuple[int, int]] = field(default_factory=list)
     in_turn: bool = False
-    closed: str | None = None
-
-    @property
-    def folder(self) -> Path:
-        """What it is about."""
-        return Path(self.header.get("folder", ""))
 
     def take(self, line: Line) -> None:
-        """Follow an event; one that is not known is ignored."""
-        takes: Mapping[str, Callable[[Event, int], None]] = {
-            "session": self._take_header,
-            "opened": self._take_opened,
-            "mode": self._take_mode,
-            "asked": self._take_asked,
-            "turn": self._take_turn,
-            "said": self._take_said,
-            "tokens": self._take_tokens,
-            "shown": self._take_shown,
-            "steered": self._take_steered,
-            "left": self._take_left,
-            "told": self._take_told,
-            "todo": self._take_todo,
-            "seen": self._take_seen,
-            "history": self._take_history,
-            "turn_ended": lambda event, place: self._take_turn_ended(line.end),
-            "closed": self._take_closed,
-        }
-        take = takes.get(line.event["event"])
-        if take is not None:
-            take(line.event, line.start)
+        """Follow an event; one of a later version is ignored.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        match line.event:
+            case Began() as event:
+                self.began = event
+            case Opened() as event:
+                if self.opened.identity and event.identity != self.opened.identity:
+                    self.model += 1
+                self.opened = event
+            case ModeChosen(mode=mode, proof=proof):
+                self.mode, self.mode_proof = mode, proof
+            case TodoWritten(items=items):
+                self.todo = tuple(TodoItem(text, state) for state, text in items)
+            case FilesSeen(files=files):
+                self._take_seen(files)
+            case Unread(problem=problem) if problem:
+                raise ValueError(problem)
+            case _:
+                self._take_turn(line)
 
     @property
     def done(self) -> Sequence[TurnRecord]:
         """The turns that are not undone."""
         return self.turns[: self.position]
 
-    def _take_header(self, event: Event, place: int) -> None:
-        self.header = event
+    def _take_turn(self, line: Line) -> None:
+        match line.event:
+            case MessageSent():
+                self.sent.append((line.start, 0))
+                self.in_turn = True
+            case TurnBegun() as event:
+                self._begin_turn(event, line.start)
+            case ConversationChanged() as event:
+                self.items.take(event, line.start)
+            case PiecesWaiting(pieces=pieces):
+                self.pieces = line.start if pieces else None
+            case HistoryMoved(position=position):
+                self.position = position
+            case TurnEnded():
+                if self.turns and self.sent and self.sent[-1][1] == self.turns[-1].number and self.in_turn:
+                    # Not where the line begins: a group of lines cannot be read in part.
+                    self.turns[-1].after = line.end
+                self.in_turn = False
+            case _:
+                pass
 
-    def _take_opened(self, event: Event, place: int) -> None:
-        if self.opened and event.get("identity") != self.opened.get("identity"):
-            self.model += 1
-        self.opened, self.closed = event, None
-
-    def _take_mode(self, event: Event, place: int) -> None:
-        self.mode, self.mode_proof = event["mode"], str(event.get("proof", ""))
-
-    def _take_asked(self, event: Event, place: int) -> None:
-        self.asks.append((place, 0))
-        self.in_turn, self.closed = True, None
-        self.waiting.clear()
-
-    def _take_turn(self, event: Event, place: int) -> None:
+    def _begin_turn(self, event: TurnBegun, place: int) -> None:
         del self.turns[self.position :]
-        self.last = event["number"]
-        title = event["message"] if isinstance(event["message"], str) else ""
-        self.turns.append(TurnRecord(self.last, title[:TITLE_CHARS], 0, event["time"], self.model, place, place))
+        self.last = event.number
+        title = event.message if isinstance(event.message, str) else ""
+        self.turns.append(TurnRecord(self.last, title[:TITLE_CHARS], 0, event.time, self.model, place, place))
         self.position = len(self.turns)
-        self.told = None
-        if self.asks and self.in_turn:
-            self.asks[-1] = (self.asks[-1][0], self.last)
+        self.pieces = None
+        if self.sent and self.in_turn:
+            self.sent[-1] = (self.sent[-1][0], self.last)
 
-    def _take_said(self, event: Event, place: int) -> None:
-        self.items.take(event, place)
-        self.tokens.clear()
-        self.words.clear()
-
-    def _take_tokens(self, event: Event, place: int) -> None:
-        self.tokens[event["at"] :] = unpacked(event["ids"])
-
-    def _take_shown(self, event: Event, place: int) -> None:
-        for each in event["events"]:
-            kind = each.get("type")
-            if kind in ("TextDelta", "ReasoningDelta"):
-                self.words.append((kind, each["text"]))
-            self.running += (kind == "ToolStarted") - (kind == "ToolFinished")
-            if kind == "Steered" and each["message"] in self.waiting:
-                self.waiting.remove(each["message"])
-
-    def _take_steered(self, event: Event, place: int) -> None:
-        self.waiting.append(event["message"])
-
-    def _take_left(self, event: Event, place: int) -> None:
-        self.waiting.clear()
-
-    def _take_told(self, event: Event, place: int) -> None:
-        self.told = place if event["pieces"] else None
-
-    def _take_todo(self, event: Event, place: int) -> None:
-        self.todo = event["items"]
-
-    def _take_seen(self, event: Event, place: int) -> None:
-        for path, digest in event["files"].items():
+    def _take_seen(self, files: dict[str, str | None]) -> None:
+        for path, digest in files.items():
             if digest is None:
                 self.seen.pop(path, None)
             else:
                 self.seen[path] = bytes.fromhex(digest)
-
-    def _take_history(self, event: Event, place: int) -> None:
-        self.position = event["position"]
-
-    def _take_turn_ended(self, end: int) -> None:
-        if self.turns and self.asks and self.asks[-1][1] == self.turns[-1].number and self.in_turn:
-            # Not where the line begins: a group of lines cannot be read in part.
-            self.turns[-1].after = end
-        self.in_turn, self.running = False, 0
-        self.tokens.clear()
-        self.words.clear()
-
-    def _take_closed(self, event: Event, place: int) -> None:
-        self.closed = event.get("reason", "")

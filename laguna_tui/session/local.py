@@ -29,6 +29,7 @@ from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.replay_check import check_replay
 from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.session.values import SessionInfo, SessionOptions
+from laguna_tui.store.events import SteeringReturned, SteeringSent
 
 if TYPE_CHECKING:
     from laguna_engine.constrain.base import ConstraintSpec
@@ -285,14 +286,14 @@ class Chat:
     def steer(self, message: str) -> bool:
         """Send a message into the running turn, at the next tool boundary or its end; False: use `ask`. Any thread."""
         parts, recorder = self._session.parts, self._session.sessions.recorder
-        return parts is not None and parts.agent.steer(message, lambda: recorder.put_text("steered", message=message))
+        return parts is not None and parts.agent.steer(message, lambda: recorder.put_message(SteeringSent, message))
 
     def left(self) -> Sequence[str]:
         """Steering messages that did not go in because the turn was stopped; each is returned once."""
         parts = self._session.parts
         left = () if parts is None else parts.agent.left()
         if left:
-            self._session.sessions.recorder.put({"event": "left"})
+            self._session.sessions.recorder.put(SteeringReturned())
         return left
 
     def new_chat(self) -> None:

@@ -1,15 +1,14 @@
 """The saved sessions: which one is open, and how another one is resumed."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
-from laguna_tui import __version__
 from laguna_tui.agent.conversation_state import ConversationState
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import SESSIONS
@@ -25,6 +24,7 @@ from laguna_tui.session.local_permissions import PermissionSettings
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.session.values import FolderGoneError, NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
+from laguna_tui.store.events import Began, Opened, Titled
 from laguna_tui.store.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from laguna_tui.store.session_store import SessionStore, StoredSession
 
 Progress = Callable[[LoadProgress], None]
-Event = Mapping[str, Any]
-
 NOT_KEPT = "This session is not saved to disk, so there are no others."
 NOTHING_YET = "This session has no messages yet, so there is nothing to copy."
 IS_OPEN = "This session is open already."
@@ -136,7 +134,7 @@ class Sessions:
         """Give a session a title."""
         found, writer = self._found(session), self.recorder.writer
         if writer is not None and writer.journal.id == found.id:
-            self.recorder.put({"event": "titled", "title": title}, durable=True)
+            self.recorder.put(Titled(title=title), durable=True)
         else:
             self._store().rename(found.id, title)
 
@@ -324,7 +322,7 @@ class Sessions:
         self.cache.use(kept.journal.id)
         restored = self.cache.restore()
         notices += restored.notices
-        events, left_out = shown_turns(kept, self.recorder.writer.codec)
+        events, left_out = shown_turns(kept, self.recorder.writer.content)
         summary = self._summary(self._store().find(kept.journal.id))
         return Resumed(summary, tuple(events), left_out, tuple(notices), restored.tokens)
 
@@ -332,7 +330,7 @@ class Sessions:
         """Open the session's model; if it cannot be opened, the open one stays."""
         slot = self._access.slot
         slot.healthy()
-        if kept.state.opened.get("identity") == self._identity():
+        if kept.state.opened.identity == self._identity():
             return
         selection, self._notices = self._selection(kept)
         if selection is slot.selection:
@@ -345,7 +343,7 @@ class Sessions:
     def _selection(self, kept: "KeptSession") -> tuple[ModelSelection, tuple[str, ...]]:
         """The session's model; if it is not available, the open one and why."""
         slot, opened = self._access.slot, kept.state.opened
-        wanted = opened.get("model")
+        wanted = opened.model
         if not wanted or wanted == slot.selection.settings.model:
             return slot.selection, ()
         try:
@@ -354,30 +352,30 @@ class Sessions:
             return slot.selection, (self._other_model(kept, str(error)),)
 
     def _other_model(self, kept: "KeptSession", why: str) -> str:
-        then = kept.state.opened.get("title", "")
+        then = kept.state.opened.title
         return OTHER_MODEL.format(now=self._access.slot.selection.entry.title, then=then, why=why)
 
     # -- what is written
 
-    def _first(self) -> Sequence[Event]:
-        """The first events of a new session."""
-        return {"folder": str(self._folder), "app": __version__}, self._opened()
+    def _first(self) -> tuple[Path, Opened]:
+        """What a new session is about, and its first event."""
+        return self._folder, self._opened()
 
-    def _opened(self) -> Event:
+    def _opened(self) -> Opened:
         slot = self._access.slot
         engine, wanted = slot.healthy(), slot.selection.settings.model
         named = wanted in load_catalogue() or is_url(wanted)
-        opened = {
-            "event": "opened",
-            "model": wanted if named else str(Path(wanted).expanduser().absolute()),
-            "title": slot.selection.entry.title,
-            "identity": self._identity(),
-            "context": engine.n_ctx,
-        }
         local = slot.engine
-        return opened if local is None else opened | {"kv": local.info.kv_type.value, "speculation": slot.mode.value}
+        return Opened(
+            model=wanted if named else str(Path(wanted).expanduser().absolute()),
+            title=slot.selection.entry.title,
+            identity=self._identity(),
+            context=engine.n_ctx,
+            kv="" if local is None else local.info.kv_type.value,
+            speculation="" if local is None else slot.mode.value,
+        )
 
-    def _identity(self) -> Sequence[Any]:
+    def _identity(self) -> tuple[str | int | bool, ...]:
         """What token IDs depend on: the model file, the template, and whether the model thinks."""
         from laguna_tui.session.model_options import agent_options
 
@@ -385,15 +383,16 @@ class Sessions:
         entry, path = selection.entry, selection.entry.path
         thinking = agent_options(selection.settings, entry).thinking
         if entry.kind is ModelKind.REMOTE:
-            return [entry.url, entry.served, entry.tools.value, thinking]
+            return entry.url, entry.served, entry.tools.value, thinking
         assert path is not None, "what is open in this process has a file"
-        return [path.name, path.stat().st_size, str(entry.template or ""), entry.tools.value, thinking]
+        return path.name, path.stat().st_size, str(entry.template or ""), entry.tools.value, thinking
 
     def _note_mode(self, mode: Mode) -> None:
         writer = self.recorder.writer
         if writer is not None:
-            header = next(writer.journal.read()).event
-            writer.journal.append(self._modes.event(header, mode))
+            began = next(writer.journal.read()).event
+            assert isinstance(began, Began), began
+            writer.journal.append(self._modes.event(began, mode))
 
     @property
     def _modes(self) -> "ChosenModes":

@@ -3,23 +3,20 @@
 A session has no folder before its first message. If sessions are not saved, events pass through.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from laguna_tui import __version__
 from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
 from laguna_tui.agent.turn_history import MemoryLog, Place
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting, TurnEnd, TurnFinished
+from laguna_tui.store.events import FAILED, Event, MessageSent, Opened, SteeringSent, TurnEnded
 
 if TYPE_CHECKING:
     from laguna_tui.session.kv_cache import KvCache
     from laguna_tui.session.session_writer import SessionWriter, Watched
-
-Event = Mapping[str, Any]
-
-FAILED = "failed"
-"""How a turn ended that an error ended."""
 
 
 class Recorder:
@@ -31,12 +28,12 @@ class Recorder:
         writer: of the open session; None before its first message.
     """
 
-    def __init__(self, parent: Path | None, first: Callable[[], Sequence[Event]], cache: "KvCache") -> None:
+    def __init__(self, parent: Path | None, first: Callable[[], tuple[Path, Opened]], cache: "KvCache") -> None:
         """Record nothing yet.
 
         Args:
             parent: the folder of the sessions; None saves nothing.
-            first: the header and first events of a new session.
+            first: what a new session is about, and its first event.
             cache: the KV cache, saved at the end of a turn and before a compaction.
         """
         self.parent = parent
@@ -51,11 +48,11 @@ class Recorder:
         if writer is not None:
             writer.journal.append(event, durable=durable)
 
-    def put_text(self, event: str, **texts: str) -> None:
-        """Write an event with long texts. Any thread."""
+    def put_message(self, kind: type[MessageSent] | type[SteeringSent], message: str) -> None:
+        """Write a message of the user's if the session is recorded. Any thread."""
         writer = self.writer
         if writer is not None:
-            writer.journal.append({"event": event, **{key: writer.codec.text(text) for key, text in texts.items()}})
+            writer.journal.append(kind(message=writer.content.stored_text(message)))
 
     def look(self) -> None:
         """Write what has changed."""
@@ -80,7 +77,7 @@ class Recorder:
 
     def turn(self, message: str, events: Iterator[AgentEvent]) -> Generator[AgentEvent, None, None]:
         """The events of a turn, each yielded once it is written; the last one once the whole turn is."""
-        self.put_text("asked", message=message)
+        self.put_message(MessageSent, message)
         end, detail = TurnEnd.CANCELLED.value, ""
         finished: TurnFinished | None = None
         try:
@@ -94,7 +91,7 @@ class Recorder:
             end, detail = FAILED, str(error)
             raise
         finally:
-            self.put({"event": "turn_ended", "end": end, "detail": detail}, durable=True)
+            self.put(TurnEnded(end=end, detail=detail), durable=True)
             self._cache.save()
         if finished is not None:
             yield finished
@@ -124,10 +121,9 @@ class Recorder:
         from laguna_tui.session.session_writer import SessionWriter
         from laguna_tui.store.session_journal import SessionJournal
 
-        header, *events = self._first()
-        writer = SessionWriter(SessionJournal.create(self.parent, header), self.watched)
-        for event in events:
-            writer.journal.append(event)
+        folder, opened = self._first()
+        writer = SessionWriter(SessionJournal.create(self.parent, str(folder), __version__), self.watched)
+        writer.journal.append(opened)
         writer.look()
         self.writer = writer
         self._cache.use(writer.journal.id)

@@ -1,14 +1,12 @@
 """Resumes a saved session: its conversation token by token, its turns, what the model knows of files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from laguna_engine.chat.messages import AssistantMessage
 from laguna_tui.agent.conversation_state import ConversationState
-from laguna_tui.agent.event_codec import EventCodec
 from laguna_tui.agent.interrupted_turn import end_interrupted
 from laguna_tui.base.events import (
     AgentEvent,
@@ -16,15 +14,15 @@ from laguna_tui.base.events import (
     Notice,
     ReasoningDelta,
     TextDelta,
-    TodoItem,
-    TodoState,
     TurnEnd,
     TurnFinished,
 )
 from laguna_tui.base.messages import Attachment
-from laguna_tui.session.kept_state import KeptState, codec_of, load_items
-from laguna_tui.session.recorder import FAILED, Recorder
+from laguna_tui.context.token_counter import CachedTokenCounter
+from laguna_tui.session.kept_state import KeptState, LastTurn, content_of, load_items
+from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_writer import SessionWriter, Watched
+from laguna_tui.store.events import FAILED, UNREADABLE, Content, MessageSent, Opened, PiecesWaiting, Shown, TurnEnded
 from laguna_tui.store.journal_lines import JournalError
 from laguna_tui.store.session_journal import SessionJournal
 
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 
 SHOWN_TURNS = 50
 """So many of the newest turns are shown again."""
-# What reading something else than was written gives.
-_UNREADABLE = (KeyError, ValueError, TypeError, IndexError, AttributeError)
 DAMAGED = "the session {id} is damaged ({error}); to read what is left of it: laguna-tui sessions export {id}"
 
 
@@ -46,11 +42,13 @@ class KeptSession:
     Attributes:
         journal: its journal.
         state: its contents.
+        left: what the last turn has that is not in the conversation.
         end: where the journal ended when it was opened.
     """
 
     journal: SessionJournal
     state: KeptState
+    left: LastTurn
     end: int
 
     @classmethod
@@ -61,23 +59,26 @@ class KeptSession:
             JournalError: it cannot be opened; says why.
         """
         journal = SessionJournal.open(folder)
-        state = KeptState()
+        state, left = KeptState(), LastTurn()
+        content = content_of(journal, _no_count)
         try:
             for line in journal.read():
                 state.take(line)
+            for line in journal.read(state.sent[-1][0]) if state.sent else ():
+                left.take(line.event, content)
         except BaseException as error:
             journal.release()
-            if isinstance(error, _UNREADABLE):
+            if isinstance(error, UNREADABLE):
                 raise JournalError(DAMAGED.format(id=folder.name, error=error)) from error
             raise
-        return cls(journal, state, journal.end)
+        return cls(journal, state, left, journal.end)
 
     def conversation(self, watched: Watched) -> ConversationState:
         """The conversation; JournalError if part of it is lost."""
-        items, codec = self.state.items, self._codec(watched)
+        items, content = self.state.items, self._content(watched)
         try:
-            loaded = load_items(self.journal, items, {*items.said, *items.forgotten}, codec)
-        except _UNREADABLE as error:
+            loaded = load_items(self.journal, items, {*items.said, *items.forgotten}, content)
+        except UNREADABLE as error:
             raise JournalError(DAMAGED.format(id=self.journal.id, error=error)) from error
         said, forgotten = ([loaded[number] for number in numbers] for numbers in (items.said, items.forgotten))
         return ConversationState(said, forgotten, items.calls, items.opening, items.notes)
@@ -88,7 +89,7 @@ class KeptSession:
         watched: Watched,
         recorder: Recorder,
         turns: "TurnHistory",
-        opened: Mapping[str, Any],
+        opened: Opened,
     ) -> None:
         """Restore the session's state, and record from now on.
 
@@ -99,11 +100,10 @@ class KeptSession:
             turns: the history, empty so far.
             opened: the event that names the open model.
         """
-        same_model = self.state.opened.get("identity") == opened["identity"]
+        same_model = self.state.opened.identity == opened.identity
         state, agent = self.state, watched.agent
-        codec = self._codec(watched)
-        agent.go_on(said, self._told(codec), map(codec.whole, state.waiting), same_model=same_model)
-        watched.todo.items = tuple(TodoItem(text, TodoState(mark)) for mark, text in state.todo)
+        agent.go_on(said, self._pieces(watched), self.left.waiting, same_model=same_model)
+        watched.todo.items = state.todo
         watched.changes.seen.go_on(state.seen)
         writer = SessionWriter(self.journal, watched, state.items.count)
         if same_model:
@@ -111,44 +111,42 @@ class KeptSession:
         recorder.writer = writer
         turns.go_on(state.turns, state.position, state.last, state.model + (not same_model))
         if state.in_turn:
-            self._end_turn(agent.conversation, codec, same_model=same_model)
-            writer.look([opened], [{"event": "turn_ended", "end": TurnEnd.CANCELLED.value, "detail": ""}])
+            self._end_turn(agent.conversation, same_model=same_model)
+            writer.look([opened], [TurnEnded(end=TurnEnd.CANCELLED.value, detail="")])
         else:
             writer.look([opened])
-        if state.in_turn and state.asks[-1][1]:
+        if state.in_turn and state.sent[-1][1]:
             turns.end(agent.conversation)
         turns.catch_up(agent.conversation)
 
-    def _end_turn(self, conversation: "Conversation", codec: EventCodec, *, same_model: bool) -> None:
+    def _end_turn(self, conversation: "Conversation", *, same_model: bool) -> None:
         """End the turn in which the app was killed, as if the user had stopped it."""
-        state = self.state
-        if state.asks[-1][1]:
-            if state.words and not (same_model and state.tokens):
-                conversation.correct_turn(self._words(codec))
-            end_interrupted(conversation, state.tokens if same_model else (), state.running)
+        left = self.left
+        if self.state.sent[-1][1]:
+            if left.words and not (same_model and left.tokens):
+                conversation.correct_turn(left.answer())
+            end_interrupted(conversation, left.tokens if same_model else (), left.running)
 
-    def _words(self, codec: EventCodec) -> AssistantMessage:
-        """The part of an answer that was shown but is not in the conversation."""
-        texts = {kind: "".join(codec.whole(text) for each, text in self.state.words if each == kind) for kind in _KINDS}
-        return AssistantMessage(texts["TextDelta"], texts["ReasoningDelta"])
-
-    def _told(self, codec: EventCodec) -> Sequence[Attachment]:
+    def _pieces(self, watched: Watched) -> Sequence[Attachment]:
         """What the next message brings along; unreadable parts are left out."""
-        told: list[Attachment] = []
-        if self.state.told is not None:
-            for piece in next(self.journal.read(self.state.told)).event["pieces"]:
-                with suppress(*_UNREADABLE):
-                    told.append(codec.attachment(piece))
-        return told
+        pieces, content = list[Attachment](), self._content(watched)
+        if self.state.pieces is not None:
+            event = next(self.journal.read(self.state.pieces)).event
+            assert isinstance(event, PiecesWaiting), event
+            for piece in event.pieces:
+                with suppress(*UNREADABLE):
+                    pieces.append(content.attachment(piece))
+        return pieces
 
-    def _codec(self, watched: Watched) -> EventCodec:
-        return codec_of(self.journal, lambda: watched.agent.conversation.count)
+    def _content(self, watched: Watched) -> Content:
+        return content_of(self.journal, lambda: watched.agent.conversation.count)
 
 
-_KINDS = ("TextDelta", "ReasoningDelta")
+def _no_count() -> CachedTokenCounter:
+    raise AssertionError("nothing is shortened")
 
 
-def shown_turns(kept: KeptSession, codec: EventCodec, newest: int = SHOWN_TURNS) -> tuple[list[Any], int]:
+def shown_turns(kept: KeptSession, content: Content, newest: int = SHOWN_TURNS) -> tuple[list[Asked | AgentEvent], int]:
     """What the screen showed of the newest turns that are not undone; and how many turns there are before these.
 
     Raises:
@@ -158,13 +156,13 @@ def shown_turns(kept: KeptSession, codec: EventCodec, newest: int = SHOWN_TURNS)
     for line in journal.read(kept.end):
         state.take(line)
     done = {turn.number for turn in state.done}
-    starts = [place for place, _ in state.asks]
+    starts = [place for place, _ in state.sent]
     # A session that was killed at its very beginning has no message.
-    asked = zip(state.asks, [*starts[1:], journal.end], strict=False)
+    asked = zip(state.sent, [*starts[1:], journal.end], strict=False)
     places = [(start, end) for (start, number), end in asked if not number or number in done]
     events: list[Asked | AgentEvent] = []
     for start, end in places[-newest:]:
-        for event in _events(journal, codec, start, end):
+        for event in _events(journal, content, start, end):
             last = events[-1] if events else None
             if isinstance(event, TextDelta | ReasoningDelta) and type(last) is type(event):
                 events[-1] = type(event)(last.text + event.text)
@@ -173,24 +171,17 @@ def shown_turns(kept: KeptSession, codec: EventCodec, newest: int = SHOWN_TURNS)
     return events, max(0, len(places) - newest)
 
 
-def _events(journal: SessionJournal, codec: EventCodec, start: int, end: int) -> Iterator[Asked | AgentEvent]:
+def _events(journal: SessionJournal, content: Content, start: int, end: int) -> Iterator[Asked | AgentEvent]:
     for line in journal.read(start, end):
-        event = line.event
-        match event["event"]:
-            case "asked":
-                yield Asked(codec.whole(event["message"]), event["time"])
-            case "shown":
-                for each in event["events"]:
-                    try:
-                        yield codec.event(each)
-                    except _UNREADABLE:
-                        # A later version's, or damaged: the others are worth showing.
-                        continue
-            case "turn_ended":
-                if event["end"] == FAILED:
-                    yield Notice(event["detail"])
-                    yield TurnFinished(TurnEnd.CANCELLED)
-                else:
-                    yield TurnFinished(TurnEnd(event["end"]), event["detail"])
+        match line.event:
+            case MessageSent(message=message, time=time):
+                yield Asked(content.text(message), time)
+            case Shown() as shown:
+                yield from content.events(shown)
+            case TurnEnded(end=how, detail=detail) if how == FAILED:
+                yield Notice(detail)
+                yield TurnFinished(TurnEnd.CANCELLED)
+            case TurnEnded(end=how, detail=detail):
+                yield TurnFinished(TurnEnd(how), detail)
             case _:
                 pass

@@ -1,25 +1,35 @@
 """Writes a session's changes and its streamed text to its journal."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any
 
 from laguna_engine.events import Prefill
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
-from laguna_tui.agent.event_codec import packed
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.turn_history import Difference, Place
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
 from laguna_tui.base.messages import ChatMessage
-from laguna_tui.session.kept_state import Items, codec_of, load_items
+from laguna_tui.session.kept_state import Items, content_of, load_items
+from laguna_tui.store.events import (
+    Change,
+    ConversationChanged,
+    Event,
+    FilesSeen,
+    Generated,
+    HistoryMoved,
+    PiecesWaiting,
+    Shown,
+    TodoWritten,
+    TurnBegun,
+    Value,
+    packed,
+)
 from laguna_tui.store.session_journal import SessionJournal
-
-Event = Mapping[str, Any]
 
 FLUSH_S = 0.5
 """What streams is written at least so often."""
@@ -52,7 +62,7 @@ class SessionWriter:
             written: how many messages the journal has.
         """
         self.journal = journal
-        self.codec = codec_of(journal, lambda: watched.agent.conversation.count)
+        self.content = content_of(journal, lambda: watched.agent.conversation.count)
         self._watched = watched
         self._lock = RLock()
         # By identity; the message is held, so that no other one gets its place in memory.
@@ -97,15 +107,14 @@ class SessionWriter:
     def began(self, number: int, message: str, state: ConversationState) -> Place:
         """Write that a turn has begun, and its message into the conversation; returns as `note`."""
         with self._lock:
-            turn = {"event": "turn", "number": number, "message": self.codec.text(message)}
+            turn = TurnBegun(number=number, message=self.content.stored_text(message))
             self.journal.append(turn, *self._changed_conversation(state))
         return self._place(state)
 
     def moved(self, position: int, state: ConversationState) -> None:
         """Write how many turns are done, and the conversation that this leaves."""
         with self._lock:
-            history = {"event": "history", "position": position}
-            self.journal.append(history, *self._changed_conversation(state), durable=True)
+            self.journal.append(HistoryMoved(position=position), *self._changed_conversation(state), durable=True)
 
     def load(self, place: Place) -> ConversationMark:
         """The conversation as of this place in the journal; messages that are still said are the same objects.
@@ -117,12 +126,12 @@ class SessionWriter:
             return place
         items = Items()
         for line in self.journal.read(0, place):
-            if line.event["event"] == "said":
+            if isinstance(line.event, ConversationChanged):
                 items.take(line.event, line.start)
         numbers = {*items.said, *items.forgotten}
         with self._lock:
             known = {number: each for each, number in self._numbers.values()}
-            loaded = known | load_items(self.journal, items, numbers - known.keys(), self.codec)
+            loaded = known | load_items(self.journal, items, numbers - known.keys(), self.content)
             self._numbers |= {id(loaded[number]): (loaded[number], number) for number in numbers}
         said, forgotten = ([loaded[number] for number in each] for each in (items.said, items.forgotten))
         return ConversationMark(tuple(said), tuple(forgotten))
@@ -139,7 +148,7 @@ class SessionWriter:
             self.look()
         else:
             with self._lock:
-                shown = {"event": "shown", "events": [self.codec.encode(event)]}
+                shown = Shown(events=(self.content.stored(event),))
                 self.journal.append(*self._streamed(), *self._changes(), shown)
         if time.monotonic() - self._flushed_at >= FLUSH_S:
             self.flush()
@@ -157,11 +166,11 @@ class SessionWriter:
             self._generated, self._tokens = generated, 0
         if generated is not None and len(generated) != self._tokens:
             at = min(self._tokens, len(generated))
-            yield {"event": "tokens", "at": at, "ids": packed(generated[at:])}
+            yield Generated(at=at, ids=packed(generated[at:]))
             self._tokens = len(generated)
         if self._texts:
             joined, self._texts = self._kind("".join(self._texts)), []
-            yield {"event": "shown", "events": [self.codec.encode(joined)]}
+            yield Shown(events=(self.content.stored(joined),))
 
     def _changes(self) -> Iterator[Event]:
         """What has changed since it was written last."""
@@ -170,23 +179,23 @@ class SessionWriter:
         todo = self._watched.todo
         if todo.items is not self._steps:
             self._steps = items = todo.items
-            yield {"event": "todo", "items": [[item.state.value, item.text] for item in items]}
+            yield TodoWritten(items=tuple((item.state, item.text) for item in items))
         if news := self._watched.changes.seen.news():
             files = {path: None if digest is None else digest.hex() for path, digest in news.items()}
-            yield {"event": "seen", "files": files}
+            yield FilesSeen(files=files)
 
     def _changed_told(self) -> Iterator[Event]:
         told = tuple(self._watched.agent.told)
         if list(map(id, told)) != list(map(id, self._told)):
             self._told = told
-            yield {"event": "told", "pieces": list(map(self.codec.encode, told))}
+            yield PiecesWaiting(pieces=tuple(map(self.content.stored, told)))
 
     def _changed_conversation(self, state: ConversationState) -> Iterator[Event]:
         """The change of a conversation, behind the streamed text, which is part of it."""
         if not self._is_kept(state):
             yield from self._streamed()
-            if event := self._change(state):
-                yield {"event": "said", **event}
+            if (event := self._change(state)) != ConversationChanged():
+                yield event
                 # It takes the place of what was generated; of a generation that runs all is written again.
                 self._generated = None
 
@@ -209,29 +218,32 @@ class SessionWriter:
         self._lengths = len(state.said), len(state.forgotten)
         self._kept = state._replace(said=tuple(state.said), forgotten=tuple(state.forgotten))
 
-    def _change(self, state: ConversationState) -> Event:
+    def _change(self, state: ConversationState) -> ConversationChanged:
         """How a conversation has changed since it was written last; taken as written."""
-        kept, event = self._kept, dict[str, Any]()
-        for name, before, after in (("said", kept.said, state.said), ("forgotten", kept.forgotten, state.forgotten)):
-            change = Difference.between(before, after)
-            if change.kept < len(before) or change.added:
-                event[name] = {"keep": change.kept, "add": list(map(self._numbered, change.added))}
-        if state.calls != kept.calls:
-            event["calls"] = state.calls
-        if state.opening is not None and state.opening != kept.opening:
-            event["opening"] = state.opening
-        if state.notes - kept.notes:
-            event["notes"] = sorted(state.notes - kept.notes)
+        kept = self._kept
+        event = ConversationChanged(
+            said=self._difference(kept.said, state.said),
+            forgotten=self._difference(kept.forgotten, state.forgotten),
+            calls=state.calls if state.calls != kept.calls else None,
+            opening=state.opening if state.opening != kept.opening else None,
+            notes=tuple(sorted(state.notes - kept.notes)),
+        )
         self._keep(state)
         present = {id(each) for each in (*state.said, *state.forgotten)}
         self._numbers = {key: found for key, found in self._numbers.items() if key in present}
         return event
 
-    def _numbered(self, each: ChatMessage) -> Any:
+    def _difference(self, before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> Change | None:
+        change = Difference.between(before, after)
+        if change.kept == len(before) and not change.added:
+            return None
+        return Change(change.kept, tuple(map(self._numbered, change.added)))
+
+    def _numbered(self, each: ChatMessage) -> int | Value:
         """A message as it is written: its number, if it was written before."""
         known = self._numbers.get(id(each))
         if known is not None:
             return known[1]
         self._numbers[id(each)] = (each, self._next)
         self._next += 1
-        return self.codec.encode(each)
+        return self.content.stored(each)

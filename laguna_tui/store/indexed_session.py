@@ -2,16 +2,32 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 from unicodedata import normalize
 
-from laguna_tui.store.journal_lines import HEADER, JOURNAL, JournalError, LaterVersionError, Line, check_header
+from laguna_tui.base.events import Steered, TextDelta, ToolStarted
+from laguna_tui.store.events import (
+    Began,
+    Closed,
+    Content,
+    ConversationChanged,
+    Event,
+    Forked,
+    Generated,
+    HistoryMoved,
+    MessageSent,
+    Moved,
+    Opened,
+    Shown,
+    Titled,
+    TurnBegun,
+    Unread,
+)
+from laguna_tui.store.journal_lines import JOURNAL, JournalError, LaterVersionError, Line, check_header
 from laguna_tui.store.session_search import add_trigrams, remove_trigrams
-from laguna_tui.store.session_texts import SessionTexts, line, mappings, moment, number
 
 KILLED = "killed"
 DAMAGED = "damaged"
@@ -19,7 +35,6 @@ NEWER = "of a later version"
 # What is searched is looked up in whole texts.
 _TEXT_CHARS = 16_000
 _TITLE_CHARS = 80
-_LARGEST = float(1 << 53)
 
 
 @dataclass(slots=True)
@@ -61,18 +76,10 @@ class IndexedSession:
 class JournalReader:
     """Takes the events of a journal into what the index knows of its session."""
 
-    def __init__(self, connection: sqlite3.Connection, row: IndexedSession, texts: SessionTexts) -> None:
-        self._connection, self._row, self._texts = connection, row, texts
+    def __init__(self, connection: sqlite3.Connection, row: IndexedSession, content: Content) -> None:
+        self._connection, self._row, self._content = connection, row, content
         # What was said, by the numbers of turns.
         self._said: dict[int, list[str]] = {}
-        self._takes: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
-            HEADER: self._take_header,
-            "opened": self._take_opened,
-            "asked": self._take_asked,
-            "turn": self._take_turn,
-            "shown": self._take_shown,
-            "history": self._take_history,
-        }
 
     def take(self, events: Iterator[Line], stop: int) -> bool:
         """Take events in, up to a place; returns whether there are no more."""
@@ -105,36 +112,46 @@ class JournalReader:
         found = connection.execute(first, (row.id, row.position)).fetchone()
         row.message = found[0] if found else ""
 
-    def _take(self, event: Mapping[str, Any]) -> None:
-        row, kind = self._row, event["event"]
-        if kind == "titled":
-            row.title = _title(line(event.get("title")))
-        elif kind == "closed":
-            row.closed = _storable(line(event.get("reason")))
-        elif kind == "moved":
-            self._take_moved(event)
-        elif kind == "forked":
-            row.closed = ""
-        else:
-            row.closed = KILLED
-            if kind in self._takes:
-                self._takes[kind](event)
+    def _take(self, event: Event | Unread) -> None:
+        row = self._row
+        match event:
+            # The most frequent ones first.
+            case Shown():
+                row.closed, row.updated = KILLED, event.time
+                self._said.setdefault(row.current, []).extend(self._texts(event))
+            case Titled(title=title):
+                row.title = _title(title)
+            case Moved(folder=folder):
+                row.folder = os.fsencode(folder)
+            case Closed(reason=reason):
+                row.closed = _storable(reason)
+            case Forked():
+                row.closed = ""
+            case _:
+                row.closed = KILLED
+                self._take_other(event)
 
-    def _take_header(self, event: Mapping[str, Any]) -> None:
-        self._take_moved(event)
-        self._row.created = self._row.updated = moment(event.get("time"))
+    def _take_other(self, event: Event | Unread) -> None:
+        row = self._row
+        match event:
+            case Generated() | ConversationChanged():
+                pass
+            case Began():
+                row.folder, row.created, row.updated = os.fsencode(event.folder), event.time, event.time
+            case Opened():
+                row.model = _storable(event.title or event.model)
+            case MessageSent():
+                # It has no turn if it is refused.
+                row.current = 0
+            case TurnBegun():
+                self._take_turn(event)
+            case HistoryMoved():
+                turns = self._connection.execute("select count(*) from turns where session = ?", (row.id,))
+                row.position = min(event.position, turns.fetchone()[0])
+            case _:
+                pass
 
-    def _take_moved(self, event: Mapping[str, Any]) -> None:
-        self._row.folder = os.fsencode(line(event.get("folder")))
-
-    def _take_opened(self, event: Mapping[str, Any]) -> None:
-        self._row.model = _storable(line(event.get("title")) or line(event.get("model")))
-
-    def _take_asked(self, event: Mapping[str, Any]) -> None:
-        # It has no turn if it is refused.
-        self._row.current = 0
-
-    def _take_turn(self, event: Mapping[str, Any]) -> None:
+    def _take_turn(self, event: TurnBegun) -> None:
         """A turn takes the place of those that are undone."""
         row, connection = self._row, self._connection
         undone = "select number from turns where session = ? and at >= ?"
@@ -142,30 +159,20 @@ class JournalReader:
             self._said.pop(gone, None)
             delete_pieces(connection, row.id, gone)
         connection.execute("delete from turns where session = ? and at >= ?", (row.id, row.position))
-        message, row.current = self._texts.text(event.get("message")), _whole(event.get("number"))
+        message, row.current = self._content.text(event.message), event.number
         values = (row.id, row.position, row.current, _title(message))
         connection.execute("insert into turns (session, at, number, message) values (?, ?, ?, ?)", values)
         row.position += 1
-        row.updated = moment(event.get("time"))
+        row.updated = event.time
         self._said.setdefault(row.current, []).append(message)
 
-    def _take_history(self, event: Mapping[str, Any]) -> None:
-        row = self._row
-        count = self._connection.execute("select count(*) from turns where session = ?", (row.id,)).fetchone()[0]
-        row.position = max(0, min(_whole(event.get("position")), count))
-
-    def _take_shown(self, event: Mapping[str, Any]) -> None:
-        self._row.updated = moment(event.get("time"))
-        texts, said = self._texts, self._said.setdefault(self._row.current, [])
-        for shown in mappings(event.get("events")):
-            match shown.get("type"):
-                case "TextDelta":
-                    said.append(texts.text(shown.get("text")))
-                case "Steered":
-                    said.append(texts.text(shown.get("message")))
-                case "ToolStarted":
-                    values = texts.arguments(shown.get("arguments")).values()
-                    said += (value[:_TITLE_CHARS] for value in values if isinstance(value, str))
+    def _texts(self, shown: Shown) -> Iterator[str]:
+        for event in self._content.events(shown, TextDelta, Steered, ToolStarted):
+            match event:
+                case TextDelta(text) | Steered(text):
+                    yield text
+                case ToolStarted(arguments=arguments):
+                    yield from (value[:_TITLE_CHARS] for value in arguments.values() if isinstance(value, str))
 
 
 def _problem(first: Line | None, session: str) -> str:
@@ -187,11 +194,6 @@ def _title(text: str) -> str:
 def _storable(text: str) -> str:
     """The text as SQLite takes it: without lone surrogates."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _whole(value: object) -> int:
-    """A number as SQLite takes it."""
-    return int(max(0.0, min(number(value), _LARGEST)))
 
 
 def delete_pieces(connection: sqlite3.Connection, session: str, turn: int | None = None) -> None:

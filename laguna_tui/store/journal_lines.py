@@ -5,30 +5,25 @@ Only the longest valid prefix counts. A line is valid when it ends with a newlin
 the one behind it: a group counts once its last line is there, so that a kill leaves all of a change or nothing of it.
 """
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.locked_file import open_private, reason
+from laguna_tui.base.object_store import ObjectStore, StoreError
+from laguna_tui.store.events import LOST, VERSION, Began, Event, Unread, decoded, encoded
 
 JOURNAL = "journal.jsonl"
-VERSION = 1
-"""Of the format. A journal of a later one is not opened; unknown events and fields are ignored."""
-HEADER = "session"
-"""The event that every journal begins with."""
-MORE = "more"
-"""The field of the lines that another line of their group follows."""
+BLOBS = "blobs"
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """What is longer is no line: large texts are blobs."""
 _CHUNK_BYTES = 1024 * 1024
 
-Event = Mapping[str, Any]
 ReadAt = Callable[[int, int], bytes]
 """Bytes of a file: how many at most, from which place."""
 
@@ -50,43 +45,27 @@ class Line(NamedTuple):
         end: The byte behind its newline.
     """
 
-    event: dict[str, Any]
+    event: Event | Unread
     start: int
     end: int
 
 
-def encoded_group(events: Sequence[Event]) -> bytes:
-    """Return events as a group of lines, which are read together or not at all. Raises as `encoded`."""
-    last = len(events) - 1
-    return b"".join(encoded(event if at == last else {**event, MORE: True}) for at, event in enumerate(events))
+def encoded_group(events: Sequence[Event], now: float) -> bytes:
+    """Return events as a group of lines, which are read together or not at all.
 
-
-def encoded(event: Event) -> bytes:
-    """Return an event as a line.
+    Args:
+        events: What the lines say.
+        now: The time of those that have none.
 
     Raises:
-        ValueError: It is longer than `MAX_LINE_BYTES`.
+        ValueError: A line is longer than `MAX_LINE_BYTES`.
     """
-    try:
-        data = msgspec.json.encode(event)
-    except (UnicodeEncodeError, OverflowError):
-        # Lone surrogates (paths that are not UTF-8, a model's broken text) and huge numbers come back as they were.
-        data = json.dumps(event, separators=(",", ":")).encode()
-    if len(data) >= MAX_LINE_BYTES:
-        raise ValueError(f"an event of {len(data):,} bytes is too long for a journal")
-    return data + b"\n"
-
-
-def decoded(line: bytes) -> dict[str, Any] | None:
-    """Return what a line says, with or without its newline; None if it is not valid."""
-    try:
-        value = msgspec.json.decode(line)
-    except (ValueError, RecursionError):
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            return None
-    return value if isinstance(value, dict) and isinstance(value.get("event"), str) else None
+    last = len(events) - 1
+    timed = (replace(event, time=event.time or now, more=at != last) for at, event in enumerate(events))
+    group = list(map(encoded, timed))
+    if (longest := max(map(len, group))) >= MAX_LINE_BYTES:
+        raise ValueError(f"an event of {longest:,} bytes is too long for a journal")
+    return b"".join(line + b"\n" for line in group)
 
 
 def lines(read_at: ReadAt, start: int, end: int) -> Iterator[Line]:
@@ -94,7 +73,7 @@ def lines(read_at: ReadAt, start: int, end: int) -> Iterator[Line]:
     group: list[Line] = []
     for line in _single_lines(read_at, start, end):
         group.append(line)
-        if MORE not in line.event:
+        if not line.event.more:
             yield from group
             group.clear()
 
@@ -209,21 +188,48 @@ def _pieces(held: int, start: int) -> Iterator[bytes]:
         start += len(data)
 
 
-def check_header(first: Line | None, path: Path) -> dict[str, Any]:
+def check_header(first: Line | None, path: Path) -> Began:
     """Return what the first line of a journal says.
 
     Raises:
         JournalError: It is not the beginning of a journal, or of one that a later version wrote.
     """
-    event = first.event if first is not None and first.start == 0 else {}
-    version = event.get("version")
-    if event.get("event") != HEADER or not isinstance(version, int):
-        raise JournalError(f"{path} is not a session: its beginning is missing or damaged; delete its folder")
-    if version > VERSION:
+    event = first.event if first is not None and first.start == 0 else None
+    data = event.data if isinstance(event, Unread) else {}
+    version = event.version if isinstance(event, Began) else data.get("version")
+    if isinstance(version, int) and version > VERSION:
         raise LaterVersionError(
             f"{path.parent.name} was written by a later version of laguna-tui; update laguna-tui to open it"
         )
+    if not isinstance(event, Began):
+        raise JournalError(f"{path} is not a session: its beginning is missing or damaged; delete its folder")
     return event
+
+
+class BlobReader:
+    """Reads the blobs of a session, also while another process has it open."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open nothing yet. folder: The session's."""
+        self._folder = folder
+        self._store: ObjectStore | None = None
+
+    def get(self, name: str) -> bytes:
+        """Return the bytes of a blob; `LOST` where they are missing."""
+        try:
+            if self._store is None or name not in self._store:
+                # A session that is open elsewhere may have got it since.
+                self.close()
+                self._store = ObjectStore(self._folder / BLOBS, read_only=True)
+            return self._store.get(name)
+        except StoreError:
+            return LOST.encode()
+
+    def close(self) -> None:
+        """Close the blobs. Idempotent."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
 
 def unreadable(path: Path, error: OSError) -> JournalError:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from laguna_tui.base.locked_file import open_private
+from laguna_tui.store.events import Content
 from laguna_tui.store.indexed_session import IndexedSession, JournalReader, delete_pieces
-from laguna_tui.store.journal_lines import JOURNAL, read_journal
+from laguna_tui.store.journal_lines import JOURNAL, BlobReader, read_journal
 from laguna_tui.store.session_search import FoundText, forget_removed, make_trigrams, search
-from laguna_tui.store.session_texts import SessionTexts
 
 INDEX = "index.db"
 VERSION = 2
@@ -122,14 +122,14 @@ class SessionIndex:
     def _take_piece(self, connection: sqlite3.Connection, session: str, status: os.stat_result) -> bool:
         """Take in some megabytes of a journal; returns whether that was all."""
         folder = self._folder / session
-        with _transaction(connection), SessionTexts(folder) as texts:
+        with _transaction(connection), closing(BlobReader(folder)) as blobs:
             found = connection.execute(f"select {_COLUMNS} from sessions where id = ?", (session,)).fetchone()
             row = IndexedSession(*found) if found else IndexedSession(session)
             if row.inode != status.st_ino or row.place > status.st_size:
                 row = IndexedSession(session, inode=status.st_ino)
             if not row.place:
                 _delete(connection, session)
-            reader = JournalReader(connection, row, texts)
+            reader = JournalReader(connection, row, Content(blobs.get))
             is_all = reader.take(read_journal(folder / JOURNAL, row.place), row.place + _PIECE_BYTES)
             row.size, row.mtime_ns = status.st_size, status.st_mtime_ns
             reader.store()

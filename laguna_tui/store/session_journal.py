@@ -19,11 +19,10 @@ from typing import Self
 from laguna_tui.base.locked_file import open_locked_soon, open_private, reason, sync_folder
 from laguna_tui.base.object_store import ObjectStore, StoreError, name_of
 from laguna_tui.base.units import size
+from laguna_tui.store.events import VERSION, Began, Closed, Event
 from laguna_tui.store.journal_lines import (
-    HEADER,
+    BLOBS,
     JOURNAL,
-    VERSION,
-    Event,
     JournalError,
     Line,
     encoded_group,
@@ -33,7 +32,6 @@ from laguna_tui.store.journal_lines import (
     valid_end,
 )
 
-BLOBS = "blobs"
 WAITING_LIMIT_BYTES = 32 * 1024 * 1024
 """How much waits in memory while nothing can be written; beyond it the journal stops for good."""
 # While something waits, and nothing new comes that would try again.
@@ -98,17 +96,18 @@ class SessionJournal:
         self._size = 0
 
     @classmethod
-    def create(cls, parent: Path, header: Event, *, waiting_limit: int = WAITING_LIMIT_BYTES) -> Self:
+    def create(cls, parent: Path, folder: str, app: str = "", *, waiting_limit: int = WAITING_LIMIT_BYTES) -> Self:
         """Begin a session. Its folder is created with mode 0700; where that fails, all of it waits: see `failing`.
 
         Args:
             parent: The folder of the sessions.
-            header: What is written first, beside the session's ID, the version and the time.
+            folder: The folder that the session is about.
+            app: The version of the app.
             waiting_limit: Bytes that may wait in memory.
         """
         journal = cls(parent / new_id(parent), waiting_limit)
         journal._prepare = journal._create
-        journal.append({"event": HEADER, "version": VERSION, "id": journal.id, **header}, durable=True)
+        journal.append(Began(id=journal.id, version=VERSION, folder=folder, app=app), durable=True)
         return journal
 
     @classmethod
@@ -166,17 +165,15 @@ class SessionJournal:
         Never raises for what the disk does; after `close` it does nothing.
 
         Args:
-            events: Each with a string `event`; JSON values only.
+            events: A group.
             durable: Return when the disk has it, so that a power cut does not lose it.
 
         Raises:
             ValueError: One is longer than `journal_lines.MAX_LINE_BYTES`.
-            TypeError: A value is not one of JSON.
         """
         if not events:
             return
-        now = round(time.time(), 3)
-        group = encoded_group([{"event": event["event"], "time": now, **event} for event in events])
+        group = encoded_group(events, round(max(time.time(), 0.0), 3))
         with self._lock:
             if self._takes(len(group)):
                 self._waiting.append(("", group))
@@ -242,7 +239,7 @@ class SessionJournal:
         Args:
             reason: Why, where it was not the user who did it, such as "SIGTERM"; empty in order.
         """
-        self.append({"event": "closed", "reason": reason}, durable=True)
+        self.append(Closed(reason=reason), durable=True)
         self.release()
 
     def release(self) -> None:

@@ -16,10 +16,11 @@ from pathlib import Path
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.locked_file import is_locked, open_locked_soon, open_private, reason, sync_folder
 from laguna_tui.base.paths import SESSIONS
+from laguna_tui.store.events import Forked, Moved, Titled
 from laguna_tui.store.indexed_session import DAMAGED, IndexedSession
-from laguna_tui.store.journal_lines import JOURNAL, JournalError, check_header, read_journal, unreadable
+from laguna_tui.store.journal_lines import BLOBS, JOURNAL, JournalError, check_header, read_journal, unreadable
 from laguna_tui.store.session_index import SessionIndex, journals
-from laguna_tui.store.session_journal import BLOBS, SessionJournal, SessionLockedError, new_id
+from laguna_tui.store.session_journal import SessionJournal, SessionLockedError, new_id
 from laguna_tui.store.session_search import has_words, words_of
 from laguna_tui.store.snapshot_store import SnapshotStore
 from laguna_tui.undo.undo_log import move_log
@@ -140,7 +141,7 @@ class SessionStore:
             JournalError: It cannot be written.
         """
         with self._opened(session) as journal:
-            journal.append({"event": "titled", "title": title}, durable=True)
+            journal.append(Titled(title=title), durable=True)
             failing = journal.failing
         if failing:
             raise JournalError(f"the session keeps its title. {failing}")
@@ -157,7 +158,7 @@ class SessionStore:
                 move_log(journal.folder / UNDO, folder)
             except (OSError, ValueError) as error:
                 raise JournalError(f"the session's undo log cannot be moved to {folder} ({error})") from error
-            journal.append({"event": "moved", "folder": str(folder)}, durable=True)
+            journal.append(Moved(folder=str(folder)), durable=True)
             failing = journal.failing
         if failing:
             raise JournalError(f"the session was not moved to {folder}. {failing}")
@@ -263,7 +264,7 @@ class SessionStore:
         for line in lines:
             end = line.end
         _copy_file(source / JOURNAL, making / JOURNAL, end)
-        if header.get("id") == source.name:
+        if header.id == source.name:
             with (making / JOURNAL).open("r+b") as file:
                 data = file.readline()
                 file.seek(0)
@@ -275,8 +276,8 @@ class SessionStore:
                 target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
                 _copy_file(path, target)
         journal = SessionJournal.open(making)
-        journal.append({"event": "forked", "from": source.name})
-        journal.append({"event": "titled", "title": title}, durable=True)
+        journal.append(Forked(source=source.name))
+        journal.append(Titled(title=title), durable=True)
         failing = journal.failing
         journal.release()
         if failing:

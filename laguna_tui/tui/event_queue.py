@@ -1,7 +1,8 @@
 """The events on their way from the session's thread to the screen: bounded, and what can be joined is joined."""
 
 import threading
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from laguna_tui.base.events import ReasoningDelta, TextDelta, ToolProgress
 

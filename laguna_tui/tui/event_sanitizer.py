@@ -1,9 +1,11 @@
 """The event sanitizer: the one place where texts from the model, files and tools are sanitised for the screen."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard, get_args
+
+from msgspec.structs import replace
 
 from laguna_engine.events import DrafterFailed, LoadProgress
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -127,11 +129,11 @@ def _safe_result(event: ToolFinished) -> ToolFinished:
 def _safe_state(event: TodoChanged | Compacted | DraftRound) -> TodoChanged | Compacted | DraftRound:
     match event:
         case TodoChanged(items):
-            return TodoChanged(tuple(replace(item, text=sanitize_line(item.text)) for item in items))
+            return TodoChanged(tuple(dataclasses.replace(item, text=sanitize_line(item.text)) for item in items))
         case Compacted():
             return replace(event, summary=sanitize(event.summary))
         case DraftRound(spun, accepted, instead):
-            safe = replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
+            safe = dataclasses.replace(spun, rejected=sanitize(spun.rejected), reason=sanitize_line(spun.reason))
             return DraftRound(safe, sanitize(accepted), sanitize(instead))
 
 
@@ -155,7 +157,7 @@ def _safe_permission(
             return replace(event, request=_safe_request(request))
         case PermissionAnswered(answer=answer):
             edited = None if answer.edited is None else sanitize(answer.edited)
-            answer = replace(answer, message=sanitize(answer.message), edited=edited)
+            answer = dataclasses.replace(answer, message=sanitize(answer.message), edited=edited)
             return replace(event, answer=answer, by=sanitize_line(event.by))
         case ChangeMade(change=change):
             return replace(event, change=safe_change(change))
@@ -171,7 +173,7 @@ def _safe_request(request: PermissionRequest) -> PermissionRequest:
             safe = safe_change(change)
     tool, why, sandbox, rule = map(sanitize_line, (request.tool, request.why, request.sandbox, request.rule))
     always_asks, destructive, unusual = map(review_line, (request.always_asks, request.destructive, request.unusual))
-    return replace(
+    return dataclasses.replace(
         request,
         tool=tool,
         proposal=safe,
@@ -190,7 +192,9 @@ def safe_replay(event: ReplayCheck) -> ReplayCheck:
     if found is None:
         return event
     before, answered, plain = map(sanitize, (found.before, found.answered, found.plain))
-    return replace(event, difference=replace(found, before=before, answered=answered, plain=plain))
+    return dataclasses.replace(
+        event, difference=dataclasses.replace(found, before=before, answered=answered, plain=plain)
+    )
 
 
 def safe_change(change: ChangeProposal) -> ChangeProposal:
@@ -202,17 +206,19 @@ def safe_change(change: ChangeProposal) -> ChangeProposal:
 
 def safe_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
     """The hunks of a diff with their lines sanitised; each stays one line."""
-    return tuple(replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in hunks)
+    return tuple(dataclasses.replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in hunks)
 
 
 def safe_file_diff(file: "FileDiff") -> "FileDiff":
     """A file's diff, sanitised; its whole texts are left out."""
     path, target, note = map(sanitize_line, (file.path, file.target, file.note))
-    return replace(file, path=path, target=target, note=note, before="", after="", hunks=safe_hunks(file.hunks))
+    return dataclasses.replace(
+        file, path=path, target=target, note=note, before="", after="", hunks=safe_hunks(file.hunks)
+    )
 
 
 def _safe_line(line: HunkLine) -> HunkLine:
-    return replace(line, text=content_line(line.text))
+    return dataclasses.replace(line, text=content_line(line.text))
 
 
 def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:

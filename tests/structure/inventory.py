@@ -6,6 +6,7 @@
 import argparse
 import dataclasses
 import importlib
+import inspect
 import json
 import pkgutil
 from collections import defaultdict
@@ -72,7 +73,7 @@ def _keys() -> Iterator[str]:
 
 def _fields(types: tuple[type[Any], ...]) -> Iterator[str]:
     for each in sorted(types, key=lambda found: found.__name__):
-        yield f"{each.__name__}: {', '.join(found.name for found in dataclasses.fields(each))}".strip()
+        yield f"{each.__name__}: {', '.join(inspect.signature(each).parameters)}".strip()
 
 
 def _type(found: object) -> str:

@@ -11,9 +11,14 @@ def structure() -> Structure:
     return Structure()
 
 
-@pytest.mark.parametrize("figure", ["cycles", "loose", "uncontracted", "namesakes"])
+@pytest.mark.parametrize("figure", ["cycles", "loose", "uncontracted"])
 def test_there_is_no(structure: Structure, figure: str):
     assert getattr(structure, figure) == []
+
+
+def test_modules_of_the_same_name_have_the_same_subject(structure: Structure):
+    # What is shown while a turn runs, and what a session file says of it.
+    assert structure.namesakes == ["laguna_tui.base.events laguna_tui.store.events"]
 
 
 @pytest.mark.parametrize(

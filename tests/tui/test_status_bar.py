@@ -109,7 +109,9 @@ def test_events_move_the_numbers() -> None:
     assert (status.used, status.prefill) == (500, Prefill(100, 500, 100, 0.0))
     assert status.doing == "reading"
     assert status.updated(TextDelta("x")).prefill is None
-    assert [status.updated(event).doing for event in (ReasoningDelta("x"), ToolStarted(1, "find"), TextDelta("x"))] == [
+    assert [
+        status.updated(event).doing for event in (ReasoningDelta("x"), ToolStarted(1, "find", {}), TextDelta("x"))
+    ] == [
         "thinking",
         "using a tool",
         "answering",

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
@@ -24,8 +26,7 @@ class ToolSpec:
         return {"type": "function", "function": body}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True, tag=True, tag_field="type"):
     """A complete, type-checked tool call."""
 
     name: str
@@ -83,8 +84,7 @@ class CallFinished:
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Struct, frozen=True, tag=True, tag_field="type"):
     """A call that cannot run.
 
     Attributes:

@@ -11,6 +11,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.cli.main import command_parser, main
 from laguna_tui.cli.session_options import chosen_session
+from laguna_tui.store.events import TurnBegun
 from laguna_tui.store.session_journal import SessionJournal
 from tests.app.store.kept_sessions import HOSTILE, begun, kept
 
@@ -175,8 +176,8 @@ def test_export_to_stdout_and_into_a_file(sessions, place):
 
 
 def test_prune_deletes_what_the_settings_say_and_lists_it_before_if_wanted(sessions, place):
-    journal = SessionJournal.create(place, {"folder": here(place)})
-    journal.append({"event": "turn", "number": 1, "message": "old", "time": 1e9})
+    journal = SessionJournal.create(place, here(place))
+    journal.append(TurnBegun(number=1, message="old", time=1e9))
     journal.close()
     kept(place, ("young", "x"), about=here(place))
     assert "nothing to delete: 2 sessions" in sessions("prune")[1]

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import FolderIdentity
@@ -128,7 +128,7 @@ def test_hidden_characters_and_what_is_destroyed_are_named(terminal):
 
 
 def test_hidden_characters_of_a_diff_are_named(terminal):
-    change = replace(PROPOSAL, path="c\u0430rt.py", hunks=hunks_of("@@ -1 +1 @@", "-a\r", "+a\u200b\r"))
+    change = structs.replace(PROPOSAL, path="c\u0430rt.py", hunks=hunks_of("@@ -1 +1 @@", "-a\r", "+a\u200b\r"))
     _, shown = asked(terminal, b"n\n", request=PermissionRequest("edit", change))
     assert "edit of c\u0430<U+0430>rt.py in 1 place:\n  @@ -1 +1 @@\n  -a\n  +a<U+200B>\n" in shown
 
@@ -254,7 +254,7 @@ def test_an_editor_that_is_not_installed_is_a_sentence(terminal, monkeypatch):
 
 
 def test_a_move_names_both_paths(terminal):
-    change = replace(PROPOSAL, kind=ChangeKind.MOVE, target="basket.py", hunks=())
+    change = structs.replace(PROPOSAL, kind=ChangeKind.MOVE, target="basket.py", hunks=())
     _, shown = asked(terminal, b"n\n", request=PermissionRequest("move", change))
     assert "move of cart.py to basket.py\n" in shown
     assert "[e]dit" not in shown

@@ -25,6 +25,7 @@ from typing import Any
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnStarted
 from laguna_tui.session.local import LocalSession
+from laguna_tui.store.events import TurnBegun
 from laguna_tui.store.journal_lines import read_journal
 from laguna_tui.store.session_store import SessionStore
 from tests.app.session.kept import Place, contents, start, tokens
@@ -162,7 +163,7 @@ def check(place: Place, told: Sequence[str], known: Known, report: Tell) -> None
         assert {json.loads(line)["report"] for line in told} <= {"state", "asking"}
         return
     events = [line.event for line in read_journal(place.state / "sessions" / session_id / "journal.jsonl")]
-    messages = {event["message"] for event in events if event["event"] == "turn"}
+    messages = {event.message for event in events if isinstance(event, TurnBegun)}
     reports = [json.loads(line) for line in told]
     assert {each["message"] for each in reports if each["report"] == "asked"} <= messages
     (stored,) = SessionStore(place.state, place.state).newest()

@@ -15,7 +15,7 @@ from laguna_tui.base.locked_file import is_locked
 from laguna_tui.base.paths import APP
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.sandbox import stubs
-from laguna_tui.session.kept_state import codec_of
+from laguna_tui.session.kept_state import content_of
 from laguna_tui.session.resuming import KeptSession, shown_turns
 from laguna_tui.store.journal_lines import JOURNAL
 from laguna_tui.store.session_store import SessionStore
@@ -60,7 +60,7 @@ def check_place(project: Path, home: Path, done: Collection[str], undone: Collec
         try:
             if kept.journal.notice or kept.journal.failing:
                 wrong.append(f"torn files: {kept.journal.notice} {kept.journal.failing}")
-            events, _ = shown_turns(kept, codec_of(kept.journal, _no_count), newest=10**6)
+            events, _ = shown_turns(kept, content_of(kept.journal, _no_count), newest=10**6)
         finally:
             kept.journal.release()
         shown += repr(events)

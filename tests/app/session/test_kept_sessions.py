@@ -300,7 +300,7 @@ def test_a_session_that_cannot_be_resumed_leaves_the_open_one_as_it_is(place):
         session.chat.new_chat()
         ask(session, "again")
         path = journal(place, damaged)
-        path.write_text(path.read_text().replace('"type":"ChatMessage"', '"type":"Nothing"'))
+        path.write_text(path.read_text().replace('"role":"user"', '"role":"nobody"'))
         whole, current = tokens(session), session.sessions.current.id
         with pytest.raises(UserError, match="damaged"):
             session.sessions.resume(damaged, start)

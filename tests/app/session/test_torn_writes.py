@@ -155,7 +155,7 @@ def test_a_session_that_another_model_answers_resumes_with_the_words_of_one_of_t
         recording.go_to(moment)
         kept = KeptSession.open(place.state / "sessions" / place.kept[0])
         said = kept.conversation(watched)
-        answered_by = kept.state.opened["identity"][0]
+        answered_by = kept.state.opened.identity[0]
         kept.journal.release()
         assert (said.said[-1].trace is not None) == (answered_by == model.name)
 

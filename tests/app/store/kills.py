@@ -18,6 +18,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from laguna_tui.store.events import ConversationChanged, TurnBegun
 from laguna_tui.store.journal_lines import JOURNAL, read_journal
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.store.session_store import SessionStore
@@ -87,6 +88,11 @@ def text_of(number: int) -> str:
     return f"{number} " * (number * 7919 % 2_500)
 
 
+def numbered(journal: SessionJournal) -> list[ConversationChanged]:
+    """The events that `write_journal` wrote."""
+    return [line.event for line in journal.read() if isinstance(line.event, ConversationChanged)]
+
+
 def write_journal(folder: Path, seed: int, tell: Tell) -> None:
     """Go on with the newest session, or begin one, and copy, rename, list and delete others in between."""
     chance = random.Random(seed)
@@ -95,13 +101,13 @@ def write_journal(folder: Path, seed: int, tell: Tell) -> None:
     if own and chance.random() < 0.8:
         journal = SessionJournal.open(store.folder / own[0].id)
     else:
-        journal = SessionJournal.create(store.folder, {"folder": "/shop"})
-    number = sum(1 for line in journal.read() if line.event["event"] == "numbered")
+        journal = SessionJournal.create(store.folder, "/shop")
+    number = len(numbered(journal))
     tell(f"{journal.id} {number}")
     while True:
         number += 1
-        blob = journal.put_blob(text_of(number).encode()) if number % 3 == 0 else ""
-        event = {"event": "numbered", "number": number, "text": text_of(number), "blob": blob}
+        blob = (journal.put_blob(text_of(number).encode()),) if number % 3 == 0 else ()
+        event = ConversationChanged(calls=number, opening=text_of(number), notes=blob)
         journal.append(event, durable=number % 9 == 0)
         tell(f"{journal.id} {number}")
         if chance.random() < 0.02:
@@ -137,13 +143,12 @@ def check_journals(folder: Path, told: Sequence[str]) -> int:
     for session, stored in found.items():
         assert stored.ended in ("killed", "SIGTERM", ""), stored
         journal = SessionJournal.open(store.folder / session)
-        numbered = [line.event for line in journal.read() if line.event["event"] == "numbered"]
-        assert [event["number"] for event in numbered] == list(range(1, len(numbered) + 1))
-        assert len(numbered) >= done.get(session, 0)
-        assert all(event["text"] == text_of(event["number"]) for event in numbered)
-        for event in numbered:
-            if event["blob"]:
-                assert journal.blob(event["blob"]).decode() == event["text"]
+        written = numbered(journal)
+        assert [event.calls for event in written] == list(range(1, len(written) + 1))
+        assert len(written) >= done.get(session, 0)
+        for number, event in enumerate(written, 1):
+            assert event.opening == text_of(number)
+            assert [journal.blob(name).decode() for name in event.notes] == [event.opening] * (number % 3 == 0)
         assert (journal.notice, journal.failing) == ("", "")
         journal.release()
         assert not list((store.folder / session).glob("cut-*"))
@@ -197,7 +202,7 @@ def check_sessions(folder: Path, told: Sequence[str]) -> int:
     for line in told[1:]:
         session, message = line.split(" ", 1)
         events = [each.event for each in read_journal(store.folder / session / JOURNAL)]
-        asked = [event["message"] for event in events if event["event"] == "turn"]
+        asked = [event.message for event in events if isinstance(event, TurnBegun)]
         assert message in asked, (session, message)
     for session in found:
         kept = KeptSession.open(store.folder / session)

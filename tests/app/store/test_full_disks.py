@@ -8,12 +8,14 @@ import subprocess
 from contextlib import contextmanager
 
 import pytest
+from msgspec import structs
 
 from laguna_tui.store import session_journal
+from laguna_tui.store.events import Began, Closed, ConversationChanged, TurnBegun
 from laguna_tui.store.journal_lines import JOURNAL, read_journal
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.store.session_store import SessionStore
-from tests.app.store.kept_sessions import kept
+from tests.app.store.kept_sessions import kept, turn
 
 # What the journal and its blobs ask of the disk. `open` is that of files which are written.
 CALLS = ("open", "mkdir", "pwrite", "fsync", "ftruncate")
@@ -29,9 +31,8 @@ def write_session(journal):
     """Append what a short session has; returns the events, in their order."""
     events = []
     for number in range(8):
-        event = {"event": "turn", "number": number, "text": "x" * (number * 40)}
-        if number % 2:
-            event["blob"] = journal.put_blob(BLOBS[number // 2 % 3])
+        blob = (journal.put_blob(BLOBS[number // 2 % 3]),) if number % 2 else ()
+        event = ConversationChanged(calls=number, opening="x" * (number * 40), notes=blob)
         journal.append(event, durable=number % 3 == 0)
         events.append(event)
     return events
@@ -44,12 +45,10 @@ def check_whole(journal, events):
     found = list(read_journal(journal.folder / JOURNAL))
     assert found == list(journal.read())
     assert found[-1].end == journal.end == (journal.folder / JOURNAL).stat().st_size
-    said = [{key: value for key, value in line.event.items() if key != "time"} for line in found]
-    assert said[0]["event"] == "session"
-    assert said[1:] == events
+    assert isinstance(found[0].event, Began)
+    assert [structs.replace(line.event, time=0.0) for line in found[1:]] == events
     for event in events:
-        if "blob" in event:
-            assert journal.blob(event["blob"]) in BLOBS
+        assert all(journal.blob(name) in BLOBS for name in event.notes)
     journal.close()
     again = SessionJournal.open(journal.folder)
     assert (again.notice, again.failing) == ("", "")
@@ -83,7 +82,7 @@ def requests_of_a_session(tmp_path, monkeypatch):
     """How many requests a whole session makes."""
     with monkeypatch.context() as patched:
         disk = FailingDisk(patched)
-        journal = SessionJournal.create(tmp_path / "counted", {})
+        journal = SessionJournal.create(tmp_path / "counted", "/shop")
         write_session(journal)
         requests = disk.requests
         journal.close()
@@ -98,7 +97,7 @@ def test_nothing_is_lost_whichever_request_the_disk_refuses(tmp_path, monkeypatc
     for first in range(1, total + 1):
         with monkeypatch.context() as patched:
             disk = FailingDisk(patched, first, count, error)
-            journal = SessionJournal.create(tmp_path / f"{first}", {})
+            journal = SessionJournal.create(tmp_path / f"{first}", "/shop")
             events = write_session(journal)
             assert disk.requests >= first
             if count > total:
@@ -119,13 +118,13 @@ def largest_file(size):
 
 
 def test_nothing_is_lost_at_whichever_byte_a_quota_ends(tmp_path):
-    counted = SessionJournal.create(tmp_path / "counted", {})
+    counted = SessionJournal.create(tmp_path / "counted", "/shop")
     write_session(counted)
     sizes = {path.stat().st_size for path in counted.folder.rglob("*") if path.is_file()}
     counted.close()
     for size in sorted({*range(0, max(sizes) + 200, 61), *(each + near for each in sizes for near in (-1, 0, 1))}):
         with largest_file(size):
-            journal = SessionJournal.create(tmp_path / f"{size}", {})
+            journal = SessionJournal.create(tmp_path / f"{size}", "/shop")
             events = write_session(journal)
             failing = journal.failing
         assert bool(failing) == (size < max(sizes)), (size, sizes, failing)
@@ -164,12 +163,13 @@ def test_a_full_disk(small_disk, after):
     sessions = small_disk / "sessions"
     if after == 0:
         fill(small_disk)
-    journal = SessionJournal.create(sessions, {})
+    journal = SessionJournal.create(sessions, "/shop")
     events = []
     for number in range(200):
         if number == after:
             fill(small_disk)
-        event = {"event": "turn", "number": number, "text": "y" * 150, "blob": journal.put_blob(b"%d" % number * 500)}
+        blob = journal.put_blob(b"%d" % number * 500)
+        event = ConversationChanged(calls=number, opening="y" * 150, notes=(blob,))
         events.append(event)
         journal.append(event, durable=number % 5 == 0)
     assert "no space left on device" in journal.failing
@@ -192,17 +192,17 @@ def test_a_session_on_a_disk_that_is_read_only_is_read_and_goes_on_when_it_is_no
     store = SessionStore(small_disk, small_disk)
     assert [each.id for each in store.search("needle")] == [session]
     journal = SessionJournal.open(folder)
-    journal.append({"event": "turn", "number": 2})
+    journal.append(turn(2))
     name = journal.put_blob(b"blob")
     assert "read-only file system" in journal.failing
     assert journal.blob(name) == b"blob"
-    assert [line.event["event"] for line in journal.read()][-2:] == ["closed", "turn"]
+    assert [type(line.event) for line in journal.read()][-2:] == [Closed, TurnBegun]
     assert (folder / JOURNAL).stat().st_size == size
     subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
     assert journal.retry()
     assert journal.failing == ""
     journal.close()
-    assert [line.event["event"] for line in read_journal(folder / JOURNAL)][-2:] == ["turn", "closed"]
+    assert [type(line.event) for line in read_journal(folder / JOURNAL)][-2:] == [TurnBegun, Closed]
     again = SessionJournal.open(folder)
     assert again.blob(name) == b"blob"
     again.close()

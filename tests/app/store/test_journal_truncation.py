@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.store.journal_lines import JOURNAL, MORE, JournalError, read_journal
+from laguna_tui.store.events import Began, ConversationChanged, HistoryMoved, TodoWritten, TurnBegun
+from laguna_tui.store.journal_lines import JOURNAL, JournalError, read_journal
 from laguna_tui.store.session_journal import SessionJournal
+from tests.app.store.kept_sessions import turn
 from tests.app.store.recorded import recorded
 
 BYTES = 1_000_000
@@ -20,7 +22,7 @@ def check_cuts(folder: Path, cuts: range) -> int:
     """
     path = folder / JOURNAL
     data = path.read_bytes()
-    ends = [line.end for line in read_journal(path) if MORE not in line.event]
+    ends = [line.end for line in read_journal(path) if not line.event.more]
     assert ends[-1] == len(data)
     for cut in cuts:
         path.write_bytes(data[:cut])
@@ -32,12 +34,12 @@ def check_cuts(folder: Path, cuts: range) -> int:
             continue
         journal = SessionJournal.open(folder)
         assert (journal.end, journal.notice, journal.failing) == (whole, "", "")
-        journal.append({"event": "turn", "number": cut})
+        journal.append(turn(cut))
         journal.release()
         after = path.read_bytes()
         # All bytes of all whole groups of events, then the new one.
         assert after[:whole] == data[:whole]
-        assert [line.event["number"] for line in read_journal(path, whole)] == [cut]
+        assert [line.event.number for line in read_journal(path, whole)] == [cut]
     path.write_bytes(data)
     return len(cuts)
 
@@ -53,29 +55,30 @@ def test_a_real_journal_loads_when_cut_at_any_byte(tmp_path):
 
 
 def test_events_that_belong_together_are_read_together_or_not_at_all(tmp_path):
-    journal = SessionJournal.create(tmp_path, {"folder": "/shop"})
+    journal = SessionJournal.create(tmp_path, "/shop")
     start = journal.end
-    journal.append({"event": "history", "position": 0}, {"event": "said", "text": "x" * 100}, {"event": "todo"})
+    journal.append(HistoryMoved(position=0), ConversationChanged(opening="x" * 100), TodoWritten(items=()))
     journal.release()
     path = journal.folder / JOURNAL
     data = path.read_bytes()
     for cut in range(start, len(data)):
         path.write_bytes(data[:cut])
-        assert [line.event["event"] for line in read_journal(path)] == ["session"]
+        assert [type(line.event) for line in read_journal(path)] == [Began]
         reopened = SessionJournal.open(journal.folder)
         assert (reopened.end, reopened.notice) == (start, "")
-        reopened.append({"event": "turn"})
-        assert [line.event["event"] for line in reopened.read()] == ["session", "turn"]
+        reopened.append(turn(1))
+        assert [type(line.event) for line in reopened.read()] == [Began, TurnBegun]
         reopened.release()
     path.write_bytes(data)
-    assert [line.event["event"] for line in read_journal(path)] == ["session", "history", "said", "todo"]
+    kinds = [Began, HistoryMoved, ConversationChanged, TodoWritten]
+    assert [type(line.event) for line in read_journal(path)] == kinds
     assert not list(journal.folder.glob("cut-*"))
 
 
 def test_damage_behind_a_torn_group_is_kept_beside_the_journal(tmp_path):
-    journal = SessionJournal.create(tmp_path, {"folder": "/shop"})
+    journal = SessionJournal.create(tmp_path, "/shop")
     start = journal.end
-    journal.append({"event": "history", "position": 0}, {"event": "said"})
+    journal.append(HistoryMoved(position=0), ConversationChanged(calls=1))
     journal.release()
     path = journal.folder / JOURNAL
     first, second = path.read_bytes()[start:].splitlines(keepends=True)

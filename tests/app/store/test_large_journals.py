@@ -9,16 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.store.journal_lines import JOURNAL, encoded, read_journal
+from laguna_tui.base.events import TextDelta
+from laguna_tui.store.events import ConversationChanged, Event
+from laguna_tui.store.journal_lines import JOURNAL, encoded_group, read_journal
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.store.session_store import SessionStore
-from tests.app.store.kept_sessions import kept, shown
+from tests.app.store.kept_sessions import kept, shown, turn
 
 TOP = Path(__file__).parents[3]
 MB = 1_000_000
 _CHILD = """
 import json, sys, time
 from pathlib import Path
+from laguna_tui.store.events import TurnBegun
 from laguna_tui.store.session_journal import SessionJournal
 
 def peak():
@@ -30,7 +33,7 @@ began = time.perf_counter()
 journal = SessionJournal.open(Path(sys.argv[1]))
 opened = time.perf_counter() - began
 began = time.perf_counter()
-turns = sum(1 for line in journal.read() if line.event["event"] == "turn")
+turns = sum(1 for line in journal.read() if isinstance(line.event, TurnBegun))
 read = time.perf_counter() - began
 journal.release()
 grown = peak() - before
@@ -45,15 +48,19 @@ def large_session(parent: Path, turns: int, size: int) -> str:
     with path.open("ab") as file:
         each = size // turns
         for number in range(2, turns + 1):
-            turn = encoded({"event": "turn", "number": number, "message": f"message {number}", "time": 1.6e9})
-            file.write(turn)
-            left = each - len(turn)
+            began = line(turn(number, f"message {number}"))
+            file.write(began)
+            left = each - len(began)
             # Half of it is told to the screen, and the rest is what else is kept of a turn.
             text = f"answer {number} is long " * (left // 60)
-            answer = encoded({**shown({"type": "TextDelta", "text": text}), "time": 1.6e9})
+            answer = line(shown(TextDelta(text)))
             file.write(answer)
-            file.write(encoded({"event": "said", "ids": "QUFB" * ((left - len(answer)) // 4)}))
+            file.write(line(ConversationChanged(opening="QUFB" * ((left - len(answer)) // 4))))
     return session
+
+
+def line(event: Event) -> bytes:
+    return encoded_group([event], 1.6e9)
 
 
 def measured(folder: Path) -> dict[str, float]:

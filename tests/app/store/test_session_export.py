@@ -3,64 +3,87 @@
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
+from laguna_tui.base.events import (
+    CallRejected,
+    ChangeMade,
+    Compacted,
+    Notice,
+    ReasoningDelta,
+    Steered,
+    TextDelta,
+    TodoChanged,
+    TodoItem,
+    TodoState,
+    ToolFinished,
+    ToolStarted,
+)
+from laguna_tui.base.hunks import Hunk, HunkLine, Sign
+from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.text import sanitize
+from laguna_tui.store.events import Content, HistoryMoved, MessageSent, Shown, TurnEnded
 from laguna_tui.store.journal_lines import JOURNAL
 from laguna_tui.store.session_export import ExportForm, exported
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.store.session_transcript import call_text, read_transcript
 from laguna_tui.store.transcript_parts import Part, PartKind, Transcript
-from tests.app.store.kept_sessions import HOSTILE, begun, kept, shown
+from tests.app.store.kept_sessions import HOSTILE, begun, forge, kept, shown, turn
 
+LONG = "1: ```\n" * 900
 SECRET = "ghp_" + "a1B2" * 9
-CHANGE = {
-    "type": "ChangeProposal",
-    "path": "shop/cart.py",
-    "hunks": [
-        {
-            "before": 3,
-            "after": 3,
-            "lines": [
-                {"sign": " ", "text": "def total():"},
-                {"sign": "-", "text": "    return 0"},
-                {"sign": "+", "text": "    return 1"},
-            ],
-        }
-    ],
-    "kind": "edit",
-}
+LINES = [(Sign.KEPT, "def total():"), (Sign.REMOVED, "    return 0"), (Sign.ADDED, "    return 1")]
+CHANGE = ChangeProposal(
+    "shop/cart.py",
+    before="",
+    after="",
+    places=1,
+    hunks=(Hunk(3, 3, tuple(HunkLine(sign, text) for sign, text in LINES)),),
+    warning="",
+    root=Path("/shop"),
+    old=b"",
+    new=b"",
+    identity=FolderIdentity(1, 2),
+)
 
 
 @pytest.fixture
 def session(tmp_path):
     """A session with an event of every kind that is shown."""
     journal = begun(tmp_path, ("Why?\nSay.", "First "), title="My <b>cart</b>")
-    journal.append(shown({"type": "TextDelta", "text": "and **second**."}))
-    journal.append({"event": "asked", "message": "Fix it"})
-    journal.append({"event": "turn", "number": 2, "message": "Fix it"})
+    journal.append(shown(TextDelta("and **second**.")))
+    journal.append(MessageSent(message="Fix it"))
+    journal.append(turn(2, "Fix it"))
     output = {"stdout": f"line 1\nTOKEN={SECRET}\n", "exit_code": 1, "note": "cut"}
     journal.append(
         shown(
-            {"type": "ReasoningDelta", "text": "Let me "},
-            {"type": "ReasoningDelta", "text": "see."},
-            {"type": "ToolStarted", "call_id": 1, "name": "shell", "arguments": '{"command": "make <test>\\nmake"}'},
-            {"type": "ToolStarted", "call_id": 2, "name": "read", "arguments": '{"path": "a.py", "limit": 3}'},
-            {"type": "ToolFinished", "call_id": 2, "output": {"blob": journal.put_blob(b"1: ```\n" * 9)}},
-            {"type": "ToolFinished", "call_id": 1, "output": json.dumps(output)},
-            {"type": "ChangeMade", "call_id": 3, "change": CHANGE},
-            {"type": "ChangeMade", "call_id": 3, "change": {**CHANGE, "kind": "create", "path": "new.py"}},
-            {"type": "ChangeMade", "call_id": 3, "change": {**CHANGE, "kind": "move", "target": "there.py"}},
-            {"type": "TodoChanged", "items": [{"text": "fix", "state": "x"}, {"text": "test"}]},
-            {"type": "Steered", "message": "quickly"},
-            {"type": "Notice", "text": "Look out."},
-            {"type": "CallRejected", "raw": "x", "problem": "no such tool"},
-            {"type": "Compacted", "before": 7900, "after": 2000, "replaced": 12, "summary": "A shop."},
-            {"type": "Danced"},
+            ReasoningDelta("Let me "),
+            ReasoningDelta("see."),
+            ToolStarted(1, "shell", {"command": "make <test>\nmake"}),
+            ToolStarted(2, "read", {"path": "a.py", "limit": 3}),
         )
     )
-    journal.append({"event": "turn_ended", "end": "max_tokens", "detail": ""})
+    finished = Content(str, journal.put_blob).stored(ToolFinished(2, "read", LONG, True, 0.1))
+    journal.append(Shown(events=(finished,)))
+    journal.append(
+        shown(
+            ToolFinished(1, "shell", json.dumps(output), True, 0.1),
+            ChangeMade(3, CHANGE),
+            ChangeMade(3, structs.replace(CHANGE, kind=ChangeKind.CREATE, path="new.py")),
+            ChangeMade(3, structs.replace(CHANGE, kind=ChangeKind.MOVE, target="there.py")),
+            TodoChanged((TodoItem("fix", TodoState.DONE), TodoItem("test"))),
+            Steered("quickly"),
+            Notice("Look out."),
+            CallRejected("x", "no such tool"),
+            Compacted(7900, 2000, 0, 12, 0, "A shop."),
+        )
+    )
+    journal.append(Shown(events=({"type": "Danced"},)))
+    journal.append(TurnEnded(end="max_tokens", detail=""))
     journal.close()
     return tmp_path / journal.id
 
@@ -74,7 +97,7 @@ def test_a_transcript_has_all_that_was_shown_in_its_order(session):
         ("message", "", "Fix it"),
         ("thinking", "", "Let me see."),
         ("call", "$ make <test>\nmake", f"line 1\nTOKEN={SECRET}\ncut"),
-        ("call", "read(a.py, limit=3)", "1: ```\n" * 9),
+        ("call", "read(a.py, limit=3)", LONG),
         ("change", "shop/cart.py", diff("shop/cart.py", "shop/cart.py")),
         ("change", "new.py", diff("/dev/null", "new.py")),
         ("change", "shop/cart.py → there.py", "rename from shop/cart.py\nrename to there.py"),
@@ -189,16 +212,18 @@ def test_events_of_any_shape_are_exported(tmp_path):
     odd = [None, 3, "text", [], {}, [{}], {"blob": "none"}, {"blob": 3}, [[{"type": "TextDelta"}]]]
     fields = "message title text output arguments change items hunks path target end detail summary before call_id"
     types = "TextDelta ToolStarted ToolFinished ChangeMade TodoChanged Steered Notice Compacted".split()
-    journal = SessionJournal.create(tmp_path, {"folder": 3})
+    journal = SessionJournal.create(tmp_path, "/shop")
+    journal.release()
+    forge(journal.folder, {"event": "session", "folder": 3})
     for value in odd:
         given = dict.fromkeys(fields.split(), value)
         for event in ("opened", "titled", "turn", "asked", "turn_ended"):
-            journal.append({"event": event, **given})
-        journal.append({"event": "shown", "events": value})
+            forge(journal.folder, {"event": event, **given})
+        forge(journal.folder, {"event": "shown", "events": value})
         hashable = {**given, "call_id": 1}
         for kind in types:
-            journal.append(shown({**hashable, "type": kind}, {**given, "type": kind, "change": {"hunks": value}}))
-    journal.close()
+            shown = [{**hashable, "type": kind}, {**given, "type": kind, "change": {"hunks": value}}]
+            forge(journal.folder, {"event": "shown", "events": shown})
     for form in ExportForm:
         assert exported(read_transcript(tmp_path / journal.id), form)
 
@@ -221,16 +246,16 @@ def test_calls_are_named_in_one_way():
 @pytest.mark.parametrize("form", ExportForm)
 def test_what_was_undone_is_in_no_export(tmp_path, form):
     journal = begun(tmp_path, ("zebra", "one"), ("giraffe", "elephant"))
-    journal.append({"event": "history", "position": 1})
-    journal.append({"event": "asked", "message": "lion"})
+    journal.append(HistoryMoved(position=1))
+    journal.append(MessageSent(message="lion"))
     text = exported(read_transcript(tmp_path / journal.id), form)
     # The message that was just sent has no turn yet.
     assert [word in text for word in ("zebra", "giraffe", "elephant", "lion")] == [True, False, False, True]
-    journal.append({"event": "turn", "number": 3, "message": "lion"})
-    journal.append(shown({"type": "TextDelta", "text": "roars"}))
+    journal.append(turn(3, "lion"))
+    journal.append(shown(TextDelta("roars")))
     text = exported(read_transcript(tmp_path / journal.id), form)
     assert [word in text for word in ("zebra", "giraffe", "lion", "roars")] == [True, False, True, True]
-    journal.append({"event": "history", "position": 0})
+    journal.append(HistoryMoved(position=0))
     text = exported(read_transcript(tmp_path / journal.id), form)
     assert [word in text for word in ("zebra", "giraffe", "lion", "roars")] == [False] * 4
     journal.close()

@@ -10,42 +10,53 @@ import threading
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from laguna_tui.base.locked_file import is_locked
 from laguna_tui.store import session_journal
-from laguna_tui.store.journal_lines import JOURNAL, JournalError, encoded, read_journal
+from laguna_tui.store.events import Began, Blob, Closed, Shown, TurnBegun, TurnEnded
+from laguna_tui.store.journal_lines import JOURNAL, JournalError, encoded_group, read_journal
 from laguna_tui.store.session_journal import SessionJournal, SessionLockedError
+from tests.app.store.kept_sessions import turn
 
-HOSTILE = {
-    "event": "shown",
-    "text": "\x1b]0;owned\x07 \u202eevil\u2066 \r\n\0 <script>alert(1)</script> [red]x[/] \u2028 \ud800 \udcff",
-    "nested": {"list": [1, 2.5, None, True, {"ä": "ö"}], "large": 2**70},
-}
+HOSTILE = Shown(
+    events=(
+        {
+            "text": "\x1b]0;owned\x07 \u202eevil\u2066 \r\n\0 <script>alert(1)</script> [red]x[/] \u2028 \ud800 \udcff",
+            "nested": {"list": [1, 2.5, None, True, {"ä": "ö"}], "large": 2**70},
+        },
+    )
+)
 
 
 @pytest.fixture
 def journal(tmp_path):
-    made = SessionJournal.create(tmp_path / "sessions", {"folder": "/shop", "app": "0.1"})
+    made = SessionJournal.create(tmp_path / "sessions", "/shop", "0.1")
     yield made
     made.close()
 
 
 def events(lines):
     """What lines say, without the time."""
-    return [{key: value for key, value in line.event.items() if key != "time"} for line in lines]
+    return [structs.replace(line.event, time=0.0) for line in lines]
+
+
+def numbers(lines):
+    """The numbers of the turns."""
+    return [line.event.number for line in lines if isinstance(line.event, TurnBegun)]
 
 
 def test_what_is_appended_is_read_in_its_order(journal):
-    journal.append({"event": "turn", "number": 1})
+    journal.append(turn(1))
     journal.append(HOSTILE, durable=True)
     header, *rest = events(journal.read())
-    assert header == {"event": "session", "version": 1, "id": journal.id, "folder": "/shop", "app": "0.1"}
-    assert rest == [{"event": "turn", "number": 1}, HOSTILE]
+    assert header == Began(version=1, id=journal.id, folder="/shop", app="0.1")
+    assert rest == [turn(1), HOSTILE]
 
 
 def test_every_line_has_a_place_from_which_reading_can_begin(journal):
     for number in range(50):
-        journal.append({"event": "turn", "number": number, "text": "x" * number})
+        journal.append(turn(number, "x" * number))
     places = list(journal.read())
     assert [line.start for line in places[1:]] == [line.end for line in places[:-1]]
     assert places[-1].end == journal.end
@@ -62,22 +73,22 @@ def test_folder_and_files_are_the_users_alone(journal):
 
 def test_a_session_goes_on_where_it_was_closed(journal):
     name = journal.put_blob(b"attached" * 1000)
-    journal.append({"event": "turn", "number": 1, "blob": name})
+    journal.append(TurnBegun(number=1, message=Blob(name)))
     journal.close("quit")
     again = SessionJournal.open(journal.folder)
-    again.append({"event": "turn", "number": 2})
-    assert [line["event"] for line in events(again.read())] == ["session", "turn", "closed", "turn"]
+    again.append(turn(2))
+    assert list(map(type, events(again.read()))) == [Began, TurnBegun, Closed, TurnBegun]
     assert again.blob(name) == b"attached" * 1000
     assert not again.notice
     assert not again.failing
     again.close()
-    assert events(read_journal(journal.folder / JOURNAL))[-1] == {"event": "closed", "reason": ""}
+    assert events(read_journal(journal.folder / JOURNAL))[-1] == Closed(reason="")
 
 
 def test_after_close_nothing_is_written(journal):
     journal.close("quit")
     size = (journal.folder / JOURNAL).stat().st_size
-    journal.append({"event": "turn"})
+    journal.append(turn(1))
     journal.close("again")
     assert (journal.folder / JOURNAL).stat().st_size == size
     with pytest.raises(JournalError, match="closed"):
@@ -87,14 +98,15 @@ def test_after_close_nothing_is_written(journal):
 def test_many_threads_append_whole_lines(journal):
     def write(writer):
         for number in range(200):
-            journal.append({"event": "shown", "writer": writer, "number": number, "text": "y" * (number % 97)})
+            journal.append(TurnBegun(number=number, message=f"{writer} " + "y" * (number % 97)))
 
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    found = [(line.event["writer"], line.event["number"]) for line in journal.read() if "writer" in line.event]
+    turns = [line.event for line in journal.read() if isinstance(line.event, TurnBegun)]
+    found = [(int(event.message.split()[0]), event.number) for event in turns]
     assert len(found) == 1200
     assert all([number for one, number in found if one == writer] == list(range(200)) for writer in range(6))
 
@@ -103,7 +115,7 @@ def test_many_threads_append_whole_lines(journal):
     "tail", [b"", b"{", b'{"event":"turn"', b"\0" * 5000, b'{"event":"turn"}'], ids=["no", "one", "part", "nuls", "all"]
 )
 def test_a_torn_last_line_is_cut_off_without_a_word(journal, tail):
-    journal.append({"event": "turn", "number": 1})
+    journal.append(turn(1))
     journal.close()
     path = journal.folder / JOURNAL
     before = path.read_bytes()
@@ -119,7 +131,7 @@ def test_a_torn_last_line_is_cut_off_without_a_word(journal, tail):
     "damage", [b"not json\n", b'{"event": 3}\n', b"[1]\n", b"[" * 100_000 + b"\n", b"\n", b"\xff\n"]
 )
 def test_what_follows_damage_is_kept_beside_the_journal(journal, damage):
-    journal.append({"event": "turn", "number": 1})
+    journal.append(turn(1))
     journal.close()
     path = journal.folder / JOURNAL
     before, lost = path.read_bytes(), damage + b'{"event":"turn","number":2}\n'
@@ -163,7 +175,7 @@ def test_an_open_session_is_not_opened_twice_in_one_process(journal):
     ) as caught:
         SessionJournal.open(journal.folder)
     assert caught.value.id == journal.id
-    journal.append({"event": "turn"})
+    journal.append(turn(1))
     assert not journal.failing
 
 
@@ -186,7 +198,7 @@ def test_an_open_session_is_not_opened_by_a_second_process_until_the_first_has_g
         assert is_locked(journal.folder / JOURNAL)
         with pytest.raises(SessionLockedError, match="open a copy of it"):
             SessionJournal.open(journal.folder)
-        assert events(read_journal(journal.folder / JOURNAL))[0]["id"] == journal.id
+        assert events(read_journal(journal.folder / JOURNAL))[0].id == journal.id
         holder.kill()
         holder.wait()
     again = SessionJournal.open(journal.folder)
@@ -198,7 +210,7 @@ def put_fifo(path):
 
 
 def put_link(path):
-    (path.parent / "elsewhere").write_bytes(encoded({"event": "session", "version": 1, "id": "x"}))
+    (path.parent / "elsewhere").write_bytes(encoded_group([Began(id="x", version=1)], 1.0))
     path.symlink_to("elsewhere")
 
 
@@ -207,7 +219,7 @@ def put_folder(path):
 
 
 def put_foreign(path):
-    path.write_bytes(encoded({"event": "session", "version": 1, "id": "x"}))
+    path.write_bytes(encoded_group([Began(id="x", version=1)], 1.0))
     if os.geteuid():
         pytest.skip("only root gives files away")
     os.chown(path, 12345, 12345)
@@ -267,18 +279,17 @@ def disk(monkeypatch):
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO])
 @pytest.mark.parametrize("room", [0, 1, 40])
 def test_what_the_disk_refuses_waits_and_is_written_when_there_is_room(journal, disk, error, room):
-    journal.append({"event": "turn", "number": 1})
+    journal.append(turn(1))
     disk.full, disk.room, disk.error = True, room, error
     path = journal.folder / JOURNAL
     size = path.stat().st_size
     for number in range(2, 10):
-        journal.append({"event": "turn", "number": number}, durable=number % 2 == 0)
+        journal.append(turn(number), durable=number % 2 == 0)
     name = journal.put_blob(b"blob")
     assert os.strerror(error).lower() in journal.failing
     assert str(journal.folder.parent) in journal.failing
     assert path.stat().st_size == size
-    numbers = [line.event["number"] for line in journal.read() if "number" in line.event]
-    assert numbers == list(range(1, 10))
+    assert numbers(journal.read()) == list(range(1, 10))
     assert journal.blob(name) == b"blob"
     disk.full = False
     assert journal.retry()
@@ -291,26 +302,26 @@ def test_what_the_disk_refuses_waits_and_is_written_when_there_is_room(journal, 
 def test_places_are_the_same_while_lines_wait(journal, disk):
     disk.full = True
     start = journal.end
-    journal.append({"event": "turn", "number": 1})
+    journal.append(turn(1))
     middle = journal.end
-    journal.append({"event": "turn", "number": 2})
+    journal.append(turn(2))
     waiting = list(journal.read(middle))
     disk.full = False
-    journal.append({"event": "turn", "number": 3})
-    assert [line.event["number"] for line in journal.read(start, middle)] == [1]
+    journal.append(turn(3))
+    assert numbers(journal.read(start, middle)) == [1]
     assert list(journal.read(middle, waiting[0].end)) == waiting
 
 
 def test_a_session_begun_on_a_full_disk_is_created_when_there_is_room(tmp_path, disk):
     disk.full = True
-    journal = SessionJournal.create(tmp_path / "sessions", {"folder": "/shop"})
+    journal = SessionJournal.create(tmp_path / "sessions", "/shop")
     name = journal.put_blob(b"blob")
-    journal.append({"event": "turn", "blob": name})
+    journal.append(TurnBegun(number=1, message=Blob(name)))
     assert "no space left" in journal.failing
     disk.full = False
     assert journal.retry()
     journal.close()
-    assert [line["event"] for line in events(read_journal(journal.folder / JOURNAL))] == ["session", "turn", "closed"]
+    assert list(map(type, events(read_journal(journal.folder / JOURNAL)))) == [Began, TurnBegun, Closed]
     again = SessionJournal.open(journal.folder)
     assert again.blob(name) == b"blob"
     again.close()
@@ -318,8 +329,8 @@ def test_a_session_begun_on_a_full_disk_is_created_when_there_is_room(tmp_path, 
 
 def test_a_session_whose_folder_cannot_be_made_goes_on_and_says_so(tmp_path):
     (tmp_path / "sessions").write_text("a file")
-    journal = SessionJournal.create(tmp_path / "sessions", {})
-    journal.append({"event": "turn"})
+    journal = SessionJournal.create(tmp_path / "sessions", "/shop")
+    journal.append(turn(1))
     assert journal.failing
     (tmp_path / "sessions").unlink()
     assert journal.retry()
@@ -328,20 +339,20 @@ def test_a_session_whose_folder_cannot_be_made_goes_on_and_says_so(tmp_path):
 
 
 def test_when_too_much_waits_the_journal_stops_for_good_and_says_so(tmp_path, disk):
-    journal = SessionJournal.create(tmp_path / "sessions", {}, waiting_limit=2_000)
+    journal = SessionJournal.create(tmp_path / "sessions", "/shop", waiting_limit=2_000)
     disk.full = True
     for number in range(100):
-        journal.append({"event": "turn", "number": number, "text": "x" * 50})
+        journal.append(turn(number, "x" * 50))
     assert journal.stopped
     assert "no longer saved" in journal.failing
     disk.full = False
     assert journal.retry()
-    journal.append({"event": "turn", "number": 100})
+    journal.append(turn(100))
     assert "no longer saved" in journal.failing
     # What was taken is the session up to there, without a gap.
-    numbers = [line.event["number"] for line in journal.read() if "number" in line.event]
-    assert numbers == list(range(len(numbers)))
-    assert 5 < len(numbers) < 100
+    found = numbers(journal.read())
+    assert found == list(range(len(found)))
+    assert 5 < len(found) < 100
     assert list(read_journal(journal.folder / JOURNAL)) == list(journal.read())
     journal.close()
 
@@ -360,14 +371,14 @@ def test_it_tries_again_by_itself(journal, monkeypatch):
 
     monkeypatch.setattr(SessionJournal, "retry", retry)
     disk.full = True
-    journal.append({"event": "turn"})
+    journal.append(turn(1))
     assert written.wait(60)
     assert not journal.failing
 
 
 def test_a_deleted_journal_is_noticed(journal):
     (journal.folder / JOURNAL).unlink()
-    journal.append({"event": "turn_ended"}, durable=True)
+    journal.append(TurnEnded(end="answered", detail=""), durable=True)
     assert "its file was deleted" in journal.failing
     assert journal.stopped
 
@@ -379,7 +390,7 @@ def test_damage_that_cannot_be_kept_beside_it_is_not_cut_off(journal, disk, monk
     path.write_bytes(whole)
     disk.full = True
     again = SessionJournal.open(journal.folder)
-    again.append({"event": "turn"})
+    again.append(turn(1))
     assert path.read_bytes() == whole
     assert not list(journal.folder.glob("cut-*"))
     assert again.failing
@@ -387,7 +398,7 @@ def test_damage_that_cannot_be_kept_beside_it_is_not_cut_off(journal, disk, monk
     assert again.retry()
     (kept,) = journal.folder.glob("cut-*")
     assert kept.read_bytes() == b"damage\nmore\n"
-    assert events(read_journal(path))[-1] == {"event": "turn"}
+    assert events(read_journal(path))[-1] == turn(1)
     again.close()
 
 
@@ -411,17 +422,16 @@ RESUMED = "This session is no longer saved: another laguna-tui resumed it. Open 
 @pytest.mark.parametrize("second_wrote", [False, True], ids=["before its first line", "after lines of both"])
 def test_where_locks_exclude_nobody_two_processes_never_mix_their_lines(journal, monkeypatch, second_wrote):
     monkeypatch.setattr(fcntl, "flock", lambda descriptor, operation: None)
-    journal.append({"event": "turn", "number": 1}, durable=True)
+    journal.append(turn(1), durable=True)
     other = SessionJournal.open(journal.folder)
     if second_wrote:
-        other.append({"event": "turn", "number": 2}, durable=True)
+        other.append(turn(2), durable=True)
         first, last = other, journal
     else:
         first, last = journal, other
-    first.append({"event": "turn", "number": 3}, durable=True)
-    last.append({"event": "turn", "number": 4}, durable=True)
+    first.append(turn(3), durable=True)
+    last.append(turn(4), durable=True)
     assert (first.failing, last.failing) == ("", RESUMED)
-    first.append({"event": "turn", "number": 5}, durable=True)
+    first.append(turn(5), durable=True)
     other.release()
-    numbers = [event["number"] for event in events(read_journal(journal.folder / JOURNAL))[1:]]
-    assert numbers == ([1, 2, 3, 5] if second_wrote else [1, 3, 5])
+    assert numbers(read_journal(journal.folder / JOURNAL)) == ([1, 2, 3, 5] if second_wrote else [1, 3, 5])

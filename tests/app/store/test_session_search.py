@@ -3,8 +3,9 @@
 import pytest
 
 from laguna_tui.store import session_search
+from laguna_tui.store.events import HistoryMoved, MessageSent
 from laguna_tui.store.session_store import SessionStore
-from tests.app.store.kept_sessions import begun, kept
+from tests.app.store.kept_sessions import begun, kept, turn
 
 SAID = "The parser raises an Error where tree_sitter is naïve about the Umlaut in Größe."
 
@@ -66,23 +67,23 @@ def test_every_word_of_a_long_text_is_found_where_it_stands(store):
 def test_what_was_undone_is_not_found_until_it_is_redone(store):
     journal = begun(store.folder, ("zebra", "one"), ("giraffe", "elephant"))
     assert found(store, "elephant") == [journal.id]
-    journal.append({"event": "history", "position": 1})
+    journal.append(HistoryMoved(position=1))
     assert found(store, "giraffe") == found(store, "elephant") == found(store, "elefant") == []
     assert store.newest()[0].turns == 1
-    journal.append({"event": "history", "position": 2})
+    journal.append(HistoryMoved(position=2))
     assert found(store, "elephant") == [journal.id]
     journal.close()
 
 
 def test_a_turn_that_takes_the_place_of_another_is_found_instead(store):
     journal = begun(store.folder, ("zebra", "one"), ("giraffe", "elephant"))
-    journal.append({"event": "history", "position": 0})
+    journal.append(HistoryMoved(position=0))
     store.newest()
-    journal.append({"event": "asked", "message": "lion"})
-    journal.append({"event": "turn", "number": 3, "message": "lion"})
+    journal.append(MessageSent(message="lion"))
+    journal.append(turn(3, "lion"))
     assert found(store, "lion") == [journal.id]
     assert store.newest()[0].title == "lion"
-    journal.append({"event": "history", "position": 2})
+    journal.append(HistoryMoved(position=2))
     assert found(store, "zebra") == found(store, "elephant") == []
     journal.close()
 

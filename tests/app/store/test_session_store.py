@@ -13,12 +13,13 @@ import pytest
 
 from laguna_tui.base.settings import Settings
 from laguna_tui.store import session_index
-from laguna_tui.store.journal_lines import JOURNAL, JournalError, encoded, read_journal
+from laguna_tui.store.events import Began, Blob, Opened, TurnBegun
+from laguna_tui.store.journal_lines import JOURNAL, JournalError, encoded_group, read_journal
 from laguna_tui.store.session_index import INDEX
 from laguna_tui.store.session_journal import SessionJournal, SessionLockedError
 from laguna_tui.store.session_retention import Retention, prune
 from laguna_tui.store.session_store import SessionNotFoundError, SessionStore
-from tests.app.store.kept_sessions import HOSTILE, begun, kept
+from tests.app.store.kept_sessions import HOSTILE, begun, forge, kept, turn
 
 SHOP, FARM = Path("/shop"), Path("/farm")
 
@@ -62,7 +63,7 @@ def test_the_newest_comes_first_and_a_title_or_being_opened_changes_no_order(sto
 def touch(store, session, later):
     """Something was said in a session, so many seconds from now."""
     journal = SessionJournal.open(store.folder / session)
-    journal.append({"event": "turn", "number": 9, "message": "more", "time": time.time() + later})
+    journal.append(TurnBegun(number=9, message="more", time=time.time() + later))
     journal.close()
 
 
@@ -100,7 +101,7 @@ def test_how_a_session_ended(store):
 def test_a_session_that_goes_on_is_listed_as_it_is_now(store):
     journal = begun(store.folder, ("first", "one"))
     assert store.newest()[0].turns == 1
-    journal.append({"event": "turn", "number": 2, "message": "second"})
+    journal.append(turn(2, "second"))
     assert store.newest()[0].turns == 2
     assert ids(store.search("second")) == [journal.id]
     journal.close()
@@ -125,10 +126,8 @@ def test_titles_are_found_before_what_was_said_and_all_words_have_to_occur(store
 
 
 def test_a_message_kept_as_a_blob_is_the_title_and_is_found(store):
-    journal = SessionJournal.create(store.folder, {"folder": "/shop"})
-    journal.append(
-        {"event": "turn", "number": 1, "message": {"blob": journal.put_blob(b"Explain the zeppelin " * 500)}}
-    )
+    journal = SessionJournal.create(store.folder, "/shop")
+    journal.append(TurnBegun(number=1, message=Blob(journal.put_blob(b"Explain the zeppelin " * 500))))
     journal.close()
     (found,) = store.search("zeppelin")
     assert found.title.startswith("Explain the zeppelin")
@@ -168,13 +167,14 @@ def test_events_of_any_shape_are_taken(store):
         {"blob": 3},
         [[{"type": "TextDelta"}]],
     ]
-    journal = SessionJournal.create(store.folder, {"folder": 3})
+    journal = SessionJournal.create(store.folder, "/shop")
+    journal.release()
+    forge(journal.folder, {"event": "session", "folder": 3})
     for value in odd:
         for event in ("opened", "titled", "turn", "shown", "closed", "asked", "unheard of"):
             given = dict.fromkeys(("title", "model", "message", "events", "reason", "time"), value)
-            journal.append({"event": event, **given})
-        journal.append({"event": "shown", "events": [{"type": "ToolStarted", "arguments": value}, value]})
-    journal.release()
+            forge(journal.folder, {"event": event, **given})
+        forge(journal.folder, {"event": "shown", "events": [{"type": "ToolStarted", "arguments": value}, value]})
     assert ids(store.newest()) == [journal.id]
 
 
@@ -244,7 +244,7 @@ def test_a_copy_has_everything_and_goes_its_own_way(store, is_open):
 
     journal = begun(store.folder, ("message", "answer"))
     name = journal.put_blob(b"blob")
-    journal.append({"event": "said", "blob": name})
+    journal.append(TurnBegun(number=2, message=Blob(name)))
     places = list(journal.read())
     snapshots, root = with_everything(store, journal.id)
     if not is_open:
@@ -252,16 +252,16 @@ def test_a_copy_has_everything_and_goes_its_own_way(store, is_open):
     copy = store.fork(journal.id)
     forked = SessionJournal.open(store.folder / copy)
     header, *rest = forked.read()
-    assert header.event["id"] == copy
+    assert header.event.id == copy
     # Every place in it is the same.
     assert rest[: len(places) - 1] == places[1:]
     assert forked.blob(name) == b"blob"
-    forked.append({"event": "turn", "number": 2, "message": "only here"})
+    forked.append(turn(2, "only here"))
     forked.close()
     assert (snapshots.parent / copy / "one.kv").samefile(snapshots / "one.kv")
     undo = UndoHistory(root, store.folder / copy / "undo")
     undo.close()
-    journal.append({"event": "turn", "number": 2, "message": "only there"})
+    journal.append(turn(2, "only there"))
     journal.close()
     found = {each.title: each for each in store.newest()}
     assert set(found) == {"message", "message (copy)"}
@@ -332,7 +332,7 @@ def put_odd_things(folder):
     (folder / "link to a session").symlink_to(next(folder.glob("2*")))
     if not os.geteuid():
         (folder / "foreign").mkdir()
-        (folder / "foreign" / JOURNAL).write_bytes(encoded({"event": "session", "version": 1, "id": "foreign"}))
+        (folder / "foreign" / JOURNAL).write_bytes(encoded_group([Began(id="foreign", version=1)], 1.0))
         os.chown(folder / "foreign" / JOURNAL, 12345, 12345)
 
 
@@ -446,7 +446,7 @@ def test_a_journal_that_was_replaced_by_a_shorter_one_is_read_anew(store):
     assert store.search("needle")
     path = store.folder / session / JOURNAL
     first = next(iter(read_journal(path)))
-    path.write_bytes(path.read_bytes()[: first.end] + encoded({"event": "turn", "number": 1, "message": "short"}))
+    path.write_bytes(path.read_bytes()[: first.end] + encoded_group([turn(1, "short")], 1.0))
     assert store.search("needle") == []
     assert store.newest()[0].title == "short"
 
@@ -509,9 +509,10 @@ def test_two_processes_use_the_index_at_once(store, tmp_path):
 
 def aged(store, days, size=1000):
     """A session in which something was said so many days ago."""
-    journal = SessionJournal.create(store.folder, {"folder": "/shop", "time": time.time() - days * 86_400})
-    message = {"event": "turn", "number": 1, "message": f"{days} days", "time": time.time() - days * 86_400}
-    journal.append({**message, "more": "x" * size})
+    journal = SessionJournal.create(store.folder, "/shop")
+    then = time.time() - days * 86_400
+    journal.append(TurnBegun(number=1, message=f"{days} days", time=then))
+    journal.append(Opened(model="x" * size))
     journal.close()
     return journal.id
 
@@ -557,6 +558,6 @@ def test_over_a_limit_of_the_users_own_the_oldest_are_deleted_and_named(store):
 def test_an_open_session_is_never_deleted(store):
     journal = begun(store.folder, ("message", "x" * 5000))
     assert prune(store, Retention(1, 1, is_own_limit=True), now=time.time() + 1e9) == []
-    journal.append({"event": "turn", "number": 2})
+    journal.append(turn(2))
     journal.close()
     assert len(list(read_journal(store.folder / journal.id / JOURNAL))) > 3

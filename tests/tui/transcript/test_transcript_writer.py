@@ -141,7 +141,7 @@ def test_calls_in_a_row_stand_close_together() -> None:
 
 def test_results_find_their_call_even_out_of_order() -> None:
     chat = Chat()
-    chat.hear(ToolStarted(1, "a"), ToolStarted(2, "b"))
+    chat.hear(ToolStarted(1, "a", {}), ToolStarted(2, "b", {}))
     chat.hear(ToolFinished(2, "b", "second", True, 0.0), ToolFinished(1, "a", "first", True, 0.0))
     calls = [entry for entry in chat.document.entries if isinstance(entry, ToolCallEntry)]
     assert [piece.output for piece in calls] == ["first", "second"]
@@ -198,7 +198,7 @@ def test_an_answer_that_was_corrected_is_followed_by_a_note() -> None:
 def test_an_error_in_the_middle_closes_what_was_open() -> None:
     chat = Chat()
     chat.conversation.add_question("q")
-    chat.hear(ToolStarted(1, "read"), TextDelta("half a **sen"))
+    chat.hear(ToolStarted(1, "read", {}), TextDelta("half a **sen"))
     chat.conversation.add_error("The engine stopped.")
     chat.document.flush()
     assert chat.kinds() == [QuestionEntry, ToolCallEntry, AnswerEntry, NoticeEntry]

@@ -8,7 +8,7 @@ judged by the words alone; nothing here reads a file.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
@@ -167,7 +167,7 @@ class NanoGuard(Guard):
             key=lambda name: SequenceMatcher(None, name, pattern).ratio(),
             default=pattern,
         )
-        return replace(call, arguments={**call.arguments, "pattern": meant})
+        return ToolCall(call.name, {**call.arguments, "pattern": meant})
 
     def mended(self, call: Malformed) -> ToolCall | None:
         """A search or find that the model began well and lost its way in, for what the question is about."""

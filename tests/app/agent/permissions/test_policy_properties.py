@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from laguna_tui.agent.permissions.modes import Effect
 from laguna_tui.agent.permissions.policy import Permissions
@@ -166,9 +167,9 @@ def test_no_mode_allows_a_change_of_a_file_with_secrets(
     mode, _, deny, sandboxed, headless = session
     proposal = request_.proposal
     if is_target and proposal.kind is ChangeKind.MOVE:
-        request_ = replace(request_, proposal=replace(proposal, target=path))
+        request_ = replace(request_, proposal=structs.replace(proposal, target=path))
     else:
-        request_ = replace(request_, proposal=replace(proposal, path=path))
+        request_ = replace(request_, proposal=structs.replace(proposal, path=path))
     unopened = ["edit", "write", "move(**)", "delete(*)", "read(**)"]
     assert permissions(mode, unopened, deny, sandboxed, headless).decide(request_).effect is Effect.DENY
 

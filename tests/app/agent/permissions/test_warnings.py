@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.permissions.policy import Permissions
@@ -30,7 +31,7 @@ def question(request: PermissionRequest) -> PermissionRequest:
 def edit(path: str, *diff: str) -> PermissionRequest:
     request = change(path)
     assert isinstance(request.proposal, ChangeProposal)
-    return replace(request, proposal=replace(request.proposal, hunks=hunks_of("@@ -1 +1 @@", *diff)))
+    return replace(request, proposal=structs.replace(request.proposal, hunks=hunks_of("@@ -1 +1 @@", *diff)))
 
 
 @pytest.mark.parametrize(
