@@ -33,7 +33,7 @@ LOST = "[this text was lost when the disk failed]"
 """Replaces a text whose blob is missing or damaged."""
 FAILED = "failed"
 """The `end` of a turn that an error ended."""
-UNREADABLE = (ValueError, TypeError, KeyError, RecursionError)
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 """Raised where a value is of an unknown type, or damaged."""
 
 # The end of the year 9999 is the last that can be written as a date; time zones are left some room.
@@ -53,6 +53,7 @@ class Blob(Struct, frozen=True):
 Text = str | Blob
 
 
+# No event refers to itself, so that there is nothing for the garbage collector.
 class _Line(Struct, tag_field="event", omit_defaults=True, kw_only=True, gc=False):
     """A line.
 
@@ -329,7 +330,12 @@ class Content:
 
     def text(self, value: Text) -> str:
         """Return the text of a field."""
-        return self._get(value.blob).decode("utf-8", "surrogatepass") if isinstance(value, Blob) else value
+        if isinstance(value, str):
+            return value
+        try:
+            return self._get(value.blob).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return LOST
 
     def stored_text(self, text: str) -> Text:
         """Return a text as a field has it."""
@@ -343,7 +349,7 @@ class Content:
             kinds: The types that are wanted; none for all.
         """
         for data in shown.events:
-            kind = _KINDS.get(data.get("type", ""))
+            kind = _KINDS.get(str(data.get("type")))
             if kind is not None and (not kinds or kind in kinds) and (event := self._event(kind, data)) is not None:
                 yield event
 

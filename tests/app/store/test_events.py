@@ -21,6 +21,7 @@ from laguna_tui.store.events import (
     LONG_CHARS,
     LOST,
     UNREADABLE,
+    Blob,
     Change,
     Content,
     Event,
@@ -139,7 +140,12 @@ def test_long_texts_are_kept_elsewhere_once_by_their_content(content):
 
 
 def test_what_a_later_version_added_is_ignored_and_what_it_invented_is_skipped(content):
-    events = ({"type": "TextDelta", "text": "hello", "colour": "red"}, {"type": "Danced"}, {"type": "Notice"})
+    events = (
+        {"type": "TextDelta", "text": "hello", "colour": "red"},
+        {"type": "Danced"},
+        {"type": []},
+        {"type": "Notice"},
+    )
     assert list(content.events(Shown(events=events))) == [TextDelta("hello")]
     assert decoded(b'{"event":"turn","number":1,"message":"x","colour":"red"}') == TurnBegun(number=1, message="x")
     assert decoded(b'{"event":"danced","steps":3}') == Unread({"event": "danced", "steps": 3}, "", False)
@@ -174,6 +180,7 @@ def test_a_message_of_version_0_1_has_its_tokens_in_a_trace(content):
 def test_a_lost_text_says_so():
     content = Content(lambda name: LOST.encode())
     assert list(content.events(Shown(events=({"type": "Notice", "text": {"blob": "x"}},)))) == [Notice(LOST)]
+    assert Content(lambda name: b"\xff").text(Blob("x")) == LOST
 
 
 @pytest.mark.parametrize("text", ["one\n" * 30, "``` a fence\n" + "x\n" * 20, "\ttabs\rand returns\n\x0c\n" * 9])
