@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from laguna_engine.chat.messages import AssistantMessage
@@ -21,8 +21,6 @@ from laguna_tui.store.events import (
     Event,
     FilesSeen,
     Generated,
-    HistoryMoved,
-    MessageSent,
     ModeChosen,
     Opened,
     PiecesWaiting,
@@ -38,6 +36,7 @@ from laguna_tui.store.events import (
 )
 from laguna_tui.store.journal_lines import JournalError, Line
 from laguna_tui.store.session_journal import SessionJournal
+from laguna_tui.store.session_turns import SentMessages
 
 
 @dataclass(slots=True)
@@ -190,22 +189,20 @@ class KeptState:
     Attributes:
         began, opened: the first line, and the newest one about a model.
         items: the conversation.
-        turns: as in `TurnHistory`, with places of the journal; `position` of them are done, `last` is the last number.
+        turns: as in `TurnHistory`, with places of the journal; `last` is the last number.
         model: which of the models that were asked is the present one, from 0.
         mode: the permissions' mode; empty where it was never said.
         mode_proof: that it was chosen on this machine, see `chosen_modes`.
         todo: the list of steps.
         seen: digests of the files that the model was shown.
         pieces: place of the newest attachments that go along with the next message; None for none.
-        sent: where each message of the user's was sent, and the number of its turn, 0 where it has none.
-        in_turn: whether the last turn has not ended.
+        sent: the messages that the user sent.
     """
 
     began: Began | None = None
     opened: Opened = field(default_factory=Opened)
     items: Items = field(default_factory=Items)
     turns: list[TurnRecord] = field(default_factory=list)
-    position: int = 0
     last: int = 0
     model: int = 0
     mode: str = ""
@@ -213,8 +210,7 @@ class KeptState:
     todo: tuple[TodoItem, ...] = ()
     seen: dict[str, bytes] = field(default_factory=dict)
     pieces: int | None = None
-    sent: list[tuple[int, int]] = field(default_factory=list)
-    in_turn: bool = False
+    sent: SentMessages = field(default_factory=SentMessages)
 
     def take(self, line: Line) -> None:
         """Follow an event; one of a later version is ignored.
@@ -240,41 +236,27 @@ class KeptState:
             case _:
                 self._take_turn(line)
 
-    @property
-    def done(self) -> Sequence[TurnRecord]:
-        """The turns that are not undone."""
-        return self.turns[: self.position]
-
     def _take_turn(self, line: Line) -> None:
         match line.event:
-            case MessageSent():
-                self.sent.append((line.start, 0))
-                self.in_turn = True
             case TurnBegun() as event:
                 self._begin_turn(event, line.start)
             case ConversationChanged() as event:
                 self.items.take(event, line.start)
             case PiecesWaiting(pieces=pieces):
                 self.pieces = line.start if pieces else None
-            case HistoryMoved(position=position):
-                self.position = position
-            case TurnEnded():
-                if self.turns and self.sent and self.sent[-1][1] == self.turns[-1].number and self.in_turn:
-                    # Not where the line begins: a group of lines cannot be read in part.
-                    self.turns[-1].after = line.end
-                self.in_turn = False
+            case TurnEnded() if self.turns and self.sent.in_turn and self.sent.places[-1][1] == self.turns[-1].number:
+                # Not where the line begins: a group of lines cannot be read in part.
+                self.turns[-1].after = line.end
             case _:
                 pass
+        self.sent.take(line)
 
     def _begin_turn(self, event: TurnBegun, place: int) -> None:
-        del self.turns[self.position :]
+        del self.turns[self.sent.position :]
         self.last = event.number
         title = event.message if isinstance(event.message, str) else ""
         self.turns.append(TurnRecord(self.last, title[:TITLE_CHARS], 0, event.time, self.model, place, place))
-        self.position = len(self.turns)
         self.pieces = None
-        if self.sent and self.in_turn:
-            self.sent[-1] = (self.sent[-1][0], self.last)
 
     def _take_seen(self, files: dict[str, str | None]) -> None:
         for path, digest in files.items():

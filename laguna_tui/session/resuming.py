@@ -1,6 +1,6 @@
 """Resumes a saved session: its conversation token by token, its turns, what the model knows of files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +22,10 @@ from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.session.kept_state import KeptState, LastTurn, content_of, load_items
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_writer import SessionWriter, Watched
-from laguna_tui.store.events import FAILED, UNREADABLE, Content, MessageSent, Opened, PiecesWaiting, Shown, TurnEnded
+from laguna_tui.store.events import UNREADABLE, Content, Opened, PiecesWaiting, TurnEnded
 from laguna_tui.store.journal_lines import JournalError
 from laguna_tui.store.session_journal import SessionJournal
+from laguna_tui.store.session_turns import shown_events
 
 if TYPE_CHECKING:
     from laguna_tui.agent.conversation import Conversation
@@ -64,7 +65,7 @@ class KeptSession:
         try:
             for line in journal.read():
                 state.take(line)
-            for line in journal.read(state.sent[-1][0]) if state.sent else ():
+            for line in journal.read(state.sent.places[-1][0]) if state.sent.places else ():
                 left.take(line.event, content)
         except BaseException as error:
             journal.release()
@@ -109,20 +110,20 @@ class KeptSession:
         if same_model:
             writer.know((*state.items.said, *state.items.forgotten), (*said.said, *said.forgotten))
         recorder.writer = writer
-        turns.go_on(state.turns, state.position, state.last, state.model + (not same_model))
-        if state.in_turn:
+        turns.go_on(state.turns, state.sent.position, state.last, state.model + (not same_model))
+        if state.sent.in_turn:
             self._end_turn(agent.conversation, same_model=same_model)
             writer.look([opened], [TurnEnded(end=TurnEnd.CANCELLED.value, detail="")])
         else:
             writer.look([opened])
-        if state.in_turn and state.sent[-1][1]:
+        if state.sent.in_turn and state.sent.places[-1][1]:
             turns.end(agent.conversation)
         turns.catch_up(agent.conversation)
 
     def _end_turn(self, conversation: "Conversation", *, same_model: bool) -> None:
         """End the turn in which the app was killed, as if the user had stopped it."""
         left = self.left
-        if self.state.sent[-1][1]:
+        if self.state.sent.places[-1][1]:
             if left.words and not (same_model and left.tokens):
                 conversation.correct_turn(left.answer())
             end_interrupted(conversation, left.tokens if same_model else (), left.running)
@@ -152,36 +153,18 @@ def shown_turns(kept: KeptSession, content: Content, newest: int = SHOWN_TURNS) 
     Raises:
         JournalError: the journal cannot be read.
     """
-    journal, state = kept.journal, kept.state
+    journal, sent = kept.journal, kept.state.sent
     for line in journal.read(kept.end):
-        state.take(line)
-    done = {turn.number for turn in state.done}
-    starts = [place for place, _ in state.sent]
-    # A session that was killed at its very beginning has no message.
-    asked = zip(state.sent, [*starts[1:], journal.end], strict=False)
-    places = [(start, end) for (start, number), end in asked if not number or number in done]
+        kept.state.take(line)
+    places = sent.shown(journal.end)
     events: list[Asked | AgentEvent] = []
     for start, end in places[-newest:]:
-        for event in _events(journal, content, start, end):
+        for event in shown_events(journal.read(start, end), content):
             last = events[-1] if events else None
             if isinstance(event, TextDelta | ReasoningDelta) and type(last) is type(event):
                 events[-1] = type(event)(last.text + event.text)
+            elif isinstance(event, TurnFinished) and event.end is TurnEnd.CANCELLED and event.detail:
+                events += Notice(event.detail), TurnFinished(TurnEnd.CANCELLED)
             else:
                 events.append(event)
     return events, max(0, len(places) - newest)
-
-
-def _events(journal: SessionJournal, content: Content, start: int, end: int) -> Iterator[Asked | AgentEvent]:
-    for line in journal.read(start, end):
-        match line.event:
-            case MessageSent(message=message, time=time):
-                yield Asked(content.text(message), time)
-            case Shown() as shown:
-                yield from content.events(shown)
-            case TurnEnded(end=how, detail=detail) if how == FAILED:
-                yield Notice(detail)
-                yield TurnFinished(TurnEnd.CANCELLED)
-            case TurnEnded(end=how, detail=detail):
-                yield TurnFinished(TurnEnd(how), detail)
-            case _:
-                pass
