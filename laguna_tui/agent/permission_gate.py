@@ -9,7 +9,6 @@ from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import PermissionDenied
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.hunks import Sign
 from laguna_tui.base.permission_request import (
     Approver,
     CallProposal,
@@ -21,6 +20,7 @@ from laguna_tui.base.permission_request import (
     Proposal,
 )
 from laguna_tui.base.review_text import unusual_characters
+from laguna_tui.base.text_diff import Sign
 
 DECLINED = "the user declined this {what}; ask what to do instead"
 DECLINED_WITH = "the user declined this {what} and says: {message}"

@@ -3,9 +3,9 @@
 from enum import Enum
 from pathlib import Path
 
-from laguna_tui.base.hunks import Hunk, unified
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.tagged import Tagged
+from laguna_tui.base.text_diff import Hunk, unified
 from laguna_tui.base.units import plural
 
 

@@ -11,17 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from laguna_tui.base.hunks import unified
 from laguna_tui.base.messages import Attachment, BlockKind, Place
 from laguna_tui.base.paths import escaped
+from laguna_tui.base.text_diff import diff_texts, unified
 from laguna_tui.context import frame
 from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.frame import framed
 from laguna_tui.context.source_files import SourceFile, source_of
 from laguna_tui.context.token_counter import CachedTokenCounter, largest
 from laguna_tui.context.trust import Trust, Trusted, project_root
-from laguna_tui.repo.edits.text_diff import diff
-from laguna_tui.repo.edits.text_replacement import Replacement
 from laguna_tui.repo.files.text_files import decode
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
@@ -156,7 +154,7 @@ def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, t
             return
         yield _DIFFERENCE.format(path=path)
         old, new = decode(kept).text, decode(data).text
-        difference = unified(diff(old, [Replacement(0, len(old), new)]))
+        difference = unified(diff_texts(old, new))
         yield from difference[:_SHOWN_LINES]
         if len(difference) > _SHOWN_LINES:
             yield _MORE.format(count=f"{len(difference) - _SHOWN_LINES:,}")

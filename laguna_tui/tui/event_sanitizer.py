@@ -32,10 +32,10 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
-from laguna_tui.base.hunks import Hunk, HunkLine
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest, Proposal
 from laguna_tui.base.review_text import content_line, review_line
 from laguna_tui.base.text import TextSanitizer, sanitize, sanitize_line
+from laguna_tui.base.text_diff import Hunk, HunkLine
 
 if TYPE_CHECKING:
     from laguna_tui.undo.file_diff import FileDiff
@@ -210,11 +210,9 @@ def safe_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
 
 
 def safe_file_diff(file: "FileDiff") -> "FileDiff":
-    """A file's diff, sanitised; its whole texts are left out."""
+    """A file's diff, sanitised."""
     path, target, note = map(sanitize_line, (file.path, file.target, file.note))
-    return dataclasses.replace(
-        file, path=path, target=target, note=note, before="", after="", hunks=safe_hunks(file.hunks)
-    )
+    return dataclasses.replace(file, path=path, target=target, note=note, hunks=safe_hunks(file.hunks))
 
 
 def _safe_line(line: HunkLine) -> HunkLine:

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from os import fsdecode
 
 from laguna_tui.base.change_proposal import ChangeKind
-from laguna_tui.base.hunks import Hunk, Sign, unified
 from laguna_tui.base.object_store import ObjectStore
-from laguna_tui.repo.edits.text_diff import whole_diff
+from laguna_tui.base.text_diff import Hunk, Sign, count_lines, diff_texts, unified
 from laguna_tui.repo.files.text_files import decode, is_binary
 from laguna_tui.undo.file_tree import Entry, Kind, same
 
@@ -25,7 +24,6 @@ class FileDiff:
     Attributes:
         path: Below the folder.
         kind: What happened to it.
-        before, after: Its text, newlines as in the file; empty where there is none to show.
         hunks: What changed, with some lines around it.
         note: What else there is to say, as a clause: why no text is shown, or which mode it has now; mostly empty.
         target: Of MOVE, the new path; else "".
@@ -33,8 +31,6 @@ class FileDiff:
 
     path: str
     kind: ChangeKind
-    before: str = field(repr=False)
-    after: str = field(repr=False)
     hunks: tuple[Hunk, ...] = field(repr=False)
     note: str = ""
     target: str = ""
@@ -47,15 +43,12 @@ class FileDiff:
     @property
     def added(self) -> int:
         """How many lines are added."""
-        return self._count(Sign.ADDED)
+        return count_lines(self.hunks, Sign.ADDED)
 
     @property
     def removed(self) -> int:
         """How many lines are removed."""
-        return self._count(Sign.REMOVED)
-
-    def _count(self, sign: Sign) -> int:
-        return sum(line.sign is sign for hunk in self.hunks for line in hunk.lines)
+        return count_lines(self.hunks, Sign.REMOVED)
 
 
 def file_diffs(pairs: Mapping[str, Pair], store: ObjectStore) -> tuple[FileDiff, ...]:
@@ -75,7 +68,7 @@ def file_diffs(pairs: Mapping[str, Pair], store: ObjectStore) -> tuple[FileDiff,
     left = TOTAL_LIMIT_BYTES
     for path, (before, after) in files.items():
         if path in moves:
-            shown.append(FileDiff(path, ChangeKind.MOVE, "", "", (), target=moves[path]))
+            shown.append(FileDiff(path, ChangeKind.MOVE, (), target=moves[path]))
         elif path not in targets:
             size = sum(entry.size for entry in (before, after) if entry is not None)
             shown.append(_file_diff(path, before, after, store, room=min(left, 2 * _FILE_LIMIT_BYTES)))
@@ -107,13 +100,13 @@ def _file_diff(path: str, before: Entry | None, after: Entry | None, store: Obje
     if sum(entry.size for entry in entries) > room:
         notes.append("it is too large to show")
     if notes:
-        return FileDiff(path, kind, "", "", (), notes[0])
+        return FileDiff(path, kind, (), notes[0])
     old, new = (_data(entry, store) for entry in (before, after))
     notes = [] if before is None or after is None else list(_differences(before, after))
     if is_binary(old) or is_binary(new):
-        return FileDiff(path, kind, "", "", (), ", ".join(["it is binary", *notes]))
-    one, other = (_text(data, entry) for data, entry in ((old, before), (new, after)))
-    return FileDiff(path, kind, one, other, whole_diff(one, other), ", ".join(notes))
+        return FileDiff(path, kind, (), ", ".join(["it is binary", *notes]))
+    hunks = diff_texts(_text(old, before), _text(new, after))
+    return FileDiff(path, kind, hunks, ", ".join(notes))
 
 
 def _differences(before: Entry, after: Entry) -> Iterator[str]:

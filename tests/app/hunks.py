@@ -2,7 +2,7 @@
 
 import re
 
-from laguna_tui.base.hunks import Hunk, HunkLine, Sign
+from laguna_tui.base.text_diff import Hunk, HunkLine, Sign
 
 
 def hunks_of(*lines: str) -> tuple[Hunk, ...]:

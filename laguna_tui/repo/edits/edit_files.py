@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.spelling import nearest
+from laguna_tui.base.text_diff import LINE_CHARS, diff_texts
 from laguna_tui.base.units import plural
 from laguna_tui.repo.edits.nearest_text import nearest_text, unseen_difference
-from laguna_tui.repo.edits.text_diff import LINE_CHARS, diff
 from laguna_tui.repo.edits.text_replacement import (
     Replacement,
     find_additions,
@@ -30,6 +30,7 @@ from laguna_tui.repo.files.root_folder import RootFolder, nfc
 from laguna_tui.repo.files.text_files import TextFile, decode, is_binary, split_lines
 from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, UnreadableError, Workspace, WorkspaceError
 from laguna_tui.repo.syntax.python_syntax import can_be_checked, syntax_error
+from laguna_tui.repo.syntax.syntax_errors import syntax_warning
 
 # Nobody reads the diff of more.
 MAX_PLACES = 1_000
@@ -105,27 +106,55 @@ def propose_edit(
     _check_places(inside, file.text, old, made, every=all)
     made, warnings, notes = _sound(inside, file.text, made, reindents=dialect.reindents)
     after = replace_text(file.text, made)
-    hunks = diff(file.text, made)
-    if any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines):
-        warnings.append(_LONG)
-    encoded = encode(inside, file, after)
+    warning = " ".join(warnings)
+    return edited_file(workspace, inside, data, file, after, places=len(made), warning=warning, notes=notes)
+
+
+def edited_file(
+    workspace: Workspace,
+    inside: str,
+    data: bytes,
+    file: TextFile,
+    after: str,
+    *,
+    places: int = 1,
+    warning: str | None = None,
+    notes: Sequence[str] = (),
+) -> ChangeProposal:
+    """The proposal of a file's new text.
+
+    Args:
+        data: the file's bytes, of which `file` is the text.
+        places: how many parts of it change.
+        warning: sentences for the user; None for its new syntax errors.
+        notes: sentences for the model.
+
+    Raises:
+        EditError: the file's encoding lacks a character, or it would be too large.
+    """
     because = edit_asks_because(workspace, inside)
-    if because:
-        warnings.insert(0, _ASKED.format(because=because))
+    hunks = diff_texts(file.text, after)
+    long = any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines)
+    warning = syntax_warning(inside, file.text, after) if warning is None else warning
     return ChangeProposal(
         path=inside,
         before=file.text,
         after=after,
-        places=len(made),
+        places=places,
         hunks=hunks,
-        warning=" ".join(warnings),
+        warning=" ".join(filter(None, (asked_anyway(because), warning, _LONG if long else ""))),
         root=workspace.root,
         old=data,
-        new=encoded,
+        new=encode(inside, file, after),
         identity=workspace.identity,
         asks_because=because,
         notes=tuple(notes),
     )
+
+
+def asked_anyway(because: str) -> str:
+    """Return the sentence for a change that is asked about whatever is allowed; empty without a reason."""
+    return _ASKED.format(because=because) if because else ""
 
 
 def _check(old: str, new: str) -> None:

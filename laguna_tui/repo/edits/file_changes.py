@@ -8,16 +8,14 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Sequence
-from difflib import SequenceMatcher
 
 from msgspec.structs import replace
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.repo.edits.edit_files import EditError, edit_asks_because, encode, read_editable
-from laguna_tui.repo.edits.text_diff import LINE_CHARS, whole_diff
+from laguna_tui.base.text_diff import diff_texts, line_runs
+from laguna_tui.repo.edits.edit_files import EditError, asked_anyway, edited_file, encode, read_editable
 from laguna_tui.repo.files.editor_config import with_charset
 from laguna_tui.repo.files.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.files.root_folder import MAX_DEPTH, RootFolder
@@ -35,13 +33,9 @@ from laguna_tui.repo.syntax.syntax_errors import syntax_warning
 
 # The longest name of a file on the usual disks, in bytes.
 _NAME_BYTES = 255
-# Comparing takes up to the product of the lines; a longer middle gets the line breaks of the file throughout.
-_COMPARED_LINES = 2_000
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 _LINE_BREAK = re.compile("\r\n|\n|\r")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_ASKED = "You are asked in any case, because {because}."
-_LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that are shown."
 _NEW_FILE = TextFile("", "utf-8")
 _LINK = "{path} is a link to {target}; call again with {target}, or use shell for the link itself"
 
@@ -94,8 +88,8 @@ def propose_delete(workspace: Workspace, path: str) -> ChangeProposal:
         before=text,
         after="",
         places=1,
-        hunks=whole_diff(text, ""),
-        warning=_asked(because),
+        hunks=diff_texts(text, ""),
+        warning=asked_anyway(because),
         root=workspace.root,
         old=data,
         new=b"",
@@ -136,7 +130,7 @@ def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal
         after=text,
         places=1,
         hunks=(),
-        warning=_asked(because),
+        warning=asked_anyway(because),
         root=workspace.root,
         old=data,
         new=data,
@@ -144,46 +138,6 @@ def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal
         asks_because=because,
         kind=ChangeKind.MOVE,
         target=goal,
-    )
-
-
-def edited_file(
-    workspace: Workspace,
-    inside: str,
-    data: bytes,
-    file: TextFile,
-    after: str,
-    *,
-    places: int = 1,
-    notes: Sequence[str] = (),
-) -> ChangeProposal:
-    """The proposal of a file's new text.
-
-    Args:
-        data: the file's bytes, of which `file` is the text.
-        places: how many parts of it change.
-        notes: sentences for the model.
-
-    Raises:
-        EditError: the file's encoding lacks a character, or it would be too large.
-    """
-    because = edit_asks_because(workspace, inside)
-    hunks = whole_diff(file.text, after)
-    long = any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines)
-    warning = syntax_warning(inside, file.text, after)
-    return ChangeProposal(
-        path=inside,
-        before=file.text,
-        after=after,
-        places=places,
-        hunks=hunks,
-        warning=" ".join(filter(None, (_asked(because), warning, _LONG if long else ""))),
-        root=workspace.root,
-        old=data,
-        new=encode(inside, file, after),
-        identity=workspace.identity,
-        asks_because=because,
-        notes=tuple(notes),
     )
 
 
@@ -199,7 +153,7 @@ def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
     file = with_charset(Workspace(proposal.root, proposal.identity), proposal.path, file)
     text = text if proposal.kind is ChangeKind.CREATE else _like(file, text)
     new = encode(proposal.path, file, text)
-    return replace(proposal, after=text, new=new, places=1, hunks=whole_diff(file.text, text), warning="", notes=())
+    return replace(proposal, after=text, new=new, places=1, hunks=diff_texts(file.text, text), warning="", notes=())
 
 
 def apply_change(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:
@@ -233,8 +187,8 @@ def _created(workspace: Workspace, path: str, inside: str, content: str) -> Chan
         before="",
         after=content,
         places=1,
-        hunks=whole_diff("", content),
-        warning=" ".join(filter(None, (_asked(because), syntax_warning(inside, "", content)))),
+        hunks=diff_texts("", content),
+        warning=" ".join(filter(None, (asked_anyway(because), syntax_warning(inside, "", content)))),
         root=workspace.root,
         old=b"",
         new=encode(inside, with_charset(workspace, inside, _NEW_FILE), content),
@@ -308,28 +262,11 @@ def _like(file: TextFile, content: str) -> str:
     before, after = ([_LINE_BREAK.sub("", line) for line in lines] for lines in (old, new))
     newline = max(("\r\n", "\n", "\r"), key=lambda each: sum(_LINE_BREAK.findall(line) == [each] for line in old))
     made = [_LINE_BREAK.sub(newline, line) for line in new]
-    for start, other, size in _equal(before, after):
-        for at in range(size):
-            if _LINE_BREAK.search(old[start + at]) and _LINE_BREAK.search(new[other + at]):
-                made[other + at] = old[start + at]
+    for run in line_runs(before, after):
+        for at, other in zip(range(run.a, run.b), range(run.c, run.d), strict=False) if run.same else ():
+            if _LINE_BREAK.search(old[at]) and _LINE_BREAK.search(new[other]):
+                made[other] = old[at]
     for at in range(len(made) - 2, -1, -1):
         if made[at].endswith("\r") and made[at + 1] == "\n":
             made[at] = made[at][:-1] + "\n"  # the two would be one line break
     return "".join(made)
-
-
-def _equal(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Runs of lines that both have, in the same order: where they begin in each, and how long they are."""
-    most = min(len(before), len(after))
-    head = next((at for at in range(most) if before[at] != after[at]), most)
-    tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
-    runs = [(0, 0, head), (len(before) - tail, len(after) - tail, tail)]
-    middle, other = before[head : len(before) - tail], after[head : len(after) - tail]
-    if len(middle) + len(other) <= _COMPARED_LINES:
-        blocks = SequenceMatcher(None, middle, other, autojunk=False).get_matching_blocks()
-        runs += [(head + block.a, head + block.b, block.size) for block in blocks]
-    return runs
-
-
-def _asked(because: str) -> str:
-    return _ASKED.format(because=because) if because else ""

@@ -11,8 +11,7 @@ from math import gcd
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.spelling import nearest
-from laguna_tui.repo.edits.edit_files import EditError, find_file, read_editable
-from laguna_tui.repo.edits.file_changes import edited_file
+from laguna_tui.repo.edits.edit_files import EditError, edited_file, find_file, read_editable
 from laguna_tui.repo.edits.text_replacement import Replacement, replace_text, with_line_feeds
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.repo.syntax.analysis import analyse, multiline_strings

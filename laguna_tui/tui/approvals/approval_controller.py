@@ -260,10 +260,10 @@ def _change_review(proposal: ChangeProposal) -> Callable[[str], DiffEntry]:
 
 def _command_review(command: str) -> Callable[[str], DiffEntry]:
     def review(text: str) -> DiffEntry:
-        from laguna_tui.repo.edits.text_diff import whole_diff
+        from laguna_tui.base.text_diff import diff_texts
 
         if not text.strip():
             raise UserError(_NO_COMMAND)
-        return DiffEntry(safe_hunks(whole_diff(command, text)), "command.bash")
+        return DiffEntry(safe_hunks(diff_texts(command, text)), "command.bash")
 
     return review

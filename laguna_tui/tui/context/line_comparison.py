@@ -1,12 +1,12 @@
 """Compares a block's text before and after shortening, line by line. No widget."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from enum import Enum
 from itertools import zip_longest
 
 from laguna_tui.base.text import sanitize
+from laguna_tui.base.text_diff import line_runs
 from laguna_tui.context.blocks import BlockText
 from laguna_tui.tui.text_lines import break_words
 
@@ -47,15 +47,11 @@ def compare(text: BlockText) -> list[LinePair]:
     """Align the two texts: lines that were kept are beside each other."""
     before, after = _lines(text.before), _lines(text.after)
     pairs: list[LinePair] = []
-    for tag, left, left_end, right, right_end in SequenceMatcher(None, before, after).get_opcodes():
-        if tag == "equal":
-            pairs += [LinePair(line, line) for line in _compared(before[left:left_end], LineState.KEPT)]
-            continue
-        dropped, added = (
-            _compared(before[left:left_end], LineState.DROPPED),
-            _compared(after[right:right_end], LineState.ADDED),
-        )
-        pairs += [LinePair(one, other) for one, other in zip_longest(dropped, added, fillvalue=_GAP)]
+    for run in line_runs(before, after):
+        states = (LineState.KEPT, LineState.KEPT) if run.same else (LineState.DROPPED, LineState.ADDED)
+        texts = before[run.a : run.b], after[run.c : run.d]
+        sides = ([ComparedLine(line, state) for line in lines] for lines, state in zip(texts, states, strict=True))
+        pairs += [LinePair(one, other) for one, other in zip_longest(*sides, fillvalue=_GAP)]
     return pairs
 
 
@@ -88,7 +84,3 @@ def _rows(line: ComparedLine, width: int) -> list[ComparedLine]:
 def _lines(text: str) -> list[str]:
     safe = sanitize(text, tab_columns=TAB)
     return [line[:MAX_COLUMNS] for line in safe.removesuffix("\n").split("\n")] if safe else []
-
-
-def _compared(lines: Iterable[str], state: LineState) -> Iterator[ComparedLine]:
-    return (ComparedLine(line, state) for line in lines)

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from laguna_tui.base.change_proposal import ChangeKind
-from laguna_tui.base.hunks import unified
+from laguna_tui.base.text_diff import unified
 from laguna_tui.base.units import plural
 from laguna_tui.tui.event_sanitizer import safe_file_diff
 from laguna_tui.tui.modal import Modal

@@ -3,12 +3,11 @@
 Takes the sanitised hunks of an edit proposal.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from laguna_tui.base.hunks import Hunk, Sign
+from laguna_tui.base.text_diff import Hunk, Sign, changed_part, count_lines, replaced_lines
 from laguna_tui.base.units import count
 from laguna_tui.tui.markdown.highlight import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.layout import code_reach
@@ -16,62 +15,6 @@ from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, TextRuns, cu
 
 # Emphasise the changed part only if at least one character in this many is unchanged.
 _UNCHANGED_ONE_IN = 3
-
-
-def replaced_lines(signs: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Indices of each removed line and the added line that replaces it, in blocks with equally many of both."""
-    at = 0
-    while at < len(signs):
-        dropped = _run(signs, at, "-")
-        added = _run(signs, dropped, "+")
-        if dropped - at == added - dropped:
-            yield from zip(range(at, dropped), range(dropped, added), strict=True)
-        at = max(added, at + 1)
-
-
-def _run(signs: Sequence[str], at: int, sign: str) -> int:
-    """The end of the run of `sign` that starts at `at`."""
-    while at < len(signs) and signs[at] == sign:
-        at += 1
-    return at
-
-
-def emphasised(one: TextRuns, other: TextRuns, tones: tuple[str, str]) -> tuple[TextRuns, TextRuns]:
-    """Both lines with `tones` added to the part that differs; unchanged if too little is common to both."""
-    before, after = plain(one), plain(other)
-    start, end = _common(before, after)
-    common = len(before[:start].strip()) + end
-    if not common or common * _UNCHANGED_ONE_IN < max(len(before.strip()), len(after.strip())):
-        return one, other
-    return _toned(one, start, len(before) - end, tones[0]), _toned(other, start, len(after) - end, tones[1])
-
-
-def _common(one: str, other: str) -> tuple[int, int]:
-    """Lengths of the common prefix and suffix; a name is never cut in two."""
-    shorter = min(len(one), len(other))
-    start = next((at for at in range(shorter) if one[at] != other[at]), shorter)
-    most, end = shorter - start, 0
-    while end < most and one[-1 - end] == other[-1 - end]:
-        end += 1
-    if any(_is_word(text[start : start + 1]) for text in (one, other)):
-        while start and _is_word(one[start - 1]):
-            start -= 1
-    if any(_is_word(text[: len(text) - end][-1:]) for text in (one, other)):
-        while end and _is_word(one[len(one) - end]):
-            end -= 1
-    return start, end
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
-
-
-def _toned(runs: TextRuns, start: int, end: int, tone: str) -> TextRuns:
-    before, inside, after = cut(runs, [(0, start), (start, end), (end, len(plain(runs)))])
-    marked = (TextRun(text, f"{old} {tone}") for text, old in inside)
-    return tuple(run for run in (*before, *marked, *after) if run.text)
-
-
 # Laying out more holds up the screen. The number of lines left out is shown.
 MAX_LINES = 10_000
 # Line numbers are shown from this width on; below it the code needs their cells.
@@ -134,10 +77,9 @@ def tinted_diff(hunks: Sequence[Hunk], path: str) -> Diff:
     shown = list(_first(hunks, MAX_LINES))
     chars = sum(len(line.text) for hunk in shown for line in hunk.lines)
     language = PurePosixPath(path).suffix[1:] if chars <= MAX_HIGHLIGHT else ""
-    signs = Counter(line.sign for hunk in hunks for line in hunk.lines)
-    left_out = signs.total() - sum(len(hunk.lines) for hunk in shown)
+    left_out = sum(len(hunk.lines) for hunk in hunks) - sum(len(hunk.lines) for hunk in shown)
     tinted = tuple(_highlighted(hunk, language) for hunk in shown)
-    return Diff(tinted, signs[Sign.ADDED], signs[Sign.REMOVED], left_out)
+    return Diff(tinted, count_lines(hunks, Sign.ADDED), count_lines(hunks, Sign.REMOVED), left_out)
 
 
 def _first(hunks: Sequence[Hunk], room: int) -> Iterator[Hunk]:
@@ -163,11 +105,21 @@ def _highlighted(hunk: Hunk, language: str) -> tuple[DiffLine, ...]:
 
 
 def _emphasised(lines: list[DiffLine]) -> tuple[DiffLine, ...]:
-    """Emphasise the changed part of each replaced line."""
-    for at, other in replaced_lines([line.sign for line in lines]):
-        pair = emphasised(lines[at].runs, lines[other].runs, ("dropped-part", "added-part"))
-        lines[at], lines[other] = (replace(lines[n], runs=runs) for n, runs in zip((at, other), pair, strict=True))
+    """Emphasise the changed part of each replaced line, unless too little is common to both."""
+    for pair in replaced_lines([line.sign for line in lines]):
+        texts = [plain(lines[at].runs) for at in pair]
+        parts = changed_part(*texts)
+        common = len(texts[0][: parts[0].start].strip()) + len(texts[0]) - parts[0].stop
+        if common and common * _UNCHANGED_ONE_IN >= max(len(text.strip()) for text in texts):
+            for at, part, tone in zip(pair, parts, ("dropped-part", "added-part"), strict=True):
+                lines[at] = replace(lines[at], runs=_toned(lines[at].runs, part, tone))
     return tuple(lines)
+
+
+def _toned(runs: TextRuns, part: slice, tone: str) -> TextRuns:
+    before, inside, after = cut(runs, [(0, part.start), (part.start, part.stop), (part.stop, len(plain(runs)))])
+    marked = (TextRun(text, f"{old} {tone}") for text, old in inside)
+    return tuple(run for run in (*before, *marked, *after) if run.text)
 
 
 def _side(hunk: Hunk, without: Sign, language: str) -> tuple[TextRuns, ...]:

@@ -8,9 +8,9 @@ from enum import Enum
 from itertools import pairwise
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
-from laguna_tui.base.hunks import Hunk, unified
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionRequest
 from laguna_tui.base.review_text import MARK, fold_blank_lines
+from laguna_tui.base.text_diff import Hunk, unified
 from laguna_tui.tui.markdown.highlight import highlight
 from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front, cut, plain, wrap
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff

@@ -3,7 +3,7 @@
 import pytest
 
 from laguna_tui.base.change_proposal import ChangeKind
-from laguna_tui.repo.edits.text_diff import whole_diff
+from laguna_tui.base.text_diff import diff_texts
 from laguna_tui.repo.git.git_commit import PendingChanges
 from laguna_tui.session.commits import CommitDraft
 from laguna_tui.session.values import RewindCost
@@ -20,10 +20,10 @@ from tests.tui.test_snapshots import still, story
 BEFORE = "def total(items):\n    return sum(items)\n"
 AFTER = BEFORE.replace("total", "amount")
 FILES = (
-    FileDiff("shop/cart.py", ChangeKind.EDIT, BEFORE, AFTER, whole_diff(BEFORE, AFTER)),
-    FileDiff("shop/new.py", ChangeKind.CREATE, "", "X = 1\n", whole_diff("", "X = 1\n")),
-    FileDiff("logo.png", ChangeKind.EDIT, "", "", (), "it is binary"),
-    FileDiff("old.py", ChangeKind.MOVE, "", "", (), "", "lib/old.py"),
+    FileDiff("shop/cart.py", ChangeKind.EDIT, diff_texts(BEFORE, AFTER)),
+    FileDiff("shop/new.py", ChangeKind.CREATE, diff_texts("", "X = 1\n")),
+    FileDiff("logo.png", ChangeKind.EDIT, (), "it is binary"),
+    FileDiff("old.py", ChangeKind.MOVE, (), "", "lib/old.py"),
 )
 POINTS = (
     UndoPoint(1, "rename total to amount everywhere, and say which callers there are", 0.0, (), False, False),

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import ChangeMade
-from laguna_tui.base.hunks import Hunk
 from laguna_tui.base.paths import FolderIdentity
+from laguna_tui.base.text_diff import Hunk
 from laguna_tui.tui.approvals.question import (
     ALWAYS,
     EDIT,

@@ -9,9 +9,9 @@ from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import Answer
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
-from laguna_tui.base.hunks import Sign
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
+from laguna_tui.base.text_diff import Sign
 from laguna_tui.base.units import plural
 from laguna_tui.repo.files.text_files import split_lines
 from laguna_tui.repo.search.symbol_uses import Use

@@ -13,9 +13,9 @@ import threading
 import pytest
 
 from laguna_tui.agent.changes import Changes
+from laguna_tui.base.text_diff import LINE_CHARS
 from laguna_tui.repo.edits.edit_files import MAX_PLACES, EditDialect, EditError, propose_edit
 from laguna_tui.repo.edits.file_changes import apply_change, propose_write
-from laguna_tui.repo.edits.text_diff import LINE_CHARS
 from laguna_tui.repo.files.source_writer import TemporaryFiles
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 

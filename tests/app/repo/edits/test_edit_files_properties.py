@@ -4,10 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laguna_tui.base.hunks import unified
+from laguna_tui.base.text_diff import diff_texts, unified
 from laguna_tui.repo.edits.edit_files import propose_edit
 from laguna_tui.repo.edits.file_changes import apply_change
-from laguna_tui.repo.edits.text_diff import diff
 from laguna_tui.repo.edits.text_replacement import find_replacements, replace_text
 from laguna_tui.repo.files.text_files import decode
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
@@ -64,7 +63,8 @@ def test_a_diff_applied_to_the_text_gives_the_changed_text(lines, data):
     old = data.draw(st.sampled_from(["a\n", "b", "c\nc", "a"]))
     made = find_replacements(text, old, data.draw(st.sampled_from(["", "x", "x\ny", "a\na\na"])), every=True, limit=100)
     if made:
-        assert applied(text, unified(diff(text, made))) == replace_text(text, made)
+        after = replace_text(text, made)
+        assert applied(text, unified(diff_texts(text, after))) == after
 
 
 def applied(text, diff):

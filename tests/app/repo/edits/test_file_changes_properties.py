@@ -7,10 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laguna_tui.base.hunks import Sign
+from laguna_tui.base.text_diff import Sign, diff_texts
 from laguna_tui.repo.edits.file_changes import apply_change, propose_delete, propose_move, propose_write
 from laguna_tui.repo.edits.symbol_edits import propose_symbol
-from laguna_tui.repo.edits.text_diff import whole_diff
 from laguna_tui.repo.files.text_files import decode
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
@@ -79,7 +78,7 @@ def test_an_overwritten_file_has_the_lines_that_were_written(workspace, old, new
 
 @given(st.text("ab \r\n", max_size=80), st.text("ab \r\n", max_size=80))
 def test_the_diff_of_two_texts_has_the_lines_of_both(before, after):
-    hunks = whole_diff(before, after)
+    hunks = diff_texts(before, after)
     assert bool(hunks) == (before != after)
     for hunk in hunks:
         lines = [line for line in hunk.lines if line.sign is not Sign.KEPT]
