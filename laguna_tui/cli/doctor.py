@@ -52,7 +52,7 @@ def _fix() -> None:
     from laguna_tui.base.text import sanitize_line
     from laguna_tui.cli.setup_gpu import interrupted_setup
     from laguna_tui.machine.doctor.repairs import permission_repairs
-    from laguna_tui.machine.setup_gpu.wheels import SetupFailed
+    from laguna_tui.machine.setup_gpu.pip import SetupFailed
 
     done = 0
     for repair in (*permission_repairs(), *interrupted_setup()):

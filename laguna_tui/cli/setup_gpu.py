@@ -81,10 +81,9 @@ def _installer(arguments: argparse.Namespace, host: "Host") -> int:
     from laguna_tui.base.paths import state_dir
     from laguna_tui.base.settings import load_settings
     from laguna_tui.machine.setup_gpu.installer import Installer
-    from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
+    from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment, SetupFailed
     from laguna_tui.machine.setup_gpu.rollback import Rollback
     from laguna_tui.machine.setup_gpu.trial import try_nano
-    from laguna_tui.machine.setup_gpu.wheels import SetupFailed
 
     environment = PythonEnvironment.of()
     environment.check()
@@ -120,10 +119,9 @@ def interrupted_setup() -> "Iterator[Repair]":
     from laguna_tui.base.paths import state_dir
     from laguna_tui.machine.doctor.repairs import Repair
     from laguna_tui.machine.setup_gpu.installer import Installer
-    from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
+    from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment, SetupFailed
     from laguna_tui.machine.setup_gpu.rollback import Rollback
     from laguna_tui.machine.setup_gpu.trial import try_nano
-    from laguna_tui.machine.setup_gpu.wheels import SetupFailed
 
     rollback = Rollback(state_dir(), sys.prefix)
 
@@ -216,10 +214,10 @@ def _roll_back(installer: "Installer", *, recovered: bool, ask: bool) -> int:
         raise UserError("there is nothing to roll back: no build was replaced in this environment")
     if record.plugin:
         _say(f"This uninstalls the plug-in {record.tag}; llama.cpp stays:")
-        _say(f"  {shlex.join(installer.pip.remove_command(record.packages))}")
     else:
-        _say(f"This uninstalls the {record.tag} build and restores {record.wheel or 'nothing: none was installed'}:")
-        _say(f"  {shlex.join(installer.pip.restore_command(installer.rollback.wheel(record)))}")
+        previous = f"{record.previous} from {record.folder}" if record.paths else "nothing: none was installed"
+        _say(f"This uninstalls the {record.tag} build and restores {previous}:")
+    _say(f"  {shlex.join(installer.pip.remove_command(record.added))}")
     if not _confirmed(ask=ask):
         return FAILED
     installer.roll_back(record)

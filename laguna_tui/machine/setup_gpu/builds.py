@@ -14,7 +14,8 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.machine.doctor.gpus import Graphics, Vendor, Version, card_names
 from laguna_tui.machine.doctor.host import Host
 from laguna_tui.machine.doctor.llama_build import source_command
-from laguna_tui.machine.setup_gpu.wheels import PACKAGE
+
+PACKAGE = "llama-cpp-python"
 
 INDEX = "https://abetlen.github.io/llama-cpp-python/whl"
 """The project's own index; each tag is an index below it."""

@@ -1,4 +1,4 @@
-"""Replacement of the installed build: download, try beside the installed one, back that up, install, try again.
+"""Replacement of the installed build: download, try beside the installed one, set that aside, install, try again.
 
 The environment is unchanged until the download was tried. After that any failure, Ctrl-C included, restores the
 previous build; after a power cut the next run restores it.
@@ -13,10 +13,9 @@ from pathlib import Path
 
 from laguna_tui.base.units import GIB, memory
 from laguna_tui.machine.setup_gpu.builds import PrebuiltBuild
-from laguna_tui.machine.setup_gpu.pip import NotOffered, Pip, PythonEnvironment
+from laguna_tui.machine.setup_gpu.pip import NotOffered, Pip, PythonEnvironment, SetupFailed
 from laguna_tui.machine.setup_gpu.rollback import ExchangeRecord, Rollback
 from laguna_tui.machine.setup_gpu.trial import Trial, Try
-from laguna_tui.machine.setup_gpu.wheels import SetupFailed
 
 _MIB = 1 << 20
 
@@ -44,7 +43,7 @@ class Installer:
 
     Attributes:
         environment: Where packages are installed.
-        rollback: Backup of the previous build.
+        rollback: Keeps the previous build.
         pip: The environment's pip.
         attempt: Tries a build.
         say: Prints a line.
@@ -82,21 +81,17 @@ class Installer:
             for wheel in wheels:
                 self.say(f"fetched {wheel.path.name}\n  sha256 {wheel.sha256}")
             self._try_staged(stage)
-            name = offer.tag.distribution.replace("-", "_")
-            main = next(wheel for wheel in wheels if wheel.path.name.startswith(f"{name}-"))
-            return self._install(offer, main.sha256)
+            return self._install(offer)
         finally:
             self.rollback.clean()
 
     def roll_back(self, record: ExchangeRecord) -> None:
-        """Restore the build before the last replacement. Raises SetupFailed when pip cannot."""
+        """Restore the build before the last replacement. Raises SetupFailed if it cannot be restored."""
         self.rollback.prepare()
         try:
             self.show("restoring the previous build")
-            if not record.plugin:
-                self.pip.restore(self.rollback.wheel(record))
-            self.pip.remove(record.packages)
-            self.rollback.forget()
+            self._put_back(record)
+            self.rollback.forget(record)
         finally:
             self.rollback.clean()
 
@@ -145,20 +140,20 @@ class Installer:
         # Two unpacked copies need not exist at the same time.
         shutil.rmtree(stage, ignore_errors=True)
 
-    def _install(self, offer: BuildOffer, sha256: str) -> Trial:
-        self.show("backing up the installed build")
+    def _install(self, offer: BuildOffer) -> Trial:
+        self.show("installing")
         plugin = offer.tag.plugin
         packages = tuple(name.partition("==")[0] for name in offer.packages)
         beside = (plugin, *packages) if plugin else packages
-        record = self.rollback.begin(self.environment.site, offer.tag.name, sha256, beside, plugin=bool(plugin))
+        record = self.rollback.begin(self.environment.site, offer.tag.name, beside, plugin=bool(plugin))
         try:
-            self.show("installing")
+            self.rollback.set_aside(record)
             self.pip.install()
             self.show("trying the installed build")
             trial = self.attempt(self.environment.python, None)
             if trial.trouble:
                 raise SetupFailed(f"the installed build does not work: {trial.trouble}; the previous build is restored")
-            self.rollback.commit(record)
+            self.rollback.commit()
         except BaseException:
             self._undo(record)
             raise
@@ -166,22 +161,20 @@ class Installer:
 
     def _undo(self, record: ExchangeRecord) -> None:
         self.show("restoring the previous build")
-        self.pip.work.mkdir(parents=True, exist_ok=True)
-        if record.plugin:
-            self.pip.remove(record.packages)
-            self.rollback.forget_pending()
-            return
-        wheel = self.rollback.wheel(record, pending=True)
-        if record.wheel and wheel is None:
+        lost = record.folder and not Path(record.folder).is_dir()
+        if not lost:
+            self._put_back(record)
+        self.rollback.forget(record)
+        if lost:
             # Uninstalling the new build would leave none at all.
-            self.rollback.forget_pending()
             raise SetupFailed(
-                f"{record.wheel}, the backup of the previous build, is not whole in {self.rollback.folder}, so the new "
-                "build stays installed; if laguna-tui does not start any more, install it again"
+                f"{record.folder}, the folder of the previous build, is not there, so the new build stays installed; "
+                "if laguna-tui does not start any more, install it again"
             )
-        self.pip.restore(wheel)
-        self.pip.remove(record.packages)
-        self.rollback.forget_pending()
+
+    def _put_back(self, record: ExchangeRecord) -> None:
+        self.pip.remove(record.added)
+        self.rollback.put_back(record)
 
 
 def without_credentials(address: str) -> str:

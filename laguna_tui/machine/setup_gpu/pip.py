@@ -4,6 +4,7 @@ The user's index settings would change which wheel pip chooses: with another ind
 prefer a CPU build of the same version. Network settings are kept.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -18,7 +19,6 @@ from laguna_engine.native.child import Output, outside_python, run
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
 from laguna_tui.machine.setup_gpu.builds import PrebuiltBuild
-from laguna_tui.machine.setup_gpu.wheels import PACKAGE, SetupFailed, Wheel
 
 _LIMIT_S = 30.0
 
@@ -36,8 +36,26 @@ print(json.dumps({
 """
 
 
+class SetupFailed(Exception):
+    """The setup failed, and the previous build is unchanged or restored; the message says why and what to do."""
+
+
 class NotOffered(SetupFailed):
     """An index has no wheel of this version for this machine; another index may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel's file and its SHA-256 in hex."""
+
+    path: Path
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> "Wheel":
+        """Hash a wheel's file."""
+        with path.open("rb") as file:
+            return cls(path, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +209,6 @@ class Pip:
         """Install what `stage` unpacked. Raises SetupFailed when pip could not."""
         answer = self._run(self.install_command(), _INSTALL_LIMIT_S, self._local)
         _expect(answer, "pip could not install it", "make room on the disk and run this again")
-
-    def restore_command(self, wheel: Path | None) -> tuple[str, ...]:
-        """Command that installs a backed-up wheel, or uninstalls the package if there was none."""
-        if wheel is None:
-            return self._call("uninstall", "--yes", PACKAGE)
-        return self._call("install", "--no-deps", "--no-index", "--force-reinstall", str(wheel))
-
-    def restore(self, wheel: Path | None) -> None:
-        """Restore the previous build. Raises SetupFailed, with the command to run by hand, when pip could not."""
-        command = self.restore_command(wheel)
-        answer = self._run(command, _INSTALL_LIMIT_S, self._local)
-        _expect(answer, "the previous build could not be restored", f"run: {' '.join(command)}")
 
     def remove_command(self, packages: Sequence[str]) -> tuple[str, ...]:
         """Command that uninstalls packages."""

@@ -1,19 +1,29 @@
-"""Backup of the previous build in the state folder, for a rollback or after an interrupted replacement."""
+"""The previous build, renamed aside in the folder of the installed packages, for a rollback or after an interruption.
+
+A rename needs neither room on the disk nor time, and brings back exactly what was installed.
+"""
 
 import hashlib
-import json
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
+
+import msgspec
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.errors import UserError
-from laguna_tui.machine.setup_gpu.wheels import SetupFailed, Wheel, installed, pack
+from laguna_tui.machine.setup_gpu.builds import PACKAGE
+from laguna_tui.machine.setup_gpu.pip import SetupFailed
 
 _MARK_LETTERS = 16
-# A record takes less than a kilobyte.
+# A record takes a few kilobytes.
 _LIMIT_BYTES = 1 << 20
+
+_FOLDERS = (".laguna-tui-previous-1", ".laguna-tui-previous-2")
+"""Folders for previous builds: that of the last replacement stays until the next one has succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +31,44 @@ class ExchangeRecord:
     """Record of one replacement.
 
     Attributes:
-        wheel: File name of the previous build's backup; empty when nothing was replaced.
         tag: Tag of the installed build.
-        sha256: Hash of its wheel.
         packages: Packages installed with it, a plug-in itself included.
         plugin: Whether a plug-in was put beside the installed build, which stays.
-        backup: Hash of the backup; empty in records of versions that did not keep it.
+        folder: Where the previous build is, in the folder of the installed packages; empty when nothing was replaced.
+        paths: Folders and files of the previous build, relative to either; its metadata first.
     """
 
-    wheel: str
     tag: str
-    sha256: str
     packages: tuple[str, ...]
-    plugin: bool = False
-    backup: str = ""
+    plugin: bool
+    folder: str
+    paths: tuple[str, ...]
+
+    @property
+    def previous(self) -> str:
+        """Name and version of the previous build; empty when nothing was replaced."""
+        return self.paths[0].removesuffix(".dist-info") if self.paths else ""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the previous build, if any, is aside."""
+        return all(Path(self.folder, path).exists() for path in self.paths[:1])
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The packages to uninstall for it to be undone."""
+        return (PACKAGE, *self.packages) if self.replaced and not self.plugin else self.packages
 
 
 class Rollback:
-    """The backups of one environment."""
+    """The previous builds of one environment."""
 
     def __init__(self, state: Path, prefix: str) -> None:
         """state: the app's state folder, which several environments may share."""
         mark = hashlib.sha256(os.fsencode(prefix)).hexdigest()[:_MARK_LETTERS]
         self.folder = state / "setup-gpu" / mark
         self.work = self.folder / "work"
+        self._pending, self._last = self.folder / "pending.json", self.folder / "kept.json"
 
     def prepare(self) -> None:
         """Create the folders, emptied of an earlier run. Raises UserError when that is not possible."""
@@ -58,105 +82,107 @@ class Rollback:
         """Remove temporary files."""
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def begin(
-        self, site: Path, tag: str, sha256: str, packages: tuple[str, ...], *, plugin: bool = False
-    ) -> ExchangeRecord:
-        """Back up the installed build and record that it is about to be replaced.
+    def begin(self, site: Path, tag: str, packages: tuple[str, ...], *, plugin: bool = False) -> ExchangeRecord:
+        """Record that the installed build is about to be replaced.
 
         Args:
             site: Folder of the installed packages.
             tag: Tag of the build to install.
-            sha256: Hash of its wheel.
             packages: Packages to install with it.
-            plugin: It is a plug-in: nothing is replaced, so nothing is backed up.
+            plugin: It is a plug-in: nothing is replaced.
 
         Raises:
-            SetupFailed: It cannot be backed up; nothing is recorded and nothing is left behind.
+            SetupFailed: It cannot be set aside; nothing is recorded.
         """
-        shutil.rmtree(self._incoming, ignore_errors=True)
+        previous = None if plugin else installed(site)
+        folder, paths = "", ()
         try:
-            self._incoming.mkdir(parents=True)
-            previous = None if plugin else installed(site)
-            backup = None if previous is None else Wheel.of(pack(previous, site, self._incoming))
-            name, digest = ("", "") if backup is None else (backup.path.name, backup.sha256)
-            record = ExchangeRecord(name, tag, sha256, packages, plugin, digest)
-            _write(self.folder / "pending.json", record)
-        except BaseException as error:
-            shutil.rmtree(self._incoming, ignore_errors=True)
-            if not isinstance(error, OSError):
-                raise
-            why = f"the installed build cannot be backed up ({error.strerror})"
+            if previous is not None:
+                last = _read(self._last)
+                free = (site / name for name in _FOLDERS if last is None or Path(last.folder).name != name)
+                folder, paths = str(next(free)), _paths(previous, site)
+                shutil.rmtree(folder, ignore_errors=True)
+                Path(folder).mkdir()
+            record = ExchangeRecord(tag, packages, plugin, folder, paths)
+            # On the disk before anything is replaced.
+            write_atomically(self._pending, msgspec.json.encode(record), durable=True)
+        except OSError as error:
+            why = f"the installed build cannot be set aside ({error.strerror})"
             raise SetupFailed(f"{why}; make room on the disk and run this again") from error
         return record
 
+    def set_aside(self, record: ExchangeRecord) -> None:
+        """Move the installed build into its folder."""
+        for path in record.paths:
+            aside = Path(record.folder, path)
+            aside.parent.mkdir(parents=True, exist_ok=True)
+            (Path(record.folder).parent / path).replace(aside)
+
+    def put_back(self, record: ExchangeRecord) -> None:
+        """Move back what was set aside; continues after an interruption.
+
+        Raises:
+            SetupFailed: A file cannot be moved.
+        """
+        try:
+            # Its metadata last: without them nothing is installed.
+            for path in reversed(record.paths):
+                aside, place = Path(record.folder, path), Path(record.folder).parent / path
+                if aside.exists():
+                    shutil.rmtree(place, ignore_errors=True)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    aside.replace(place)
+        except OSError as error:
+            why = f"the previous build could not be restored from {record.folder} ({error.strerror})"
+            raise SetupFailed(f"{why}; correct that and run this again") from error
+
     def pending(self) -> ExchangeRecord | None:
         """Return the replacement that was begun and neither committed nor undone, if any."""
-        return _read(self.folder / "pending.json")
+        return _read(self._pending)
 
-    def commit(self, record: ExchangeRecord) -> None:
-        """Mark the replacement as successful; its backup is now the one to roll back to."""
-        shutil.rmtree(self._before, ignore_errors=True)
-        self._incoming.replace(self._before)
-        _write(self.folder / "kept.json", record)
-        (self.folder / "pending.json").unlink()
+    def commit(self) -> None:
+        """Mark the replacement as successful; its previous build is now the one to roll back to."""
+        before = _read(self._last)
+        self._pending.replace(self._last)
+        if before is not None:
+            shutil.rmtree(before.folder, ignore_errors=True)
 
-    def forget_pending(self) -> None:
-        """Remove the pending record: it was undone, or cannot be."""
-        if not self._incoming.is_dir():
-            # It was interrupted while being committed: the earlier backup is gone.
-            self.forget()
-        (self.folder / "pending.json").unlink(missing_ok=True)
-        shutil.rmtree(self._incoming, ignore_errors=True)
+    def forget(self, record: ExchangeRecord) -> None:
+        """Remove a record: it was undone, or cannot be."""
+        for path in (self._pending, self._last):
+            if _read(path) == record:
+                path.unlink()
+        shutil.rmtree(record.folder, ignore_errors=True)
 
     def last(self) -> ExchangeRecord | None:
-        """Return the last successful replacement, if its backup still exists."""
-        record = _read(self.folder / "kept.json")
-        return record if record is None or not record.wheel or self.wheel(record) is not None else None
-
-    def forget(self) -> None:
-        """Remove the last replacement's record and backup, after a rollback."""
-        (self.folder / "kept.json").unlink(missing_ok=True)
-        shutil.rmtree(self._before, ignore_errors=True)
-
-    def wheel(self, record: ExchangeRecord, *, pending: bool = False) -> Path | None:
-        """Return the backup of the previous build; None when nothing was replaced, or when it is missing or damaged.
-
-        Args:
-            record: The replacement.
-            pending: It is not committed, or was interrupted while being committed.
-        """
-        for folder in (self._incoming, self._before) if pending else (self._before,):
-            path = folder / record.wheel
-            if record.wheel and path.is_file() and record.backup in ("", Wheel.of(path).sha256):
-                return path
-        return None
-
-    @property
-    def _incoming(self) -> Path:
-        """Backup of a replacement that is not committed."""
-        return self.folder / "incoming"
-
-    @property
-    def _before(self) -> Path:
-        """Backup of the last successful replacement."""
-        return self.folder / "before"
+        """Return the last successful replacement, if its previous build still exists."""
+        record = _read(self._last)
+        return record if record is not None and record.replaced else None
 
 
-def _write(path: Path, record: ExchangeRecord) -> None:
-    """Write it atomically, and onto the disk before anything is replaced."""
-    write_atomically(path, json.dumps(asdict(record)), durable=True)
+def installed(site: Path) -> Distribution | None:
+    """Return the installed llama.cpp in the folder `site`, and in no other."""
+    plain = PACKAGE.replace("-", "_")
+    found = (one for one in distributions(path=[str(site)]) if (one.metadata["Name"] or "").replace("-", "_") == plain)
+    return next(found, None)
+
+
+def _paths(distribution: Distribution, site: Path) -> tuple[str, ...]:
+    """The folders that belong to a distribution alone, its metadata first, then its files in shared folders."""
+    files = [file for file in distribution.files or () if ".." not in file.parts]
+    metadata = {file.parts[0] for file in files if file.parts[0].endswith(".dist-info")}
+    if not metadata:
+        raise SetupFailed(
+            "the build was not installed by pip, so it cannot be set aside; install laguna-tui with pipx first"
+        )
+    packages = {file.parts[0] for file in files if file.parts[1:] == ("__init__.py",)}
+    shared = {str(file) for file in files if file.parts[0] not in packages | metadata}
+    return (*metadata, *(path for path in sorted(packages | shared) if (site / path).exists()))
 
 
 def _read(path: Path) -> ExchangeRecord | None:
-    try:
-        value = json.loads(read_small_file(path, _LIMIT_BYTES))
-        return ExchangeRecord(
-            str(value["wheel"]),
-            str(value["tag"]),
-            str(value["sha256"]),
-            tuple(map(str, value["packages"])),
-            bool(value.get("plugin", False)),
-            str(value.get("backup", "")),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    with suppress(OSError, msgspec.DecodeError):
+        record = msgspec.json.decode(read_small_file(path, _LIMIT_BYTES), type=ExchangeRecord)
+        # Its folder will be removed, so it must be one of ours.
+        return record if Path(record.folder).name in ("", *_FOLDERS) else None
+    return None

@@ -66,8 +66,7 @@ def test_the_build_before_a_setup_that_was_cut_off_is_restored(home: Path, monke
     monkeypatch.setattr(sys, "prefix", environment.prefix)
     rollback = Rollback(state_dir(), environment.prefix)
     rollback.prepare()
-    rollback.begin(environment.site, "cu124", "0" * 64, ())
-    fake_builds.without(environment.site / "llama_cpp")
+    rollback.set_aside(rollback.begin(environment.site, "cu124", ()))
     main(["doctor", "--fix"])
     assert "fixed: the build before a setup that was cut off is restored" in capsys.readouterr().err
     assert fake_builds.says(python) == fake_builds.CPU

@@ -43,7 +43,6 @@ def main(state: str, python: str, wheel: str, kind: str, step: str) -> int:
     for owner, name in ((Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (shutil, "rmtree"), (os, "replace")):
         setattr(owner, name, counted(getattr(owner, name)))
     rollback.write_atomically = counted(rollback.write_atomically)
-    rollback.pack = counted(rollback.pack)
     pip.run = counted(pip.run)
     kept = Rollback(Path(state), environment.prefix)
     installer = Installer(

@@ -7,7 +7,6 @@ import signal
 import sys
 import zipfile
 from dataclasses import replace
-from importlib.metadata import Distribution
 from pathlib import Path
 
 import pytest
@@ -25,10 +24,9 @@ from laguna_tui.machine.setup_gpu.builds import (
     named_builds,
 )
 from laguna_tui.machine.setup_gpu.installer import without_credentials
-from laguna_tui.machine.setup_gpu.pip import PythonEnvironment, _check_hashes
-from laguna_tui.machine.setup_gpu.rollback import Rollback
+from laguna_tui.machine.setup_gpu.pip import PythonEnvironment, SetupFailed, Wheel, _check_hashes
+from laguna_tui.machine.setup_gpu.rollback import Rollback, _paths, installed
 from laguna_tui.machine.setup_gpu.trial import trial_result, try_nano
-from laguna_tui.machine.setup_gpu.wheels import SetupFailed, Wheel, installed, pack
 from tests.app.machine.doctor.simulated import (
     AMX,
     CPU_ONLY,
@@ -228,105 +226,109 @@ def test_nano_is_tried_on_a_build_beside_the_installed_one(tmp_path):
     assert "llama.cpp cannot be loaded" in try_nano(sys.executable, tmp_path / "site").trouble
 
 
-def test_the_real_llama_cpp_that_is_installed_becomes_a_wheel_with_all_its_files(tmp_path):
-    site = PythonEnvironment.of().site
-    real = installed(site)
-    path = pack(real, site, tmp_path)
-    tag = next(line for line in real.read_text("WHEEL").splitlines() if line.startswith("Tag: "))
-    assert path.name == f"llama_cpp_python-0.3.36-{tag.removeprefix('Tag: ')}.whl"
-    with zipfile.ZipFile(path) as archive:
-        names = set(archive.namelist())
-        assert archive.read("llama_cpp/llama_cpp.py") == (site / "llama_cpp/llama_cpp.py").read_bytes()
-        recorded = {
-            line.split(",")[0] for line in archive.read("llama_cpp_python-0.3.36.dist-info/RECORD").decode().split()
-        }
-    assert names == recorded
-    assert {str(name) for name in real.files if name.suffix in (".so", ".py", ".dylib", ".h")} <= names
-
-
-def test_a_damaged_installation_cannot_be_kept_and_says_so(tmp_path):
-    site = tmp_path / "site"
-    with zipfile.ZipFile(fake_builds.wheel(tmp_path, "pass")) as archive:
-        archive.extractall(site)
-    (site / "llama_cpp/lib/libllama.so").unlink()
-    with pytest.raises(SetupFailed, match="is missing"):
-        pack(installed(site), site, tmp_path)
-
-
-def test_a_torn_file_does_not_become_the_build_to_return_to(tmp_path):
-    site = tmp_path / "site"
-    with zipfile.ZipFile(fake_builds.wheel(tmp_path, "pass")) as archive:
-        archive.extractall(site)
-    (site / "llama_cpp/lib/libllama.so").write_bytes(b"no lib")
-    rollback = Rollback(tmp_path / "state", "/a")
-    with pytest.raises(SetupFailed, match="is damaged"):
-        rollback.begin(site, "cu124", "0" * 64, ())
-    assert rollback.pending() is None
-    assert not (rollback.folder / "incoming").exists()
-
-
-def test_a_backup_that_was_damaged_later_is_not_offered_for_a_rollback(tmp_path):
-    site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
-    record = rollback.begin(site, "cu124", "0" * 64, ())
-    rollback.commit(record)
-    assert rollback.last() == record
-    kept = rollback.wheel(record)
-    kept.write_bytes(kept.read_bytes()[:-1])
-    assert rollback.last() is None
-
-
 def unpacked(folder):
-    """A site folder with a build in it."""
-    with zipfile.ZipFile(fake_builds.wheel(folder, "pass")) as archive:
+    """A site folder with a build in it, and with a file of another package in a folder that both use."""
+    with zipfile.ZipFile(fake_builds.wheel(folder, "pass", shared="include/llama.h")) as archive:
         archive.extractall(folder / "site")
+    (folder / "site/include/other.h").write_text("not ours")
     return folder / "site"
 
 
-def test_a_file_that_python_leaves_out_of_its_list_is_missed_all_the_same(tmp_path, monkeypatch):
-    """From Python 3.12 on a distribution's `files` are those that are there."""
-    site = unpacked(tmp_path)
-    (site / "llama_cpp/lib/libllama.so").unlink()
-    there = [file for file in installed(site).files if (site / file).exists()]
-    monkeypatch.setattr(Distribution, "files", there)
-    with pytest.raises(SetupFailed, match="is missing"):
-        pack(installed(site), site, tmp_path)
+def test_the_real_llama_cpp_that_is_installed_would_be_set_aside_with_all_its_files():
+    site = PythonEnvironment.of().site
+    real = installed(site)
+    metadata, *paths = _paths(real, site)
+    assert metadata == "llama_cpp_python-0.3.36.dist-info"
+    assert "llama_cpp" in paths
+    files = {str(name) for name in real.files if name.suffix in (".so", ".py", ".dylib", ".h")}
+    assert all(name in paths or name.startswith("llama_cpp/") for name in files)
+    assert not {"include", "lib"} & set(paths)
+
+
+def test_what_is_set_aside_and_put_back_is_what_was_there(tmp_path):
+    site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
+    before = fake_builds.listing(site)
+    record = rollback.begin(site, "cu124", ())
+    rollback.set_aside(record)
+    assert [path.relative_to(site).as_posix() for path in site.rglob("*.h") if path.parent.parent == site] == [
+        "include/other.h"
+    ]
+    assert installed(site) is None
+    (site / "llama_cpp").mkdir()
+    (site / "llama_cpp/new.so").write_text("of the new build")
+    rollback.put_back(record)
+    rollback.forget(record)
+    assert fake_builds.listing(site) == before
+
+
+def test_putting_back_continues_wherever_it_was_interrupted(tmp_path):
+    site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
+    before = fake_builds.listing(site)
+    record = rollback.begin(site, "cu124", ())
+    for count in range(len(record.paths)):
+        rollback.set_aside(record)
+        assert record.added == ("llama-cpp-python",)
+        rollback.put_back(replace(record, paths=record.paths[count:]))
+        assert record.replaced == (count > 0)
+        rollback.put_back(record)
+        assert fake_builds.listing(site) == before
+
+
+def test_a_previous_build_that_is_gone_is_not_offered_for_a_rollback(tmp_path):
+    site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
+    record = rollback.begin(site, "cu124", ())
+    rollback.set_aside(record)
+    rollback.commit()
+    assert rollback.last() == record
+    fake_builds.without(Path(record.folder))
+    assert rollback.last() is None
+
+
+def test_a_build_that_was_not_installed_by_pip_is_left_alone(tmp_path):
+    site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
+    (site / "llama_cpp_python-0.3.36.dist-info/RECORD").unlink()
+    with pytest.raises(SetupFailed) as error:
+        rollback.begin(site, "cu124", ())
+    assert str(error.value) == (
+        "the build was not installed by pip, so it cannot be set aside; install laguna-tui with pipx first"
+    )
+    assert rollback.pending() is None
 
 
 def full(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_disk_that_is_full_leaves_neither_a_torn_wheel_nor_a_note(tmp_path, monkeypatch):
+def test_a_disk_that_is_full_leaves_everything_as_it_was(tmp_path, monkeypatch):
     site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
-    settled = rollback.begin(site, "cu124", "0" * 64, ())
-    rollback.commit(settled)
-    whole = rollback.wheel(settled).read_bytes()
+    done = rollback.begin(site, "cu124", ())
+    rollback.set_aside(done)
+    rollback.commit()
+    unpacked(tmp_path)
     with monkeypatch.context() as crowded:
-        crowded.setattr(zipfile.ZipFile, "writestr", full)
-        with pytest.raises(SetupFailed, match=r"cannot be backed up \(No space left on device\); make room"):
-            rollback.begin(site, "cu130", "0" * 64, ())
+        crowded.setattr("laguna_tui.machine.setup_gpu.rollback.write_atomically", full)
+        with pytest.raises(SetupFailed) as error:
+            rollback.begin(site, "cu130", ())
+    assert str(error.value) == (
+        "the installed build cannot be set aside (No space left on device); make room on the disk and run this again"
+    )
     assert rollback.pending() is None
-    assert rollback.last() == settled
-    assert rollback.wheel(settled).read_bytes() == whole
-    assert not list(rollback.folder.rglob("*.new"))
+    assert rollback.last() == done
+    assert installed(site) is not None
 
 
-def test_the_way_back_is_never_a_wheel_of_an_exchange_that_was_cut_off(tmp_path):
+def test_the_previous_build_of_the_last_setup_stays_until_the_next_one_has_succeeded(tmp_path):
     site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
-    settled = rollback.begin(site, "cu124", "0" * 64, ())
-    rollback.commit(settled)
-    (rollback.folder / "incoming").mkdir()
-    (rollback.folder / "incoming" / settled.wheel).write_bytes(b"torn")
-    assert rollback.wheel(settled).read_bytes() != b"torn"
-
-
-def test_an_exchange_that_was_cut_off_while_it_was_settled_can_still_be_undone(tmp_path):
-    site, rollback = unpacked(tmp_path), Rollback(tmp_path / "state", "/a")
-    record = rollback.begin(site, "cu124", "0" * 64, ())
-    (rollback.folder / "incoming").rename(rollback.folder / "before")
-    assert rollback.wheel(record, pending=True) is not None
-    rollback.forget_pending()
-    assert (rollback.pending(), rollback.last()) == (None, None)
+    first = rollback.begin(site, "cu124", ())
+    rollback.set_aside(first)
+    rollback.commit()
+    unpacked(tmp_path)
+    second = rollback.begin(site, "cu130", ())
+    rollback.set_aside(second)
+    assert rollback.last() == first
+    rollback.commit()
+    assert rollback.last() == second
+    assert not Path(first.folder).exists()
 
 
 def test_only_what_is_in_the_environment_itself_counts_as_installed(tmp_path):
@@ -344,7 +346,9 @@ def test_environments_do_not_mix_and_a_damaged_record_is_none(tmp_path):
     one, other = Rollback(tmp_path, "/a"), Rollback(tmp_path, "/b")
     assert one.folder != other.folder
     one.prepare()
-    for text in ("", "[]", '{"wheel": 1}', "\xff"):
+    old = '{"wheel": "a.whl", "tag": "cu124", "sha256": "", "packages": [], "plugin": false, "backup": ""}'
+    foreign = '{"tag": "cu124", "packages": [], "plugin": false, "folder": "/home", "paths": []}'
+    for text in ("", "[]", '{"tag": 1}', old, foreign, "\xff"):
         (one.folder / "pending.json").write_text(text)
         assert one.pending() is None
 

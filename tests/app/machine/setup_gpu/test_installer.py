@@ -1,14 +1,14 @@
 """Exchanging builds: with a real pip, in an environment of its own, from an index on loopback."""
 
 import os
+from pathlib import Path
 
 import pytest
 
 from laguna_tui.machine.setup_gpu.builds import TAGS
 from laguna_tui.machine.setup_gpu.installer import BuildOffer
-from laguna_tui.machine.setup_gpu.pip import Pip
+from laguna_tui.machine.setup_gpu.pip import Pip, SetupFailed
 from laguna_tui.machine.setup_gpu.trial import Trial
-from laguna_tui.machine.setup_gpu.wheels import SetupFailed
 from tests.app.machine.setup_gpu import fake_builds
 
 
@@ -62,8 +62,10 @@ def test_what_was_tried_and_nothing_else_is_installed(place, index, offers):
 def test_a_setup_that_was_cut_off_is_undone_by_the_next_one(place):
     exchange = place.exchange()
     exchange.rollback.prepare()
-    exchange.rollback.begin(place.site, "cu124", "0" * 64, ())
-    exchange.pip.restore(fake_builds.wheel(place.folder / "new", fake_builds.GPU))
+    exchange.rollback.set_aside(exchange.rollback.begin(place.site, "cu124", ()))
+    fake_builds.wheel(exchange.pip.wheels, fake_builds.GPU)
+    exchange.pip.stage(exchange.pip.work / "site")
+    exchange.pip.install()
     assert fake_builds.says(place.python) == fake_builds.GPU
     later = place.exchange()
     assert later.recover()
@@ -71,14 +73,18 @@ def test_a_setup_that_was_cut_off_is_undone_by_the_next_one(place):
     assert not later.recover()
 
 
-def test_where_the_wheel_of_a_setup_that_was_cut_off_is_gone_nothing_is_taken_out(place):
+def test_where_the_previous_build_of_a_setup_that_was_cut_off_is_gone_nothing_is_taken_out(place):
     exchange = place.exchange()
     exchange.rollback.prepare()
-    record = exchange.rollback.begin(place.site, "cu124", "0" * 64, ())
-    (exchange.rollback.folder / "incoming" / record.wheel).unlink()
+    record = exchange.rollback.begin(place.site, "cu124", ())
+    fake_builds.without(Path(record.folder))
     later = place.exchange()
-    with pytest.raises(SetupFailed, match=r"is not whole in .*, so the new build stays installed"):
+    with pytest.raises(SetupFailed) as error:
         later.recover()
+    assert str(error.value) == (
+        f"{record.folder}, the folder of the previous build, is not there, so the new build stays installed; "
+        "if laguna-tui does not start any more, install it again"
+    )
     assert fake_builds.says(place.python) == fake_builds.CPU
     assert not later.recover()
 
@@ -189,6 +195,6 @@ def test_a_plug_in_that_fails_once_installed_leaves_the_build_as_it_was(place, p
 def test_a_setup_of_a_plug_in_that_was_cut_off_does_not_take_out_the_build(place, plugin):
     exchange = plugin(computes)
     exchange.rollback.prepare()
-    exchange.rollback.begin(place.site, "sm86", "0" * 64, ("laguna-ggml-cuda-sm86",), plugin=True)
+    exchange.rollback.begin(place.site, "sm86", ("laguna-ggml-cuda-sm86",), plugin=True)
     assert plugin(computes).recover()
     assert fake_builds.says(place.python) == fake_builds.CPU

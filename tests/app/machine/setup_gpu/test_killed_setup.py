@@ -56,8 +56,7 @@ def test_a_setup_that_is_killed_while_pip_replaces_the_build_is_undone(place):
     """The worst moment: the build is gone, its successor is not there yet."""
     exchange = place.exchange()
     exchange.rollback.prepare()
-    exchange.rollback.begin(place.site, "cu124", "0" * 64, ())
-    exchange.pip.remove(["llama-cpp-python"])
+    exchange.rollback.set_aside(exchange.rollback.begin(place.site, "cu124", ()))
     assert fake_builds.says(place.python) is None
     assert place.exchange().recover()
     assert fake_builds.says(place.python) == fake_builds.CPU
