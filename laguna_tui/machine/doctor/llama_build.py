@@ -1,19 +1,22 @@
 """The installed llama.cpp: its build, the devices it finds, why it does not load, and how to fix that."""
 
-import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from laguna_engine.native.child import Output, outside_python, python_command
+from laguna_engine.native.child import outside_python, python_command
 from laguna_engine.native.plugins import PACKAGE as PLUGIN_PACKAGE
 from laguna_engine.native.selftest import BINDING_VERSION
+from laguna_tui.machine.child_check import CheckFailed, answer, read_answer
 from laguna_tui.machine.doctor.findings import Finding, fail, ok, warn
 from laguna_tui.machine.doctor.gpus import Graphics, card_names
 from laguna_tui.machine.doctor.host import Host
+
+MODULE = "laguna_tui.machine.doctor.llama_build"
+"""This module, as a program that loads llama.cpp."""
 
 _LOAD_LIMIT_S = 60.0
 """Seconds; the first start of a CUDA driver after boot takes several."""
@@ -85,38 +88,26 @@ def probe_llama(host: Host) -> LlamaBuild:
         return LlamaBuild(error="llama-cpp-python is not installed")
     built = _built(host, folder)
     missing = _missing(host, folder)
-    answer = host.run(python_command("laguna_tui.machine.doctor.load_probe", python=host.python), _LOAD_LIMIT_S)
-    facts = _facts(answer)
-    if "error" in facts:
-        return LlamaBuild(built, error=str(facts["error"]), missing=missing)
-    devices = tuple(ComputeDevice(device["name"], device["kind"]) for device in facts["devices"])
-    faults = facts.get("faults", {})
-    return LlamaBuild(built, tuple(facts["backends"]), devices, facts["features"], faults, missing=missing)
+    output = host.run(python_command(MODULE, python=host.python), _LOAD_LIMIT_S)
+    try:
+        return replace(read_answer(output, LlamaBuild), built=built, missing=missing)
+    except CheckFailed as failure:
+        return LlamaBuild(built, error=str(failure), missing=missing)
 
 
-def explain_exit(answer: Output) -> str:
-    """Return a sentence about a process that ended without an answer."""
-    if answer.timed_out:
-        return "it did not answer in time; the graphics driver may hang"
-    if answer.signal:
-        missing = answer.signal == "SIGILL"
-        return "it uses instructions that this processor does not have" if missing else f"it died of {answer.signal}"
-    last = [line for line in answer.errors.splitlines() if line.strip()][-1:]
-    return last[0].strip() if last else "it ended without an error message"
+def load_llama() -> LlamaBuild:
+    """Load llama.cpp into this process and report the result. Raises EngineError if that is not possible."""
+    from laguna_engine.ggml import extra_buffers
+    from laguna_engine.ggml.device import Device
+    from laguna_engine.native.library import backend_names, system_info
+
+    devices = tuple(ComputeDevice(device.description, device.kind) for device in Device.all())
+    return LlamaBuild((), tuple(backend_names()), devices, system_info(), extra_buffers.faults())
 
 
 def missing_libraries(ldd: str) -> tuple[str, ...]:
     """Return the libraries marked as not found in the output of `ldd`."""
     return tuple(dict.fromkeys(re.findall(r"^\s*(\S+) => not found", ldd, re.MULTILINE)))
-
-
-def _facts(answer: Output) -> dict[str, Any]:
-    lines = answer.text.strip().splitlines()
-    try:
-        facts = json.loads(lines[-1]) if lines else None
-    except ValueError:
-        facts = None
-    return facts if isinstance(facts, dict) else {"error": explain_exit(answer)}
 
 
 def _built(host: Host, folder: str) -> tuple[str, ...]:
@@ -256,3 +247,7 @@ def _use(build: LlamaBuild, graphics: Graphics) -> Finding:
     if build.built == ("Vulkan",):
         todo = "install the card's Vulkan driver, for AMD's and Intel's mesa-vulkan-drivers; vulkaninfo then lists it"
     return warn(CHECK, f"{there} {them}: it was built for {built}, and {built} finds no card", todo)
+
+
+if __name__ == "__main__":
+    sys.exit(answer(load_llama))

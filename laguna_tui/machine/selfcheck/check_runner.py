@@ -9,15 +9,17 @@ from laguna_engine.native import child
 from laguna_engine.native.child import python_command
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import Settings
+from laguna_tui.machine.child_check import CheckFailed, read_answer
 from laguna_tui.machine.doctor.checks import check_machine
 from laguna_tui.machine.doctor.findings import Finding, FindingStatus, fail, skip, warn
 from laguna_tui.machine.doctor.gpus import check_graphics, detect_graphics
 from laguna_tui.machine.doctor.host import Host, detect_environment
-from laguna_tui.machine.doctor.llama_build import check_llama, explain_exit, probe_llama
-from laguna_tui.machine.selfcheck.child import BUNDLED, decode_findings
+from laguna_tui.machine.doctor.llama_build import check_llama, probe_llama
 from laguna_tui.models.catalogue import load_catalogue, resolve
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.store import Store
+
+BUNDLED = "nano"
 
 LIMIT_S = 600.0
 """Seconds for all checks together."""
@@ -149,11 +151,13 @@ def _timed(
 
 def _run(step: Step, chosen: Mapping[str, object], limit_s: float, waiting: Callable[[], None]) -> list[Finding]:
     arguments = (step.check, step.model, json.dumps(dict(chosen)))
-    answer = child.run(python_command("laguna_tui.machine.selfcheck.child", *arguments), limit_s, waiting=waiting)
-    if answer.timed_out:
+    command = python_command("laguna_tui.machine.selfcheck.engine_checks", *arguments)
+    output = child.run(command, limit_s, waiting=waiting)
+    if output.timed_out:
         return [warn(step.check, f"not finished within {limit_s:.0f} s", "run it again when nothing else computes")]
-    findings = decode_findings(answer.text) if answer.good else None
-    if findings is None:
+    try:
+        # One that crashes at its end computes wrongly as well.
+        return read_answer(output if output.good else replace(output, text=""), list[Finding])
+    except CheckFailed as failure:
         todo = "please report it; laguna-tui doctor says what to do about a build that crashes"
-        return [fail(step.check, f"the check ended before it was done: {explain_exit(answer)}", todo)]
-    return findings
+        return [fail(step.check, f"the check ended before it was done: {failure}", todo)]

@@ -4,9 +4,12 @@ snapshots, speed.
 A new one is a function from a selection to findings, and a line in `CHECKS`.
 """
 
+import json
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from laguna_engine.config import EngineOptions, Speculation
@@ -17,19 +20,24 @@ from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
+from laguna_engine.native.verdicts import verdicts
 from laguna_engine.selfcheck.drafter import compare_drafter
 from laguna_engine.selfcheck.target import TargetCheck, check_target
-from laguna_tui.base.settings import KV_TYPES
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import state_dir
+from laguna_tui.base.settings import KV_TYPES, Settings, load_settings
 from laguna_tui.base.units import size
 from laguna_tui.bench import statistics
 from laguna_tui.bench.answer_runs import PLAIN_VARIANT, Runner, Sample, drafted_variant
 from laguna_tui.bench.parity import Parity, compare, pieces, replayer
 from laguna_tui.bench.report import HostInfo
 from laguna_tui.bench.workload import uses
+from laguna_tui.machine.child_check import answer
 from laguna_tui.machine.doctor.findings import Finding, fail, ok, skip, warn
 from laguna_tui.machine.selfcheck.answers import measure, opened, reading_rate, restored_answer, verify_costs
-from laguna_tui.models.model_selection import ModelSelection
-from laguna_tui.session.model_options import engine_options
+from laguna_tui.machine.selfcheck.check_runner import BUNDLED
+from laguna_tui.models.model_selection import ModelSelection, select_model, select_other
+from laguna_tui.session.model_options import VERDICTS, engine_options
 from laguna_tui.session.opening import open_engine
 
 REPORT = "please report it, with the file of: laguna-tui selfcheck --report FILE"
@@ -224,3 +232,30 @@ CHECKS: Mapping[str, Check] = {
     "speed": check_speed,
 }
 """In the order in which they are run."""
+
+
+def checked_settings(model: str, chosen: dict[str, object]) -> Settings:
+    """Return the settings to check a model with: the user's, for the bundled model only the threads of them.
+
+    Raises:
+        UserError: The settings are wrong.
+    """
+    settings = load_settings().merged(chosen)
+    if model == BUNDLED:
+        return replace(Settings(), threads=settings.threads)
+    return settings
+
+
+def _run_check(check: str, model: str, chosen: str) -> list[Finding]:
+    """Run a check with the settings given as flags, a JSON object."""
+    try:
+        settings = checked_settings(model, json.loads(chosen))
+        verdicts.keep_in(state_dir() / VERDICTS)
+        selection = select_model(settings) if settings.model == model else select_other(settings, model)
+        return CHECKS[check](selection)
+    except (EngineError, UserError) as error:
+        return [fail(check, str(error), "correct that, and run it again")]
+
+
+if __name__ == "__main__":
+    sys.exit(answer(_run_check))

@@ -95,7 +95,8 @@ class Rollback:
             SetupFailed: It cannot be set aside; nothing is recorded.
         """
         previous = None if plugin else installed(site)
-        folder, paths = "", ()
+        folder = ""
+        paths: tuple[str, ...] = ()
         try:
             if previous is not None:
                 last = _read(self._last)

@@ -66,7 +66,7 @@ def test_a_file_of_the_folder_it_is_started_in_is_never_imported(tmp_path, monke
     (tmp_path / "laguna_engine.py").write_text("raise SystemExit('hostile')")
     (tmp_path / "json.py").write_text("raise SystemExit('hostile')")
     monkeypatch.chdir(tmp_path)
-    probe = Host().run(python_command("laguna_tui.machine.doctor.load_probe"))
+    probe = Host().run(python_command("laguna_tui.machine.doctor.llama_build"))
     assert json.loads(probe.text)["devices"]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from laguna_engine.native.child import MISSING, Output, python_command
 from laguna_tui.machine.doctor.host import FolderAccess, Host, TerminalFacts
+from laguna_tui.machine.doctor.llama_build import MODULE
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 
 GIB = 1 << 30
@@ -23,7 +24,7 @@ RTX_3090 = "NVIDIA GeForce RTX 3090, 550.54.14, 24576, 23012, 8.6"
 RTX_3060 = "NVIDIA GeForce RTX 3060, 550.54.14, 12288, 11800, 8.6"
 LDCONFIG = {"ldconfig -p": "\tlibvulkan.so.1 (libc6,x86-64) => /usr/lib/libvulkan.so.1"}
 
-LOAD = python_command("laguna_tui.machine.doctor.load_probe", python="/app/bin/python")
+LOAD = python_command(MODULE, python="/app/bin/python")
 
 PCI_NVIDIA = {
     "/sys/bus/pci/devices/0000:01:00.0/class": "0x030000\n",

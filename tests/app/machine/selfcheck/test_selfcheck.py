@@ -1,23 +1,26 @@
 """`laguna-tui selfcheck` checks the bundled model whole, survives what crashes, and gives away nothing of its user."""
 
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from laguna_engine.fit.memory import DeviceMemory
+from laguna_engine.native.child import Output
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import Settings
 from laguna_tui.bench.parity import AnswerDifference, Parity, ReplayResult
 from laguna_tui.cli.main import main
+from laguna_tui.machine.child_check import CheckFailed, answer, read_answer
 from laguna_tui.machine.doctor.findings import Finding, FindingStatus, fail, ok
 from laguna_tui.machine.doctor.host import Host
 from laguna_tui.machine.selfcheck import check_report, check_runner, engine_checks
 from laguna_tui.machine.selfcheck.check_report import UNFINISHED, WORKS, WRONG, anonymous, markdown, verdict
-from laguna_tui.machine.selfcheck.check_runner import SelfCheck, Step, models_here, run_selfcheck, steps_for
-from laguna_tui.machine.selfcheck.child import BUNDLED, checked_settings, decode_findings, encode_findings
-from laguna_tui.machine.selfcheck.engine_checks import CHECKS
+from laguna_tui.machine.selfcheck.check_runner import BUNDLED, SelfCheck, Step, models_here, run_selfcheck, steps_for
+from laguna_tui.machine.selfcheck.engine_checks import CHECKS, checked_settings
 from laguna_tui.models.model_selection import select_model
 
 SPEED = Step("speed", BUNDLED)
@@ -101,7 +104,8 @@ class Interrupting(ProgressLine):
 
 @pytest.mark.usefixtures("quick")
 def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    child(monkeypatch, f"print({encode_findings([ok('speed', 'fast')])!r}); import time; time.sleep(1)")
+    told = json.dumps([asdict(ok("speed", "fast"))])
+    child(monkeypatch, f"print({told!r}); import time; time.sleep(1)")
     result = run_selfcheck([SPEED, SPEED], {}, Host(), Interrupting(quiet=True))
     assert result.interrupted
     assert [finding.check for finding in result.findings] == ["system", "nano: speed"]
@@ -109,10 +113,13 @@ def test_an_interruption_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -
     assert verdict(result) == UNFINISHED
 
 
-def test_findings_survive_the_way_from_a_child() -> None:
+def test_findings_survive_the_way_from_a_child(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     findings = [ok("speed", "fast"), fail("taps", "wrong\n| here", "mend it")]
-    assert decode_findings(f"noise\n{encode_findings(findings)}\n") == findings
-    assert decode_findings("") is None
+    monkeypatch.setattr(sys, "argv", ["check", "speed"])
+    answer(lambda check: findings if check == "speed" else [])
+    assert read_answer(Output(0, f"noise\n{capsys.readouterr().out}\n"), list[Finding]) == findings
+    with pytest.raises(CheckFailed, match=r"^it ended without an error message$"):
+        read_answer(Output(0), list[Finding])
 
 
 def test_every_step_has_its_check_and_strict_parity_is_for_the_bundled_model() -> None:
