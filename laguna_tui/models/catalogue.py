@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import data_root, user_catalogue
 from laguna_tui.models.catalogue_rules import IDENTITY, SAMPLING, problems
-from laguna_tui.models.entry import MAIN, HubSource, ModelEntry, ModelKind, ToolSet, companions
+from laguna_tui.models.entry import ModelEntry, ModelKind, ToolSet, companions
 from laguna_tui.models.remote_entry import is_url, remote_entry
 
 if TYPE_CHECKING:
@@ -129,7 +131,6 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
         thinking=base.thinking,
         context=base.context if known else FALLBACK_CONTEXT,
         sampling=base.sampling,
-        match=(),
         path=path,
         context_max=base.context_max if known else 0,
         facts=base.facts if known else {},
@@ -192,40 +193,12 @@ def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], sourc
 def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
     """The entry of a valid table whose local paths are absolute."""
     drafter = table.get("drafter")
-    return ModelEntry(
-        name=name,
-        title=table["title"],
-        summary=table["summary"],
-        template=table.get("template"),
-        thinking=table.get("thinking", False),
-        context=table.get("context", 0 if table.get("kind") == ModelKind.REMOTE else FALLBACK_CONTEXT),
-        sampling={key: float(number) for key, number in table.get("sampling", {}).items()},
-        match=tuple(table.get("match", ())),
-        path=table["file"] if "file" in table and "repository" not in table else None,
-        drafter=drafter if drafter is not None and drafter.is_file() else None,
-        kind=ModelKind(table.get("kind", ModelKind.TARGET)),
-        source=_source(table),
-        license=table.get("license", ""),
-        context_max=table.get("context_max", 0),
-        facts=dict(table.get("facts", {})),
-        defects=tuple(table.get("defects", ())),
-        belongs=tuple(table.get("belongs", ())),
-        tools=ToolSet(table.get("tools", ToolSet.FULL)),
-        turns=table.get("turns"),
-        url=table.get("url", "").rstrip("/"),
-        served=table.get("served", ""),
-        key_variable=table.get("key_variable", ""),
-    )
-
-
-def _source(table: Mapping[str, Any]) -> HubSource | None:
-    if "repository" not in table:
-        return None
-    return HubSource(
-        repository=table["repository"],
-        files=tuple(table["files"]) if "files" in table else (table["file"],),
-        revision=table.get("revision", MAIN),
-        sha256=table.get("sha256"),
-        size=table.get("size"),
-        convert=table.get("convert", False),
-    )
+    remote = table.get("kind") == ModelKind.REMOTE
+    values = {"context": 0 if remote else FALLBACK_CONTEXT, **table, "name": name}
+    values["url"] = table.get("url", "").rstrip("/")
+    values["drafter"] = drafter if drafter is not None and drafter.is_file() else None
+    if "repository" in table:
+        values["source"] = {"files": [table.get("file")], **table}
+    else:
+        values["path"] = table.get("file")
+    return msgspec.convert(values, ModelEntry)

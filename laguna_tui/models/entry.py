@@ -109,12 +109,12 @@ class ModelEntry:
     name: str
     title: str
     summary: str
-    template: str | None
-    thinking: bool
-    context: int
-    sampling: Mapping[str, float]
-    match: tuple[str, ...]
-    path: Path | None
+    template: str | None = None
+    thinking: bool = False
+    context: int = 0
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    match: tuple[str, ...] = ()
+    path: Path | None = None
     drafter: Path | None = None
     kind: ModelKind = ModelKind.TARGET
     source: HubSource | None = None
