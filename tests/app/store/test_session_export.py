@@ -23,9 +23,9 @@ from laguna_tui.base.events import (
     ToolFinished,
     ToolStarted,
 )
-from laguna_tui.base.hunks import Hunk, HunkLine, Sign
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.text import sanitize
+from laguna_tui.base.text_diff import Hunk, HunkLine, Sign
 from laguna_tui.store.events import Content, HistoryMoved, MessageSent, Shown, TurnEnded
 from laguna_tui.store.journal_lines import JOURNAL
 from laguna_tui.store.session_export import ExportForm, exported
