@@ -19,7 +19,7 @@ from laguna_tui.session.local import LocalSession
 from laguna_tui.session.values import SessionOptions
 
 if TYPE_CHECKING:
-    from laguna_engine.chat.answer_constraint import SchemaAnswer
+    from laguna_engine.constrain.json_schema import JsonSchema
     from laguna_tui.base.app_report import AppReport
     from laguna_tui.headless.run import Format
     from laguna_tui.headless.time_limit import TimeLimit
@@ -62,7 +62,7 @@ class AskOptions:
     piped: str = ""
     resume: str = ""
     given: frozenset[str] = frozenset()
-    schema: "SchemaAnswer | None" = None
+    schema: "JsonSchema | None" = None
 
 
 _PLAIN = AskOptions()

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 
+from msgspec import Struct
+
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import AgentEvent
 from laguna_tui.base.exit_codes import ExitCode
@@ -42,9 +44,9 @@ def example(kind: object) -> object:
         return (example(typing.get_args(kind)[0]),)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return next(iter(kind))
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or issubclass(kind, Struct)):
         hints = typing.get_type_hints(kind)
-        return kind(**{each.name: example(hints[each.name]) for each in dataclasses.fields(kind) if each.init})
+        return kind(**{name: example(hints[name]) for name in inspect.signature(kind).parameters})
     return origin() if isinstance(origin, type) else None
 
 

@@ -1,79 +1,63 @@
 """Text that the model writes outside the conversation: a summary, a commit message."""
 
 from collections.abc import Callable, Generator
+from contextlib import closing
 
-from laguna_engine.chat.transcript import Role
-from laguna_engine.config import Request
 from laguna_engine.events import Prefill
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions, Generation
-from laguna_tui.agent.message_step import Backend, MessageStep, Step
+from laguna_tui.agent.options import AgentOptions
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.backends.base import Message, MessageBackend
+from laguna_tui.backends.base import Options
 from laguna_tui.base.events import AgentEvent, Rate
+from laguna_tui.base.messages import ChatMessage
 
 
 def written_aside(
-    engine: Backend,
-    conversation: Conversation,
-    options: AgentOptions,
-    instruction: str,
-    limit: int,
-    cancelled: Callable[[], bool],
+    conversation: Conversation, options: AgentOptions, instruction: str, limit: int, cancelled: Callable[[], bool]
 ) -> Generator[AgentEvent, None, str]:
     """Have the model write something after the conversation so far.
 
     Args:
-        instruction: what it is asked; it is not added to the conversation.
-        limit: tokens of the answer.
-        cancelled: ends the writing.
+        conversation: The conversation; nothing is added to it.
+        options: The conversation's.
+        instruction: What it is asked.
+        limit: Token limit of the answer.
+        cancelled: Ends the writing.
 
     Returns:
         What it wrote; empty if there is no room, or the model does not write such texts.
 
     Raises:
-        EngineError: while iterating, when the engine fails.
+        EngineError: While iterating, when the engine fails.
     """
     if not conversation.profile.writes_asides:
         return ""
-    tokens, parser = conversation.summary_prompt(instruction)
-    if len(tokens) + limit > engine.n_ctx:
+    prompt = conversation.prompt(ChatMessage.asked(instruction))
+    if conversation.backend.cost(prompt).total + limit > conversation.backend.n_ctx:
         return ""
-    request = Request(
-        tokens,
-        sampling=options.sampling,
-        stop_tokens=conversation.stop_tokens,
-        max_tokens=limit,
-        drafting=options.drafting,
-    )
-    step: Step
-    if isinstance(engine, MessageBackend):
-        step = MessageStep(engine, conversation, Message(Role.USER, instruction), limit)
-    else:
-        step = Generation(engine, parser, conversation.piece)
-    for event in step.run(request, cancelled):
-        if isinstance(event, Prefill | Rate):
-            yield event
-    return step.record(request).answer.text.strip()
+    wanted = Options(options.sampling, max_tokens=limit, drafting=options.drafting, aside=True)
+    with closing(conversation.backend.generate(prompt, wanted)) as answer:
+        for event in answer:
+            if cancelled():
+                answer.cancel()
+            if isinstance(event, Prefill | Rate):
+                yield event
+    said = answer.message.answer
+    return "" if said is None else said.text.strip()
 
 
 def commit_message(
-    engine: Backend,
-    conversation: Conversation,
-    options: AgentOptions,
-    material: str,
-    limit: int,
-    cancelled: Callable[[], bool],
+    conversation: Conversation, options: AgentOptions, material: str, limit: int, cancelled: Callable[[], bool]
 ) -> str:
     """Have the model write a commit message; arguments as for `written_aside`.
 
-    material: what is committed, and how; truncated if it does not fit.
+    material: What is committed, and how; truncated if it does not fit.
     """
     instruction = system_prompt("commit")
-    room = engine.n_ctx - len(conversation.tokens) - limit - 2 * conversation.count(instruction)
+    room = conversation.backend.n_ctx - conversation.size - limit - 2 * conversation.count(instruction)
     while material and conversation.count(material) > room:
         material = material[: len(material) * 3 // 4]
-    writing = written_aside(engine, conversation, options, f"{instruction}\n\n{material}", limit, cancelled)
+    writing = written_aside(conversation, options, f"{instruction}\n\n{material}", limit, cancelled)
     while True:
         try:
             next(writing)

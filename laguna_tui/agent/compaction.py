@@ -10,14 +10,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from laguna_engine.chat.messages import ToolCall
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import Role, ToolCall
 from laguna_tui.agent.aside import written_aside
-from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions, answer_reserve
-from laguna_tui.agent.message_step import Backend
+from laguna_tui.agent.conversation import Conversation, is_instruction
+from laguna_tui.agent.conversation_blocks import ConversationBlock
+from laguna_tui.agent.options import AgentOptions, answer_reserve
 from laguna_tui.agent.prompt import system_prompt
-from laguna_tui.agent.rendering import ConversationBlock, is_instruction
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting
 from laguna_tui.base.messages import SUMMARY, Attachment, ChatMessage, Place
 
@@ -58,24 +56,27 @@ class Compaction:
 
     def __init__(
         self,
-        engine: Backend,
         conversation: Conversation,
         options: AgentOptions,
         sources: CompactionSources = CompactionSources(),
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._engine, self._conversation, self._options = engine, conversation, options
+        self._conversation, self._options = conversation, options
         self._sources, self._cancelled = sources, cancelled
         self._tail = self._share(_TAIL_SHARE)
 
     @property
+    def _n_ctx(self) -> int:
+        return self._conversation.backend.n_ctx
+
+    @property
     def reserve(self) -> int:
         """Tokens that must be free before the model generates."""
-        return answer_reserve(self._engine.n_ctx)
+        return answer_reserve(self._n_ctx)
 
     def is_due(self, more: int = 0) -> bool:
         """Whether too few tokens are free once `more` are added."""
-        return len(self._conversation.tokens) + more + self.reserve > self._engine.n_ctx
+        return self._conversation.size + more + self.reserve > self._n_ctx
 
     def run(self, guidance: str = "", more: int = 0, *, asked: bool = False) -> Generator[AgentEvent, None, bool]:
         """Make room; returns whether there is enough now. Reports nothing if nothing can be left out.
@@ -90,27 +91,27 @@ class Compaction:
             EngineError: while iterating, if the engine fails; the conversation stays valid.
         """
         conversation = self._conversation
-        before = len(conversation.tokens)
+        before = conversation.size
         if asked:
-            said = before - conversation.transcript.blocks[0].end
+            said = before - conversation.pieces()[0].tokens
             self._tail = min(self._tail, int(said * _TAIL_SHARE))
         kept = int(before * _KEPT_SHARE)
         goal = max(0, min(self._share(_GOAL_SHARE), kept) - more)
-        shortened = 0 if guidance else self._shorten(before - min(kept, self._engine.n_ctx - self.reserve - more))
+        shortened = 0 if guidance else self._shorten(before - min(kept, self._n_ctx - self.reserve - more))
         replaced, summary = 0, ""
         # A model that forgets old turns was never told what a summary is.
         summarises = not shortened and conversation.profile.turns is None
         if summarises and self._replaceable(self._oldest(self._tail)) >= self._summary_tokens:
-            yield Compacting(before, self._engine.n_ctx)
+            yield Compacting(before, self._n_ctx)
             replaced, summary = yield from self._replace(guidance, goal)
         if self._cancelled() or not (asked or shortened or replaced):
             return False
-        preview, after = self._engine.preview(conversation.tokens), len(conversation.tokens)
-        yield Compacted(before, after, shortened, replaced, preview.new, summary)
+        cost = conversation.cost()
+        yield Compacted(before, sum(map(sum, cost.sizes)), shortened, replaced, cost.new, summary)
         return not self.is_due(more)
 
     def _share(self, share: float) -> int:
-        return int(self._engine.n_ctx * share)
+        return int(self._n_ctx * share)
 
     # -- shortening
 
@@ -137,7 +138,8 @@ class Compaction:
 
     def _freed(self, piece: ConversationBlock, place: Place) -> int:
         """Tokens freed by moving a whole block to another place."""
-        return len(self._conversation.tokens) - len(self._conversation.changed({piece.number: place}))
+        conversation = self._conversation
+        return conversation.size - conversation.size_of(conversation.changed({piece.number: place}))
 
     def _shortenable(self) -> Iterator[ConversationBlock]:
         """Whole blocks to shorten, oldest first, except the newest results and files being edited."""
@@ -155,8 +157,8 @@ class Compaction:
 
     def _newest_results(self, pieces: Sequence[ConversationBlock]) -> list[int]:
         """The numbers of the newest results that fit into the part to keep; at least one."""
-        results = [piece for piece in reversed(pieces) if piece.block.role is Role.TOOL]
-        sizes = accumulate(piece.block.end - piece.block.start for piece in results)
+        results = [piece for piece in reversed(pieces) if piece.role is Role.TOOL]
+        sizes = accumulate(piece.tokens for piece in results)
         fitting = sum(size <= self._tail for size in sizes)
         return [piece.number for piece in results[: max(1, fitting)]]
 
@@ -172,7 +174,7 @@ class Compaction:
     def _replace(self, guidance: str, goal: int) -> Generator[AgentEvent, None, tuple[int, str]]:
         """Replace the oldest messages by a summary; returns how many, and the summary. None if that frees nothing."""
         conversation, tail = self._conversation, self._tail
-        before = len(conversation.tokens)
+        before = conversation.size
         words = yield from self._written(guidance)
         if self._cancelled():
             return 0, ""
@@ -181,7 +183,7 @@ class Compaction:
             mark = conversation.mark()
             summary = self._summary(words, conversation.items()[:items], tail)
             conversation.replace_oldest(items, summary)
-            after = len(conversation.tokens)
+            after = conversation.size
             done = after <= goal or tail <= self._share(_SUMMARY_SHARE)
             if done and after < before:
                 return items, summary.text
@@ -196,10 +198,10 @@ class Compaction:
         The model's turn and the answers to its calls stay together. At least the newest step stays, whatever its size.
         """
         conversation = self._conversation
-        said, end = conversation.items(), len(conversation.tokens)
+        said, end = conversation.items(), conversation.size
         starts: dict[int, int] = {}
         for piece in conversation.pieces()[1:]:
-            starts.setdefault(piece.item, piece.block.start)
+            starts.setdefault(piece.item, piece.start)
         begins = [
             item for item, each in enumerate(said) if item and not _is_result(each) and not _is_reminder(said, item)
         ]
@@ -214,7 +216,7 @@ class Compaction:
             for piece in self._conversation.pieces()[1:]
             if piece.item < items and piece.item != kept and not (piece.attachment and is_instruction(piece.attachment))
         )
-        return sum(piece.block.end - piece.block.start for piece in replaced)
+        return sum(piece.tokens for piece in replaced)
 
     @property
     def _summary_tokens(self) -> int:
@@ -226,7 +228,7 @@ class Compaction:
         instruction = system_prompt("summary") + (_GUIDANCE.format(guidance=guidance) if guidance else "")
         return (
             yield from written_aside(
-                self._engine, self._conversation, self._options, instruction, self._summary_tokens, self._cancelled
+                self._conversation, self._options, instruction, self._summary_tokens, self._cancelled
             )
         )
 

@@ -1,55 +1,47 @@
 """One chat: everything known about it, and the only code that changes it.
 
-A growing transcript, of which every piece is rendered once and then left alone: what was sent to the engine stays a
-prefix of what is sent next, and its KV cache stays good. The exceptions are announced: `change`, which renders the
-conversation again with some blocks shortened, left out or taken back in, and `forget`, for a model that reads only the
-newest turns of a chat.
+It only grows, so that what a backend was given stays a prefix of what it is given next, and its KV cache stays good.
+The exceptions are announced: `change`, which shortens, leaves out or takes back some blocks, and `forget`, for a model
+that reads only the newest turns of a chat.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 
-from laguna_engine.chat.encoding import Tokenizer
-from laguna_engine.chat.messages import AssistantMessage
-from laguna_engine.chat.parser import StreamParser
-from laguna_engine.chat.transcript import Role, TokenView, Transcript
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, all_said
-from laguna_tui.agent.rendering import (
-    ConversationBlock,
-    FilesRead,
-    GenerationRecord,
-    MessageWriter,
-    forgets,
-    lasting,
-    told_of_plan,
-    with_opening,
-)
+from laguna_engine.chat.messages import AssistantMessage, Role
+from laguna_tui.agent.conversation_blocks import ConversationBlock
+from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, all_said, with_opening
+from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import shortened
-from laguna_tui.base.messages import MESSAGE, REMINDER, Attachment, ChatMessage, Place
-from laguna_tui.context.blocks import Gathered
+from laguna_tui.backends.base import Backend, Message, Prompt, PromptCost
+from laguna_tui.base.messages import MESSAGE, REJECTED, REMINDER, Attachment, BlockKind, ChatMessage, Place
 from laguna_tui.context.mentions import unmarked
 from laguna_tui.context.token_counter import CachedTokenCounter
 
 _ANSWER = "answer"
+_MAP_LEFT_OUT = "it was left out with the messages that the summary replaced"
+_FORGETS = "this model keeps {kept} of a chat in its prompt, so earlier ones are left out from here on"
+# As other coding agents write it, which models have read a lot of.
+_TAGGED = "<system-reminder>\n{}\n</system-reminder>"
+# Of what was read, as many characters as drafters can copy from: about 16,000 tokens.
+MOST_READ = 1 << 16
 
 
 class Conversation:
-    """One chat with one model, as this model reads it and as it can be retold to another.
+    """One chat with one model, as this model reads it.
 
     Attributes:
-        profile: the model's profile.
-        stop_tokens: what ends its turn.
-        transcript: the prompt so far, block by block.
-        files: what was read on the way.
-        computed: how many of its tokens were in the KV cache after the newest turn; others have to be computed again.
-        last: the newest generation, which ended the last turn; None before there is one.
+        backend: Answers it.
+        profile: The model's profile.
+        count: Counts the tokens of a text.
+        read: Texts that were read on the way, for drafters to copy from; the latest last.
+        computed: How many of its tokens were in the KV cache after the newest turn; others have to be computed again.
     """
 
     def __init__(
         self,
-        vocabulary: Tokenizer,
+        backend: Backend,
         profile: ModelProfile,
         *,
         thinking: bool,
@@ -59,15 +51,15 @@ class Conversation:
         """Begin with the system prompt and the tools.
 
         Args:
-            vocabulary: that of the model.
-            thinking: whether the model thinks before it answers.
-            opening: what stands before the user's first words; asked for once, when it is needed.
-            remind: what the app says of plan mode behind the user's words, given what it said of it last.
+            backend: Answers it.
+            profile: The model's profile.
+            thinking: Whether the model thinks before it answers.
+            opening: Returns what stands before the user's first words; called once, when it is needed.
+            remind: Returns what the app says of plan mode behind the user's words, given what it said of it last.
         """
         self.profile = profile
-        self.files = FilesRead()
         self.computed = 0
-        self.last: GenerationRecord | None = None
+        self.read: tuple[str, ...] = ()
         self._thinking = thinking
         self._opening, self._reminds = opening, remind
         self._remind = remind if profile.reads_reminders else lambda told: ""
@@ -76,41 +68,77 @@ class Conversation:
         self._calls = 0
         self._heard: list[ChatMessage] = []
         self._forgotten: list[ChatMessage] = []
-        self.use_vocabulary(vocabulary)
-        self.stop_tokens = self._writer.stop_tokens
-        self.transcript = Transcript()
-        self.transcript.append(Role.SYSTEM, self._writer.system(), "system prompt and tools")
+        # By identity; the message is held, so that no other one gets its place in memory.
+        self._messages: dict[int, tuple[ChatMessage, Message]] = {}
+        self.use_backend(backend)
 
-    def use_vocabulary(self, vocabulary: Tokenizer) -> None:
-        """Use this vocabulary from now on, that of the same model opened again."""
-        self._vocabulary = vocabulary
-        self.piece = vocabulary.piece
-        self.count = CachedTokenCounter(lambda text: len(vocabulary.tokenize(text, special=False)))
-        self._writer = MessageWriter(vocabulary, self.profile, thinking=self._thinking)
+    def use_backend(self, backend: Backend) -> None:
+        """Use this backend from now on, that of the same model opened again."""
+        self.backend = backend
+        self.count = CachedTokenCounter(backend.count)
 
     def emptied(self) -> "Conversation":
-        """A new chat with the same model. Call IDs go on counting, so that each is unique in the session."""
-        parts = self._vocabulary, self.profile
+        """Return a new chat with the same model. Call IDs go on counting, so that each is unique in the session."""
+        parts = self.backend, self.profile
         new = Conversation(*parts, thinking=self._thinking, opening=self._opening, remind=self._reminds)
         new._calls = self._calls
         return new
 
-    def retold_for(self, profile: ModelProfile, vocabulary: Tokenizer, *, thinking: bool) -> "Conversation":
-        """The same chat as another model reads it; this model's vocabulary may already be closed.
-
-        Raises:
-            EngineError: the other model cannot chat.
-        """
-        new = Conversation(vocabulary, profile, thinking=thinking, opening=self._opening, remind=self._reminds)
-        for text in self.files.texts:
-            new.remember(text)
-        new.take_over(self.state)
+    def for_model(self, backend: Backend, profile: ModelProfile, *, thinking: bool) -> "Conversation":
+        """Return the same chat for another model; this model's backend may already be closed."""
+        new = Conversation(backend, profile, thinking=thinking, opening=self._opening, remind=self._reminds)
+        new.read = self.read
+        new.adopt(self.state)
         return new
 
+    # -- the prompt
+
+    def prompt(self, *more: ChatMessage) -> Prompt:
+        """Return the prompt, with more messages behind it that are not added. Any thread."""
+        if more:
+            # Those of the previews before, one with every key that is typed.
+            self._drop_unsaid()
+        return self.prompt_of([*self._heard, *more])
+
+    def prompt_of(self, said: Sequence[ChatMessage]) -> Prompt:
+        """Return the prompt of a conversation with the same model. Any thread."""
+        return Prompt(
+            self.profile.system_prompt, self.profile.specs, tuple(map(self._message, said)), thinking=self._thinking
+        )
+
+    def cost(self, *more: ChatMessage) -> PromptCost:
+        """Return what the prompt would cost now, with more messages behind it. Any thread."""
+        return self.backend.cost(self.prompt(*more))
+
     @property
-    def tokens(self) -> TokenView:
-        """Everything so far."""
-        return self.transcript.tokens
+    def size(self) -> int:
+        """Tokens of the prompt."""
+        return self.size_of(self.prompt())
+
+    def size_of(self, prompt: Prompt) -> int:
+        """Tokens of a prompt."""
+        return sum(map(sum, self.backend.sizes(prompt)))
+
+    def pieces(self) -> list[ConversationBlock]:
+        """Return the prompt's blocks in order. Any thread."""
+        heard = tuple(self._heard)
+        sizes = self.backend.sizes(self.prompt_of(heard))
+        blocks = [ConversationBlock(0, 0, sum(sizes[0]))]
+        for item, (each, parts) in enumerate(zip(heard, sizes[1:], strict=True)):
+            for part, tokens in enumerate(parts):
+                last = blocks[-1]
+                blocks.append(ConversationBlock(len(blocks), last.start + last.tokens, tokens, each, item, part))
+        return blocks
+
+    def text_of(self, block: ConversationBlock) -> str:
+        """Return the text of a block as the model reads it."""
+        parts = self.backend.rendered(self.prompt())[block.item + 1]
+        return "".join(parts) if block.said is None else parts[block.part]
+
+    def result_size(self, text: str) -> int:
+        """Return how many tokens a tool's result takes."""
+        prompt = replace(self.prompt_of(()), messages=(Message(Role.TOOL, (text,)),))
+        return sum(self.backend.sizes(prompt)[-1])
 
     @property
     def started(self) -> bool:
@@ -118,14 +146,10 @@ class Conversation:
         return bool(self._heard)
 
     def asked(self) -> tuple[str, str]:
-        """The user's newest message, and all that stands in the prompt before it, but for the system's part."""
-        *_, newest = (piece for piece in self.pieces() if piece.said is not None and piece.said.is_question)
-        assert newest.said is not None
-        return newest.said.text, self.decode(self.tokens[self.transcript.blocks[0].end : newest.block.start])
-
-    def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens."""
-        return b"".join(map(self._vocabulary.piece, tokens)).decode("utf-8", errors="replace")
+        """Return the user's newest message, and the text of the prompt between the system's part and that message."""
+        newest = max(index for index, each in enumerate(self._heard) if each.is_question)
+        _, *before, (*opening, _) = self.backend.rendered(self.prompt_of(self._heard[: newest + 1]))
+        return self._heard[newest].text, "".join("".join(each) for each in (*before, opening))
 
     @property
     def present(self) -> frozenset[str]:
@@ -133,37 +157,22 @@ class Conversation:
         pairs = (pair for each in self._heard for pair in zip(each.attachments, each.attached, strict=True))
         return frozenset(came.digest for came, stands in pairs if stands.place is not Place.DROPPED)
 
+    # -- what is said
+
     def message(self, text: str, attachments: tuple[Attachment, ...] = ()) -> ChatMessage:
-        """The user's message as it is added now."""
+        """Return the user's message as it would be added now."""
         words = text if self.profile.attaches else unmarked(text)
         opening, reminder = "" if self._heard else self._first(), self._remind(told_of_plan(self._heard))
         return ChatMessage(Role.USER, MESSAGE, words, opening=opening, attachments=attachments, reminder=reminder)
 
-    def message_parts(self, said: ChatMessage) -> list[list[int]]:
-        """The tokens that a user's message would add, piece by piece, without adding it."""
-        return self._writer.user_parts(said)
-
-    def with_message(self, *said: ChatMessage) -> list[int]:
-        """The tokens the engine would be given for a message and what stands before it, which are not added yet."""
-        return self._prompt(self.tokens, said)
-
-    def begun(self, message: str, gathered: Gathered) -> list[int]:
-        """The tokens the engine would be given if a turn began; the arguments are those of `begin`."""
-        return self.with_message(self.message(message, gathered.attachments))
-
-    def begun_alone(self, message: str, gathered: Gathered) -> list[int]:
-        """The same for a new chat that begins with this message."""
-        said = replace(self.message(message, gathered.attachments), opening=self._first())
-        return self._prompt(self.tokens[: self.transcript.blocks[0].end], [said])
-
-    def begin(self, message: str, gathered: Gathered) -> None:
-        """Begin a turn with what the user typed and what it brings along."""
-        self.add_message(self.message(message, gathered.attachments))
+    def alone(self, said: ChatMessage) -> Prompt:
+        """Return the prompt of a new chat that begins with this message."""
+        return self.prompt_of([replace(said, opening=self._first())])
 
     def add_message(self, said: ChatMessage) -> None:
         """Add a message: the user's, a tool's, or one in the model's name."""
-        self._writer.add(self.transcript, said)
         self._heard.append(said)
+        self._drop_unsaid()
 
     def add_reminder(self, text: str) -> None:
         """Add a message by the app, in the user's role."""
@@ -176,7 +185,7 @@ class Conversation:
             self.add_reminder(text)
 
     def take_new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """The notes to show: those that are given and what there is to say about forgotten turns.
+        """Return the notes to show: those that are given and one about forgotten turns.
 
         A note about the model itself is shown once in a chat.
         """
@@ -187,75 +196,48 @@ class Conversation:
         return new
 
     def next_call_id(self) -> int:
-        """The number of the next call of a tool, from 1."""
+        """Return the number of the next call of a tool, from 1."""
         self._calls += 1
         return self._calls
 
     def remember(self, excerpt: str) -> None:
         """Let drafters copy from what was read of a file."""
-        if excerpt and not self.files.holds(excerpt):
-            self.files.add(excerpt, self._vocabulary.tokenize(excerpt, special=False))
-
-    def result_size(self, text: str) -> int:
-        """How many tokens a tool's answer and the opening of the next turn take."""
-        return self._writer.result_size(text)
+        if not excerpt:
+            return
+        read = [*(each for each in self.read if each != excerpt), excerpt]
+        while len(read) > 1 and sum(map(len, read)) > MOST_READ:
+            del read[0]
+        self.read = tuple(read)
 
     def add_result(self, text: str, label: str) -> None:
         """Add a tool's result."""
         self.add_message(ChatMessage(Role.TOOL, label, text))
 
-    def open_turn(self) -> Callable[[], StreamParser]:
-        """Open the assistant's turn; returns what makes a parser for all that it will say."""
-        self.transcript.append(Role.ASSISTANT, self._writer.opening(), _ANSWER)
-        return self._writer.parser
-
-    def record(self, generation: GenerationRecord) -> None:
-        """Add what the model said and whatever its turn needs to be whole.
-
-        An empty turn is removed: the model would take it as an example.
-        """
-        heard = generation.message(_ANSWER)
-        if heard.is_empty_answer:
-            self.transcript = self._with(self._heard)
-            return
-        self._writer.end_turn(self.transcript, heard)
-        self._heard.append(heard)
-        self.last = generation if generation.tokens else self.last
-
-    def correct_turn(self, message: AssistantMessage) -> None:
-        """Replace the model's last output, if there is any, by an answer or a call."""
-        said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)
-        if self._heard and self._heard[-1].role is Role.ASSISTANT:
-            heard = [*self._heard[:-1], said]
-            self.transcript, self._heard = self._with(heard), heard
-        else:
-            self.add_message(said)
-
     def add_answer(self, text: str) -> None:
         """Add an answer that the model did not generate."""
         self.add_message(ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text)))
 
-    def said(self) -> tuple[ChatMessage, ...]:
-        """Everything said so far, for another model."""
-        return all_said(self.state)
+    def record(self, answer: Message) -> None:
+        """Add what the model said, unless it is nothing: the model would take an empty turn as an example."""
+        said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=answer.answer, calls=answer.calls, trace=answer.trace)
+        if not said.is_empty_answer:
+            self.add_message(said)
 
-    def retell(self, said: Sequence[ChatMessage]) -> None:
-        """Add a conversation with another model, in this model's format."""
-        for each in said:
-            self.add_message(each)
+    def correct_turn(self, message: AssistantMessage) -> None:
+        """Replace the model's last output, if there is any, by an answer or a call."""
+        said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)
+        last = bool(self._heard) and self._heard[-1].role is Role.ASSISTANT
+        self._say([*self._heard[: len(self._heard) - last], said])
 
-    def pieces(self) -> list[ConversationBlock]:
-        """The transcript's blocks in order. Any thread."""
-        return self._pieces(self.transcript)
+    # -- what leaves the prompt
 
-    def changed(self, places: Mapping[int, Place]) -> TokenView:
-        """The conversation as it would be with these blocks in these places."""
-        return self._with(self._placed(places)).tokens
+    def changed(self, places: Mapping[int, Place]) -> Prompt:
+        """Return the prompt as it would be with these blocks in these places."""
+        return self.prompt_of(self._placed(places))
 
     def change(self, places: Mapping[int, Place]) -> None:
         """Move blocks to other places, from the next message on. Blocks that cannot be changed stay as they are."""
-        heard = self._placed(places)
-        self.transcript, self._heard = self._with(heard), heard
+        self._say(self._placed(places))
 
     def forget_old_turns(self) -> None:
         """Drop from the prompt the turns that the model does not read with the next message."""
@@ -263,7 +245,7 @@ class Conversation:
             self.forget(self.profile.turns - 1)
 
     def forget(self, turns: int) -> None:
-        """Keep only the newest `turns` turns in the prompt; not while a turn runs. `said` still has the others."""
+        """Keep only the newest `turns` turns in the prompt; not while a turn runs. `state` still has the others."""
         begins = [index for index, each in enumerate(self._heard) if each.is_question]
         if len(begins) <= turns:
             return
@@ -273,7 +255,7 @@ class Conversation:
         self._say(kept)
 
     def replace_oldest(self, items: int, summary: ChatMessage) -> None:
-        """Put a summary in the place of the first `items` of what was said; not while a generation runs.
+        """Put a summary in the place of the first `items` messages; not while a generation runs.
 
         The newest question stays behind it, if it is among them. What the conversation began with stays before it:
         the folder's instructions as they are, and what stands in for its map.
@@ -286,85 +268,75 @@ class Conversation:
         opening = self._prompt_opening() or ""
         self._say([replace(summary, opening=opening, attachments=attachments), *with_opening([*stays, *kept], "")])
 
+    # -- moments
+
     def mark(self) -> ConversationMark:
-        """What was said so far, to come back to."""
+        """Return this moment, to come back to."""
         return ConversationMark(tuple(self._heard), tuple(self._forgotten))
 
     def restore(self, mark: ConversationMark) -> None:
         """Go back to a mark; not while a turn runs."""
         self._forgotten = list(mark.forgotten)
-        self._say(mark.said)
+        self._say(list(mark.said))
 
     @property
     def state(self) -> ConversationState:
         """The chat's state, independent of its model; its lists are the conversation's own."""
         return ConversationState(self._heard, self._forgotten, self._calls, self._opened, self._shown)
 
-    def go_on(self, state: ConversationState) -> None:
+    def resume(self, state: ConversationState) -> None:
         """Resume a chat of an earlier process with the same model."""
         said, forgotten, self._calls, self._opened, self._shown = state
         self.restore(ConversationMark(tuple(said), tuple(forgotten)))
 
-    def take_over(self, state: ConversationState) -> None:
+    def adopt(self, state: ConversationState) -> None:
         """Resume a chat held with another model."""
         _, _, self._calls, self._opened, self._shown = state
-        self.retell(all_said(state))
+        self._say([*self._heard, *all_said(state)])
         self.forget_old_turns()
 
     def items(self) -> tuple[ChatMessage, ...]:
-        """What the prompt contains."""
+        """Return the messages of the prompt."""
         return tuple(self._heard)
 
-    def summary_prompt(self, instruction: str) -> tuple[list[int], Callable[[], StreamParser]]:
-        """The prompt that asks for a summary of all so far, which is not added, and what makes a parser of it.
+    def _say(self, said: list[ChatMessage]) -> None:
+        """Replace everything said."""
+        self._heard = said
+        self._drop_unsaid()
 
-        The model does not think first: the parser begins behind it.
-        """
-        writer = MessageWriter(self._vocabulary, self.profile, thinking=False)
-        asked = ChatMessage.asked(instruction)
-        parts = [token for part in writer.user_parts(asked) for token in part]
-        return [*self.tokens, *parts, *writer.opening()], writer.parser
+    def _drop_unsaid(self) -> None:
+        """Forget messages that were only previewed, or are no longer in the prompt."""
+        self._messages = {id(each): found for each in self._heard if (found := self._messages.get(id(each)))}
+
+    def _message(self, said: ChatMessage) -> Message:
+        """The message as the model reads it: the same object for the same one."""
+        known = self._messages.get(id(said))
+        if known is None or known[0] is not said:
+            known = said, self._read_as(said)
+            self._messages[id(said)] = known
+        return known[1]
+
+    def _read_as(self, said: ChatMessage) -> Message:
+        if said.answer is not None:
+            return Message(said.role, answer=said.answer, calls=tuple(said.written_calls), trace=said.trace)
+        if said.role is Role.TOOL:
+            return Message(said.role, (said.given,), rejected=said.label == REJECTED)
+        *before, words = said.parts
+        if self.profile.reads_reminders and said.label == REMINDER:
+            words = _TAGGED.format(said.text)
+        elif self.profile.reads_reminders and said.reminder:
+            words = f"{words}\n\n{_TAGGED.format(said.reminder)}"
+        return Message(said.role, (*before, words))
 
     def _prompt_opening(self) -> str | None:
-        """What stands before the first words in the prompt; None where the first are nobody's."""
+        """What stands before the first words in the prompt; None where the first are the model's."""
         return self._heard[0].opening if self._heard and self._heard[0].role is not Role.ASSISTANT else None
-
-    def rendered(self, said: Sequence[ChatMessage]) -> Transcript:
-        """What this would be behind the same system prompt. Any thread."""
-        transcript = Transcript()
-        system = self.transcript.blocks[0]
-        transcript.append(system.role, self.transcript.tokens[: system.end], system.label)
-        for each in said:
-            self._writer.add(transcript, each)
-        return transcript
-
-    def _say(self, said: Sequence[ChatMessage]) -> None:
-        """Replace everything said by this."""
-        self.transcript, self._heard = self.rendered(said), list(said)
 
     def _first(self) -> str:
         """What stands before the first question: asked for once, so that what was read ahead stays right."""
         if self._opened is None:
             self._opened = self._opening()
         return self._opened
-
-    def _prompt(self, before: Iterable[int], said: Iterable[ChatMessage]) -> list[int]:
-        added = (token for each in said for part in self.message_parts(each) for token in part)
-        return [*before, *added, *self._writer.opening()]
-
-    def _pieces(self, transcript: Transcript) -> list[ConversationBlock]:
-        system, *others = transcript.blocks
-        owned = zip(others, self._owners(), strict=False)
-        return [
-            ConversationBlock(0, system, None),
-            *(ConversationBlock(number, block, *owner) for number, (block, owner) in enumerate(owned, 1)),
-        ]
-
-    def _owners(self) -> Iterator[tuple[ChatMessage, int, int]]:
-        """What was said, its number and the number of its part, for every block but the first."""
-        for item, each in enumerate(tuple(self._heard)):
-            parts = len(each.parts) if each.role is Role.USER else 1
-            yield from ((each, item, part) for part in range(parts))
 
     def _placed(self, places: Mapping[int, Place]) -> list[ChatMessage]:
         pieces, heard = self.pieces(), list(self._heard)
@@ -375,23 +347,31 @@ class Conversation:
         return heard
 
     def _shorten(self, text: str, label: str) -> str:
-        return shortened(text, label, self._newest_question(), self.count)
+        asked = next((each.text for each in reversed(self._heard) if each.is_question), "")
+        return shortened(text, label, asked, self.count)
 
-    def _newest_question(self) -> str:
-        asked = [each.text for each in self._heard if each.is_question]
-        return asked[-1] if asked else ""
 
-    def _with(self, heard: Sequence[ChatMessage]) -> Transcript:
-        """The conversation with this instead of what was said: what stays keeps its tokens, the rest is rendered."""
-        before, transcript = self.transcript, Transcript()
-        tokens = before.tokens
-        # A turn that runs meanwhile may have said more than was heard until then.
-        pieces = (piece for piece in self._pieces(before) if piece.item < len(heard))
-        for item, owned in groupby(pieces, key=lambda piece: piece.item):
-            first, *others = owned
-            if first.said is None or first.said is heard[item]:
-                for block in (first.block, *(piece.block for piece in others)):
-                    transcript.append(block.role, tokens[block.start : block.end], block.label)
-            else:
-                self._writer.add(transcript, heard[item])
-        return transcript
+def forgets(turns: int) -> str:
+    """The note shown once a chat has more turns than the model reads."""
+    return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
+
+
+def is_instruction(piece: Attachment) -> bool:
+    """Return whether this speaks to the model with the user's voice, so that the app never leaves it out."""
+    return piece.kind is BlockKind.INSTRUCTIONS
+
+
+def lasting(message: ChatMessage) -> Iterator[Attachment]:
+    """Yield what stays of a message that a summary replaces: instructions, and a line in place of the map."""
+    for piece in message.attached:
+        if is_instruction(piece):
+            yield piece
+        elif piece.kind is BlockKind.MAP:
+            yield piece if piece.place is Place.DROPPED else replace(piece.at(Place.DROPPED), why=_MAP_LEFT_OUT)
+
+
+def told_of_plan(heard: Sequence[ChatMessage]) -> str:
+    """The newest statement about plan mode in these, `PLAN_ON` or `PLAN_OFF`; empty for none."""
+    users = (each for each in reversed(heard) if each.role is Role.USER)
+    said = (text for each in users for text in (each.reminder, each.text) if text in (PLAN_ON, PLAN_OFF))
+    return next(said, "")

@@ -1,9 +1,10 @@
 """The state of a conversation, independent of its model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from laguna_tui.agent.rendering import retold, with_opening
+from laguna_engine.chat.messages import Role
 from laguna_tui.base.messages import ChatMessage
 
 
@@ -12,10 +13,6 @@ class ConversationMark(NamedTuple):
 
     said: tuple[ChatMessage, ...] = ()
     forgotten: tuple[ChatMessage, ...] = ()
-
-    def retold(self) -> "ConversationMark":
-        """The same for another model, which writes all of it in its own format."""
-        return ConversationMark(tuple(map(retold, self.said)), tuple(map(retold, self.forgotten)))
 
 
 class ConversationState(NamedTuple):
@@ -37,7 +34,13 @@ class ConversationState(NamedTuple):
 
 
 def all_said(state: ConversationState) -> tuple[ChatMessage, ...]:
-    """Everything said so far, for another model."""
+    """Return everything said so far, for another model."""
     # What opens the chat stands before its first words, and again before those that are first in the prompt.
-    opening = "" if state.forgotten else None
-    return tuple(map(retold, [*state.forgotten, *with_opening(state.said, opening)]))
+    return (*state.forgotten, *with_opening(state.said, "" if state.forgotten else None))
+
+
+def with_opening(said: Sequence[ChatMessage], opening: str | None) -> list[ChatMessage]:
+    """Return the same with this before the first words; None leaves them as they are."""
+    if not said or opening is None or said[0].role is Role.ASSISTANT:
+        return list(said)
+    return [replace(said[0], opening=opening), *said[1:]]

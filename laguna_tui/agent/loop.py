@@ -9,23 +9,19 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from laguna_engine.chat.encoding import Tokenizer
-from laguna_engine.config import Request
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_state import ConversationState
-from laguna_tui.agent.generation import AgentOptions, answer_reserve
-from laguna_tui.agent.message_step import Backend
+from laguna_tui.agent.options import AgentOptions, answer_reserve
 from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.steering import Steering
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.agent.turn import Turn, TurnParts
 from laguna_tui.agent.turn_history import TurnHistory, no_journal
-from laguna_tui.backends.base import MessageBackend
+from laguna_tui.backends.base import Backend, Options
 from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnFinished, TurnStarted
-from laguna_tui.base.messages import Attachment, Place
+from laguna_tui.base.messages import Attachment, ChatMessage, Place
 from laguna_tui.context.attach import Attacher
-from laguna_tui.context.blocks import Gathered
 from laguna_tui.repo.files.workspace import WorkspaceError
 
 if TYPE_CHECKING:
@@ -46,8 +42,7 @@ class Agent:
 
     def __init__(
         self,
-        engine: Backend,
-        vocabulary: Tokenizer,
+        backend: Backend,
         toolbox: Toolbox,
         options: AgentOptions | None = None,
         opening: Callable[[], str] | None = None,
@@ -57,15 +52,13 @@ class Agent:
         """Prepare a conversation; nothing is computed yet.
 
         Args:
-            engine: what continues the tokens.
-            vocabulary: that of the engine's model.
+            backend: what generates.
             toolbox: the tools of the model's profile, for the folder that is asked about.
             options: sampling and limits.
             opening: what comes before the first question; None states what the model's profile wants.
             attacher: brings along what a message mentions; None attaches nothing.
             history: what can undo its turns; None where nobody can.
         """
-        self._engine = engine
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._attacher = attacher
@@ -78,7 +71,7 @@ class Agent:
         # Tokens of the conversation when nothing more could be left out of it.
         self._crowded: int | None = None
         self.conversation = Conversation(
-            vocabulary,
+            backend,
             toolbox.profile,
             thinking=self._options.thinking,
             # The toolbox of the model that is asked first, which may be another one by then.
@@ -106,7 +99,7 @@ class Agent:
 
     @property
     def generated(self) -> Sequence[int] | None:
-        """The tokens of the running generation; None if none runs."""
+        """The tokens of the running answer; None if none runs. See `Answer.generated`."""
         return None if self._turn_now is None else self._turn_now.generated
 
     def go_on(
@@ -127,9 +120,9 @@ class Agent:
         """
         conversation = self.conversation.emptied()
         if same_model:
-            conversation.go_on(state)
+            conversation.resume(state)
         else:
-            conversation.take_over(state)
+            conversation.adopt(state)
         self.conversation = conversation
         self._told, self._steering, self._crowded = list(told), Steering(waiting), None
 
@@ -139,7 +132,7 @@ class Agent:
         Its methods raise EngineError if the engine is gone.
         """
         told = tuple(self._told) if self._toolbox.profile.attaches else ()
-        return PromptPreview(self._engine, self.conversation, self._attacher, told)
+        return PromptPreview(self.conversation, self._attacher, told)
 
     @property
     def options(self) -> AgentOptions:
@@ -150,33 +143,23 @@ class Agent:
     def options(self, options: AgentOptions) -> None:
         self._options = options
 
-    def use_engine(self, engine: Backend, vocabulary: Tokenizer, attacher: Attacher | None = None) -> None:
-        """Use a fresh engine of the same model; the conversation stays and is cached again."""
-        self._engine, self._attacher = engine, attacher
-        self.conversation.use_vocabulary(vocabulary)
+    def use_backend(self, backend: Backend, attacher: Attacher | None = None) -> None:
+        """Use a fresh backend of the same model; the conversation stays and is cached again."""
+        self._attacher = attacher
+        self.conversation.use_backend(backend)
 
     def use_model(
-        self,
-        engine: Backend,
-        vocabulary: Tokenizer,
-        options: AgentOptions,
-        toolbox: Toolbox,
-        attacher: Attacher | None = None,
+        self, backend: Backend, options: AgentOptions, toolbox: Toolbox, attacher: Attacher | None = None
     ) -> None:
-        """Use another model and its tools; it reads the conversation in its own format. All or nothing.
-
-        Raises:
-            EngineError: the model cannot chat; nothing was changed.
-        """
-        self.conversation = self.conversation.retold_for(toolbox.profile, vocabulary, thinking=options.thinking)
-        options = replace(options, constraints=self._options.constraints)
-        self._engine, self._options, self._toolbox, self._attacher = engine, options, toolbox, attacher
-        self.history.use_model()
+        """Use another model and its tools; it reads the conversation in its own format."""
+        self.conversation = self.conversation.for_model(backend, toolbox.profile, thinking=options.thinking)
+        self._options = replace(options, schema=self._options.schema)
+        self._toolbox, self._attacher = toolbox, attacher
 
     def cancel(self) -> None:
         """End the running turn soon. Any thread, at any time; harmless when none runs."""
         self._cancelled = True
-        self._engine.cancel()
+        self.conversation.backend.cancel()
 
     def steer(self, message: str, record: Callable[[], None] = lambda: None) -> bool:
         """Send a message into the running turn: it goes in once the calls of a step are answered, or the model ends.
@@ -213,15 +196,10 @@ class Agent:
             EngineError: the engine fails.
         """
         self._cancelled = False
-        if isinstance(self._engine, MessageBackend):
-            # Nothing is sent anywhere before the user says so.
-            return
-        tokens = self.prompt_preview().ahead(message)
-        if self._engine.preview(tokens).new <= 1:
-            return
-        for _ in self._engine.generate(Request(tokens, max_tokens=0, drafting=self._options.drafting)):
+        backend, options = self.conversation.backend, Options(drafting=self._options.drafting)
+        for _ in backend.prefetch(self.prompt_preview().ahead(message), options):
             if self._cancelled:
-                self._engine.cancel()
+                backend.cancel()
         self.note_computed()
 
     def _turn(self, message: str) -> Iterator[AgentEvent]:
@@ -235,24 +213,23 @@ class Agent:
         notes = conversation.take_new_notes(gathered.notes)
         if gathered.attachments or notes:
             yield Attached(tuple(map(_titled, gathered.attachments)), notes)
-        preview = self._engine.preview(tokens := conversation.begun(message, gathered))
-        if not preview.fits and self._forgets_for(message, gathered):
+        said = conversation.message(message, gathered.attachments)
+        cost = conversation.cost(said)
+        if not cost.fits and self._forgets_for(said):
             # Of a chat that is forgotten turn by turn, none but the message itself is too long.
             conversation.forget(0)
-            preview = self._engine.preview(tokens := conversation.begun(message, gathered))
-        cached = None if isinstance(self._engine, MessageBackend) else preview.cached
-        yield TurnStarted(len(tokens), cached, self.history.next_number if preview.fits else 0)
-        if not preview.fits:
+            said = conversation.message(message, gathered.attachments)
+            cost = conversation.cost(said)
+        yield TurnStarted(cost.total, cost.cached, self.history.next_number if cost.fits else 0)
+        if not cost.fits:
             # Nothing is added, so that a shorter message can still be sent.
-            yield self._refused(message, gathered)
+            yield self._refused(said)
             return
-        self.history.begin(message, conversation, lambda: conversation.begin(message, gathered))
+        self.history.begin(message, conversation, lambda: conversation.add_message(said))
         self._told.clear()
         make_room = self._make_room if conversation.profile.turns is None else None
         steer = self._steer if make_room else None
-        parts = TurnParts(
-            self._engine, self._toolbox, conversation, self._options, lambda: self._cancelled, make_room, steer
-        )
+        parts = TurnParts(self._toolbox, conversation, self._options, lambda: self._cancelled, make_room, steer)
         if steer:
             self._steering.begin()
         self._turn_now = turn = Turn(parts)
@@ -287,10 +264,10 @@ class Agent:
             yield from self._make_room(message)
             looked = self.prompt_preview()
             gathered = yield from looked.gathered(message, lambda: self._cancelled)
-            fits = self._engine.preview(self.conversation.begun(message, gathered)).fits
-            if self._cancelled or not fits:
+            said = self.conversation.message(message, gathered.attachments)
+            if self._cancelled or not self.conversation.cost(said).fits:
                 break
-            self.conversation.begin(message, gathered)
+            self.conversation.add_message(said)
             del self._told[: len(looked.told)]
             self._steering.took()
             steered = True
@@ -315,8 +292,7 @@ class Agent:
         from laguna_tui.agent.aside import commit_message
 
         self._cancelled = False
-        parts = self._engine, self.conversation, self._options
-        message = commit_message(*parts, material, limit, lambda: self._cancelled)
+        message = commit_message(self.conversation, self._options, material, limit, lambda: self._cancelled)
         self.note_computed()
         return message
 
@@ -337,20 +313,20 @@ class Agent:
         """Compact the conversation if a message would leave too little of the context free."""
         if self.conversation.profile.turns is not None or not self.conversation.started:
             return
-        used, size = len(self.conversation.tokens), self._engine.n_ctx
+        used, size = self.conversation.size, self.conversation.backend.n_ctx
         more = self.conversation.count(message) if message else 0
         if used + more + answer_reserve(size) <= size or more > size:
             return
         # No use until the conversation has grown, where nothing could be left out.
         if self._crowded is None or not 0 <= used - self._crowded < size * _CROWDED_SHARE:
             enough = yield from self._compaction().run(more=more)
-            self._crowded = None if enough else len(self.conversation.tokens)
+            self._crowded = None if enough else self.conversation.size
 
     def _compaction(self) -> "Compaction":
         from laguna_tui.agent.compaction import Compaction, CompactionSources
 
         sources = CompactionSources(self._present_file, lambda: self._toolbox.todo.text)
-        return Compaction(self._engine, self.conversation, self._options, sources, lambda: self._cancelled)
+        return Compaction(self.conversation, self._options, sources, lambda: self._cancelled)
 
     def _present_file(self, path: str) -> Attachment | None:
         """A file of the folder as it is now; None if it cannot be read as text."""
@@ -364,23 +340,24 @@ class Agent:
             return None
         return Shortening("", self.conversation.count).whole(source) if source.complete else None
 
-    def _forgets_for(self, message: str, gathered: Gathered) -> bool:
+    def _forgets_for(self, said: ChatMessage) -> bool:
         """Whether the chat may be forgotten for a message, and the message fits then."""
         conversation = self.conversation
         if conversation.profile.turns is None or not conversation.started:
             return False
-        return self._engine.preview(conversation.begun_alone(message, gathered)).fits
+        return conversation.backend.cost(conversation.alone(said)).fits
 
-    def _refused(self, message: str, gathered: Gathered) -> TurnFinished:
+    def _refused(self, said: ChatMessage) -> TurnFinished:
         """The end of a turn whose message does not fit; says whether a new chat would help."""
-        alone, size = len(self.conversation.begun_alone(message, gathered)), self._engine.n_ctx
+        backend = self.conversation.backend
+        alone, size = backend.cost(self.conversation.alone(said)).total, backend.n_ctx
         if alone < size:
             return TurnFinished(TurnEnd.CONTEXT_FULL)
         return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
 
     def note_computed(self) -> None:
         """Note how much of the conversation is in the KV cache; EngineError if the engine is gone."""
-        self.conversation.computed = self._engine.preview(self.conversation.tokens).cached
+        self.conversation.computed = self.conversation.cost().cached or 0
 
 
 def opening_of(toolbox: Toolbox) -> str:

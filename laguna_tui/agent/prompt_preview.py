@@ -14,13 +14,11 @@ from functools import partial
 from itertools import takewhile
 from queue import SimpleQueue
 
-from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import AssistantMessage, Malformed, Role, ToolCall
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.message_step import Backend
-from laguna_tui.agent.rendering import ConversationBlock, call_title, short_title
+from laguna_tui.agent.conversation_blocks import ConversationBlock, call_title, short_title
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, places_of
-from laguna_tui.backends.base import MessageBackend
+from laguna_tui.backends.base import Prompt, PromptCost
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.messages import MESSAGE, Attachment, BlockKind, ChatMessage, Place
 from laguna_tui.context.attach import Attacher
@@ -38,14 +36,13 @@ _NOT_TOLD = "{title} does not fit into the context that is left, so the model do
 
 @dataclass(frozen=True, slots=True)
 class PromptPreview:
-    """A conversation, and what answers it.
+    """A conversation, and what the next message brings along.
 
     Attributes:
         attacher: brings along what a message mentions; None attaches nothing.
         told: what the next message brings along besides, whatever it says.
     """
 
-    engine: Backend
     conversation: Conversation
     attacher: Attacher | None
     told: tuple[Attachment, ...] = ()
@@ -64,26 +61,18 @@ class PromptPreview:
     def cost(self, message: str) -> Cost:
         """What sending it would cost now."""
         gathered = self._previewed(message)
-        cost = self._cost(self.conversation.begun(message, gathered), gathered.notes, gathered.seconds)
+        said = self.conversation.message(message, gathered.attachments)
+        cost = self._cost(self.conversation.cost(said), gathered.notes, gathered.seconds)
         return replace(cost, measuring=gathered.measuring)
 
-    def ahead(self, message: str) -> list[int]:
-        """The tokens that the prompt will begin with however the message continues, while they fit."""
+    def ahead(self, message: str) -> Prompt:
+        """The prompt whose last message is certain, however it continues, but for its last part."""
         attachments = tuple(takewhile(lambda each: each.certain, self._previewed(message).attachments))
-        tokens = list(self.conversation.tokens)
-        if attachments:
-            *certain, _ = self.conversation.message_parts(self.conversation.message("…", attachments))
-            tokens += [token for part in certain for token in part]
-        return tokens if len(tokens) < self.engine.n_ctx else list(self.conversation.tokens)
+        return self.conversation.prompt(self.conversation.message("…", attachments))
 
     def blocks(self) -> list[ContextBlock]:
         """What the prompt consists of."""
-        if isinstance(self.engine, MessageBackend):
-            return blocks(self.conversation, None)
-        preview = self.engine.preview(self.conversation.tokens)
-        # The last token of a prompt is always computed anew, which nobody counts as a change.
-        cached = preview.cached + (preview.new == 1)
-        return blocks(self.conversation, cached)
+        return blocks(self.conversation, self.conversation.cost().cached)
 
     def block_text(self, number: int) -> BlockText:
         """One block's text; IndexError when there is no such block."""
@@ -91,15 +80,14 @@ class PromptPreview:
 
     def change_cost(self, places: Mapping[int, Place]) -> Cost:
         """What the conversation alone would cost with these blocks in these places."""
-        return self._cost(list(self.conversation.changed(places)), ())
+        return self._cost(self.conversation.backend.cost(self.conversation.changed(places)), ())
 
-    def _cost(self, tokens: list[int], notes: tuple[str, ...], scoring_s: float = 0.0) -> Cost:
-        preview = self.engine.preview(tokens)
-        if isinstance(self.engine, MessageBackend):
-            return Cost(preview.new, None, 0, None, preview.fits, notes)
-        lost = max(0, min(self.conversation.computed, len(self.conversation.tokens), len(tokens) - 1) - preview.cached)
-        seconds = None if preview.seconds is None else preview.seconds + scoring_s
-        return Cost(preview.new, preview.cached, lost, seconds, preview.fits, notes)
+    def _cost(self, cost: PromptCost, notes: tuple[str, ...], scoring_s: float = 0.0) -> Cost:
+        conversation, lost = self.conversation, 0
+        if cost.cached is not None:
+            lost = max(0, min(conversation.computed, conversation.size, cost.total - 1) - cost.cached)
+        seconds = None if cost.seconds is None else cost.seconds + scoring_s
+        return Cost(cost.new, cost.cached, lost, seconds, cost.fits, notes)
 
     def _previewed(self, message: str) -> Gathered:
         if self.attacher is None and not self.told:
@@ -128,7 +116,8 @@ class PromptPreview:
 
     def _room(self, message: str) -> int:
         """Tokens that attachments may take."""
-        free = self.engine.n_ctx - len(self.conversation.tokens) - self.conversation.count(message) - ANSWER_ROOM
+        conversation = self.conversation
+        free = conversation.backend.n_ctx - conversation.size - conversation.count(message) - ANSWER_ROOM
         return int(max(0, free) * ATTACHED_SHARE)
 
 
@@ -169,7 +158,7 @@ def blocks(conversation: Conversation, cached: int | None) -> list[ContextBlock]
 def block_text(conversation: Conversation, number: int) -> BlockText:
     """What a block holds, and what of it is given; IndexError when there is no such block."""
     piece = conversation.pieces()[number]
-    given = conversation.decode(conversation.tokens[piece.block.start : piece.block.end])
+    given = conversation.text_of(piece)
     match piece.said, piece.attachment:
         case ChatMessage(role=Role.TOOL, text=text, place=place), _:
             return BlockText(text, "" if place is Place.DROPPED else piece.said.given)
@@ -180,8 +169,8 @@ def block_text(conversation: Conversation, number: int) -> BlockText:
 
 
 def _block(piece: ConversationBlock, cached: int | None, count: Callable[[str], int]) -> ContextBlock:
-    tokens = piece.block.end - piece.block.start
-    ready = None if cached is None else min(max(cached - piece.block.start, 0), tokens)
+    tokens = piece.tokens
+    ready = None if cached is None else min(max(cached - piece.start, 0), tokens)
     said, attachment = piece.said, piece.attachment
     if attachment is not None:
         whole = tokens if attachment.place is Place.KEPT else count(attachment.whole)
@@ -203,9 +192,9 @@ def _fixed(piece: ConversationBlock) -> tuple[BlockKind, str, str]:
     """Kind, title and reason of a block that is never touched."""
     said = piece.said
     if said is None:
-        return BlockKind.SYSTEM, piece.block.label, "always there"
+        return BlockKind.SYSTEM, piece.label, "always there"
     if said.answer is not None:
-        return BlockKind.ANSWER, _answer(said.answer, said.written_calls) or piece.block.label, "what the model said"
+        return BlockKind.ANSWER, _answer(said.answer, said.written_calls) or piece.label, "what the model said"
     if said.attachments and piece.part == 0:
         return BlockKind.MESSAGE, "folder, date and git" if said.opening else "your message begins", "always there"
     return BlockKind.MESSAGE, short_title(said.text), "your words" if said.label == MESSAGE else f"a {said.label}"

@@ -6,20 +6,18 @@ model's turn is closed and every call in it has an answer.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
-from laguna_engine.config import Request
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import MAX_LOOPS_BROKEN, AgentOptions, Generation
-from laguna_tui.agent.message_step import Backend, MessageStep, Step
-from laguna_tui.agent.rendering import call_title
+from laguna_tui.agent.conversation_blocks import call_title
+from laguna_tui.agent.options import AgentOptions
 from laguna_tui.agent.tools.base.guard import CheckedAnswer, LoopGuard, call_key
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, ToolResult, fitted
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.backends.base import MessageBackend
+from laguna_tui.backends.base import MAX_LOOPS_BROKEN, Answer, Options
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
@@ -71,7 +69,6 @@ class TurnParts:
             without, so that nothing more is accepted.
     """
 
-    engine: Backend
     toolbox: Toolbox
     conversation: Conversation
     options: AgentOptions
@@ -95,43 +92,95 @@ class Turn:
         self._check = _check_reminder(parts.toolbox)
         self._unanswered: list[ToolCall | Malformed] = []
         self._running: list[CallRun] = []
-        self._generation: Step | None = None
+        self._generation: Answer | None = None
 
     @property
     def generated(self) -> Sequence[int] | None:
-        """The tokens of the generation that runs, which grow, and shrink where a loop is taken back; None for none."""
+        """The tokens of the running answer; None for none. See `Answer.generated`."""
         return None if self._generation is None else self._generation.generated
 
     def run(self) -> Iterator[AgentEvent]:
         """Everything from the first generation to `TurnFinished`."""
+        parts, conversation, end = self._parts, self._conversation, TurnEnd.TOO_MANY_STEPS
         try:
-            end = yield from self._steps()
+            for _ in range(parts.options.max_steps or MAX_STEPS):
+                if parts.make_room is not None:
+                    yield from parts.make_room()
+                if parts.cancelled():
+                    end = TurnEnd.CANCELLED
+                    break
+                checked = CheckedAnswer(self._guard.expected)
+                answer = self._generation = conversation.backend.generate(conversation.prompt(), self._options())
+                try:
+                    for event in answer:
+                        shown = self._shown(event, answer, checked)
+                        if checked.over or parts.cancelled():
+                            answer.cancel()
+                        if shown is not None:
+                            yield shown
+                finally:
+                    self._take(answer)
+                ended = yield from self._finished(answer, checked)
+                if ended is not None:
+                    end = ended
+                    break
         finally:
             self._answer_the_rest()
         if self._check and self._check.unknown:
             yield CheckUnknown()
-        yield from self._parts.toolbox.unreported()
+        yield from parts.toolbox.unreported()
         yield TurnFinished(end)
 
-    def _steps(self) -> Generator[AgentEvent, None, TurnEnd]:
-        for _ in range(self._parts.options.max_steps or MAX_STEPS):
-            if self._parts.make_room is not None:
-                yield from self._parts.make_room()
-            end = yield from self._step()
-            reminder = self._reminder(end)
-            if end is None or reminder:
-                end = yield from self._answer_calls()
-                if end is None and self._refused:
-                    self._conversation.add_answer(self._refused)
-                    yield TextDelta(self._refused)
-                    end = TurnEnd.ANSWERED
-            steered = yield from self._steered(end)
-            if end is not None and not steered:
-                return end
-            if reminder and not steered:
-                self._conversation.add_reminder(reminder)
-            self._conversation.remind()
-        return TurnEnd.TOO_MANY_STEPS
+    def _options(self) -> Options:
+        options, toolbox, conversation = self._parts.options, self._parts.toolbox, self._conversation
+        constrain = toolbox.profile.constrains_calls if options.constrain is None else options.constrain
+        guard = None if options.constrain is False else self._guard
+        return Options(
+            sampling=options.sampling,
+            max_tokens=options.max_tokens,
+            thinking_budget=options.thinking_limit(conversation.backend.n_ctx),
+            drafting=options.drafting,
+            sources=conversation.read,
+            schema=options.schema,
+            rules=(*((toolbox.call_rules,) if constrain else ()), *(guard.rules if guard else ())),
+            quotable=guard.quotable if guard else (),
+            loops_broken=MAX_LOOPS_BROKEN if toolbox.profile.recovers else 0,
+        )
+
+    def _shown(self, event: AgentEvent, answer: Answer, checked: CheckedAnswer) -> AgentEvent | None:
+        """The event as it is shown; None where it is not."""
+        if not isinstance(event, TextDelta):
+            return event
+        if answer.calls and self._guard.calls_come_last:
+            checked.end()
+            return None
+        text = checked.feed(event.text)
+        return TextDelta(text, event.source) if text else None
+
+    def _take(self, answer: Answer) -> None:
+        """Add an answer to the conversation, however it ended."""
+        self._generation = None
+        answer.close()
+        self._conversation.record(answer.message)
+        self._unanswered = list(answer.calls)
+
+    def _finished(self, answer: Answer, checked: CheckedAnswer) -> Generator[AgentEvent, None, TurnEnd | None]:
+        """Answer the calls of an answer, and add what the user said meanwhile; how that ends the turn, or None."""
+        end = yield from self._correct(checked, self._end_of(answer, checked))
+        reminder = self._reminder(end)
+        if end is None or reminder:
+            end = yield from self._answer_calls()
+            if end is None and self._refused:
+                self._conversation.add_answer(self._refused)
+                yield TextDelta(self._refused)
+                end = TurnEnd.ANSWERED
+        steered = yield from self._steered(end)
+        if end is not None and not steered:
+            return end
+        if reminder and not steered:
+            self._conversation.add_reminder(reminder)
+        self._conversation.remind()
+        return None
 
     def _steered(self, end: TurnEnd | None) -> Generator[AgentEvent, None, bool]:
         """Add what the user said meanwhile, where the model works on or would end the turn; whether there was any."""
@@ -160,40 +209,12 @@ class Turn:
             return _LOOPED
         return _NUDGE if end is TurnEnd.EMPTY_ANSWER else ""
 
-    def _step(self) -> Generator[AgentEvent, None, TurnEnd | None]:
-        """One generation; how it ends the turn, or None when there are calls to answer."""
-        if self._parts.cancelled():
-            return TurnEnd.CANCELLED
-        loops = MAX_LOOPS_BROKEN if self._parts.toolbox.profile.recovers else 0
-        engine = self._parts.engine
-        step: Step
-        if isinstance(engine, MessageBackend):
-            step = MessageStep(engine, self._conversation)
-        else:
-            step = Generation(engine, self._conversation.open_turn(), self._conversation.piece, loops)
-        answer = CheckedAnswer(self._guard.expected)
-        request = self._request()
-        self._generation = step
-        try:
-            for event in step.run(request, lambda: answer.over or self._parts.cancelled()):
-                if not isinstance(event, TextDelta):
-                    yield event
-                elif step.calls and self._guard.calls_come_last:
-                    answer.end()
-                elif text := answer.feed(event.text):
-                    yield TextDelta(text, event.source)
-        finally:
-            self._generation = None
-            self._conversation.record(step.record(request))
-            self._unanswered = list(step.calls)
-        return (yield from self._correct(answer, self._end_of(step, answer)))
-
-    def _end_of(self, step: Step, answer: CheckedAnswer) -> TurnEnd | None:
-        """How a generation ends the turn; None when it asks for tools, if only before it lost its way."""
-        stopped = answer.over and not answer.wrong
-        if not self._parts.cancelled() and (stopped or (step.looping and any(map(self._meant, step.calls)))):
+    def _end_of(self, answer: Answer, checked: CheckedAnswer) -> TurnEnd | None:
+        """How an answer ends the turn; None when it asks for tools, if only before it lost its way."""
+        stopped = checked.over and not checked.wrong
+        if not self._parts.cancelled() and (stopped or (answer.repeating and any(map(self._meant, answer.calls)))):
             return None
-        return _end_of(step)
+        return _end_of(answer)
 
     def _correct(self, answer: CheckedAnswer, end: TurnEnd | None) -> Generator[AgentEvent, None, TurnEnd | None]:
         """Say what is right where the model said something else; how that ends the turn."""
@@ -206,21 +227,6 @@ class Turn:
             yield TextDelta(rest)
         yield AnswerCorrected(answer.said)
         return TurnEnd.ANSWERED
-
-    def _request(self) -> Request:
-        options, toolbox = self._parts.options, self._parts.toolbox
-        constrain = toolbox.profile.constrains_calls if options.constrain is None else options.constrain
-        calls = (toolbox.call_constraint,) if constrain else ()
-        copies = () if options.constrain is False else self._guard.constraints(toolbox.profile.specs)
-        return Request(
-            self._conversation.tokens,
-            sampling=options.sampling,
-            stop_tokens=self._conversation.stop_tokens,
-            max_tokens=options.max_tokens,
-            drafting=replace(options.drafting, files=self._conversation.files.tokens),
-            thinking_budget=options.thinking_limit(self._parts.engine.n_ctx),
-            constraints=(*options.constraints, *calls, *copies),
-        )
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:
         """Answer the calls in the order they were written; how that ends the turn, or None to go on."""
@@ -312,7 +318,7 @@ class Turn:
         """What a tool said, cut to the room there is."""
         toolbox, conversation = self._parts.toolbox, self._conversation
         conversation.remember(result.excerpt)
-        room = self._parts.engine.n_ctx - len(conversation.tokens) - ANSWER_ROOM
+        room = conversation.backend.n_ctx - conversation.size - ANSWER_ROOM
         output = fitted(result.output, conversation.result_size, room)
         if output == result.output:
             return result
@@ -340,10 +346,10 @@ def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":
     return CheckReminder(lambda: find_check(toolbox.workspace, toolbox.permissions.permissions.check))
 
 
-def _end_of(step: Step) -> TurnEnd | None:
-    """How a generation ends the turn; None when it asks for tools."""
-    match step.reason:
-        case _ if step.looping:
+def _end_of(answer: Answer) -> TurnEnd | None:
+    """How an answer ends the turn; None when it asks for tools."""
+    match answer.reason:
+        case _ if answer.repeating:
             return TurnEnd.REPEATING
         case FinishReason.CANCELLED:
             return TurnEnd.CANCELLED
@@ -351,7 +357,7 @@ def _end_of(step: Step) -> TurnEnd | None:
             return TurnEnd.CONTEXT_FULL
         case FinishReason.MAX_TOKENS:
             return TurnEnd.MAX_TOKENS
-        case _ if step.calls:
+        case _ if answer.calls:
             return None
         case _:
-            return TurnEnd.ANSWERED if step.answered else TurnEnd.EMPTY_ANSWER
+            return TurnEnd.ANSWERED if answer.has_text else TurnEnd.EMPTY_ANSWER

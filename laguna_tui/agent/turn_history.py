@@ -39,7 +39,6 @@ class TurnRecord:
         title: the beginning of its message.
         chat: which chat of the session it belongs to.
         began: seconds since the epoch.
-        model: which of the models it was, from 0; what was said has to be retold for a later one.
         before, after: where the log has what was said before it and after it.
     """
 
@@ -47,7 +46,6 @@ class TurnRecord:
     title: str
     chat: int
     began: float
-    model: int
     before: Place
     after: Place
 
@@ -149,7 +147,7 @@ class TurnHistory:
         self._journal: UndoHistory | None = None
         self._lock = threading.RLock()
         self._turns: list[TurnRecord] = []
-        self._position = self._last = self._told = self._chat = self._model = 0
+        self._position = self._last = self._told = self._chat = 0
         self._wanted = False
 
     # -- turns
@@ -162,10 +160,6 @@ class TurnHistory:
     def new_chat(self) -> None:
         """A new chat begins; undoing earlier turns leaves it alone."""
         self._chat += 1
-
-    def use_model(self) -> None:
-        """Another model answers from now on; earlier turns have to be retold for it."""
-        self._model += 1
 
     def begin(self, message: str, conversation: "Conversation", add: Callable[[], None]) -> None:
         """A user's message begins a turn; turns that are undone are forgotten.
@@ -181,7 +175,7 @@ class TurnHistory:
             self._last += 1
             after = self._log.began(self._last, message, conversation.state)
             title = message[:TITLE_CHARS]
-            turn = TurnRecord(self._last, title, self._chat, time.time(), self._model, before, after)
+            turn = TurnRecord(self._last, title, self._chat, time.time(), before, after)
             self._turns[self._position :] = [turn]
             self._position = len(self._turns)
 
@@ -311,8 +305,7 @@ class TurnHistory:
             if not of_chat:
                 return None
             turn, back = (of_chat[0], True) if position < self._position else (of_chat[-1], False)
-            mark = self._log.load(turn.before if back else turn.after)
-        return mark if turn.model == self._model else mark.retold()
+            return self._log.load(turn.before if back else turn.after)
 
     def _move(self, position: int, said: ConversationMark | None, conversation: "Conversation") -> None:
         """Move the conversation to where so many turns are done."""
@@ -322,18 +315,17 @@ class TurnHistory:
             conversation.restore(said)
         self._log.moved(position, conversation.state)
 
-    def go_on(self, turns: Sequence[TurnRecord], position: int, last: int, model: int) -> None:
+    def go_on(self, turns: Sequence[TurnRecord], position: int, last: int) -> None:
         """Resume with the turns of an earlier process.
 
         Args:
             turns: oldest first.
             position: how many of them are done.
             last: the last number that was given to one.
-            model: which of the models answers now; what was said to another one is retold.
         """
         with self._lock:
             self._turns, self._position = list(turns), position
-            self._last, self._model, self._told, self._chat = last, model, 0, 0
+            self._last, self._told, self._chat = last, 0, 0
 
     def catch_up(self, conversation: "Conversation") -> None:
         """Complete an undo in which an earlier process was killed: its files are, or will be, in place.
@@ -358,7 +350,7 @@ class TurnHistory:
         with self._lock:
             journal, self._journal = self._journal, None
             self._turns.clear()
-            self._position = self._last = self._told = self._chat = self._model = 0
+            self._position = self._last = self._told = self._chat = 0
         if journal is not None:
             journal.close()
 

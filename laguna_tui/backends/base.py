@@ -1,107 +1,255 @@
-"""What a model behind messages is asked, and what it says: values, and the protocol of who answers.
+"""Who generates: messages in, events out. `local` renders messages as tokens for the engine, `remote` sends them."""
 
-Beside it stands the agent's `TokenEngine`, which continues tokens: the KV cache, snapshots, drafts and what they cost
-exist only there.
-"""
-
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
-from laguna_engine.chat.encoding import Tokenizer
-from laguna_engine.chat.messages import AssistantMessage, CallFinished, Malformed, Reasoning, Text, ToolSpec
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import (
+    AssistantMessage,
+    CallFinished,
+    Malformed,
+    ParserEvent,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolSpec,
+)
+from laguna_engine.config import DRAFTING, GREEDY, Drafting, Sampling
 from laguna_engine.events import FinishReason
-from laguna_engine.sequence import Preview
+from laguna_tui.base.events import AgentEvent
+from laguna_tui.base.messages import Trace
+
+if TYPE_CHECKING:
+    from laguna_engine.chat.call_constraint import ValueRules
+    from laguna_engine.constrain.json_schema import JsonSchema
+
+MAX_LOOPS_BROKEN = 2
+"""A model that loops after so many bans, each on another stretch, has nothing left to say."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Message:
-    """One message of a conversation.
+    """One message of a prompt. The same object is rendered once, whatever prompts it is part of.
 
     Attributes:
-        role: whose it is. A tool's answers the first call before it that has no answer yet.
-        text: the user's or a tool's.
-        answer: the model's; None for others.
+        role: A tool's result belongs to the first call before it that has none yet.
+        parts: A user's opening, attachments and words, or a tool's text, as they are in the prompt now.
+        answer: The model's; None for others. A call that cannot be run is part of its text.
+        calls: An answer's calls in the order written, runnable or not.
+        trace: How an answer was generated; its own backend continues from the same tokens.
+        rejected: Whether a tool's text answers a call that could not be run.
     """
 
     role: Role
-    text: str = ""
+    parts: tuple[str, ...] = ()
     answer: AssistantMessage | None = None
+    calls: tuple[ToolCall | Malformed, ...] = ()
+    trace: Trace | None = None
+    rejected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """One generation.
+class Prompt:
+    """Everything a model reads before it answers.
 
     Attributes:
-        system: the system prompt.
-        messages: the conversation, oldest first.
-        tools: what may be called, in the order in which the model is told of them.
-        max_tokens: of the generation; None for what the endpoint allows.
-        thinking: whether the model thinks first; None as the endpoint has it.
+        system: The system prompt.
+        tools: The tools offered, in the order the model reads them.
+        messages: Oldest first.
+        thinking: Whether the conversation is one in which the model thinks before it answers.
     """
 
     system: str
-    messages: Sequence[Message]
-    tools: Sequence[ToolSpec] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    messages: tuple[Message, ...] = ()
+    thinking: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an answer is generated.
+
+    Attributes:
+        sampling: How tokens are drawn; a remote model has its own.
+        max_tokens: Token limit of the answer; None for none.
+        thinking_budget: Token limit of its thinking; None for none.
+        drafting: How it is drafted.
+        sources: Texts to copy drafts from, the latest last.
+        schema: What the answer must be as JSON; None for any text.
+        rules: Known values of call arguments (paths that exist, text that a file has); each holds every call.
+        quotable: Texts that the answer's quotations must come from; empty for any.
+        loops_broken: How often it continues after the model began to repeat itself; 0 stops it at the first time.
+        aside: Whether it is written beside the conversation: the model does not think, and a replay verifies the
+            answer before it.
+    """
+
+    sampling: Sampling = GREEDY
     max_tokens: int | None = None
-    thinking: bool | None = None
+    thinking_budget: int | None = None
+    drafting: Drafting = DRAFTING
+    sources: tuple[str, ...] = ()
+    schema: "JsonSchema | None" = None
+    rules: "tuple[ValueRules, ...]" = ()
+    quotable: tuple[str, ...] = ()
+    loops_broken: int = MAX_LOOPS_BROKEN
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens as the endpoint counted them.
+class PromptCost:
+    """What a prompt would cost now.
 
     Attributes:
-        prompt: of the prompt.
-        generated: of the answer, thinking and calls included.
-        cached: of the prompt, those that were not computed again; None where it does not say.
+        sizes: Tokens of the system prompt with the tools, then of the parts of each message.
+        new: Tokens to read, those that open the answer included.
+        cached: Tokens in the KV cache; None where nobody knows.
+        seconds: Until they are read; None before anything was measured.
+        fits: Whether the prompt and one more token fit into the context.
     """
 
-    prompt: int
-    generated: int
-    cached: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The last event of every generation. usage: None where the endpoint does not count."""
-
-    reason: FinishReason
-    usage: Usage | None = None
-
-
-ChatEvent = Reasoning | Text | CallFinished | Malformed | Answered
-
-
-@runtime_checkable
-class MessageBackend(Protocol):
-    """Answers messages.
-
-    Attributes:
-        n_ctx: tokens of context, as far as it is known.
-    """
-
-    n_ctx: int
+    sizes: tuple[tuple[int, ...], ...]
+    new: int
+    cached: int | None
+    seconds: float | None
+    fits: bool
 
     @property
-    def vocab(self) -> Tokenizer:
-        """Estimates tokens, to plan what has room; the endpoint's own are never seen."""
-        ...
+    def total(self) -> int:
+        """Tokens of the whole prompt, those that open the answer included."""
+        return self.new + (self.cached or 0)
 
-    def chat(self, request: ChatRequest) -> Iterator[ChatEvent]:
-        """One generation, ending with `Answered`; iterate to make it go on, drop it to cancel.
+
+class Answer(ABC, Iterator[AgentEvent]):
+    """One generation: iterate for its events. It may be closed at any time; `message` is what came until then.
+
+    Attributes:
+        reason: Why it ended; CANCELLED until it has.
+        repeating: Whether it was stopped because the model repeated itself.
+        calls: The calls so far, in the order written, runnable or not.
+    """
+
+    def __init__(self) -> None:
+        self.reason = FinishReason.CANCELLED
+        self.repeating = False
+        self.calls: list[ToolCall | Malformed] = []
+        self._events: list[ParserEvent] = []
+        self._pending: deque[AgentEvent] = deque()
+
+    def __next__(self) -> AgentEvent:
+        """Wait for the next event; raises EngineError where the generation fails."""
+        while not self._pending:
+            self._advance()
+        return self._pending.popleft()
+
+    @property
+    def has_text(self) -> bool:
+        """Whether any text of an answer was written."""
+        return any(isinstance(each, Text) and each.text.strip() for each in self._events)
+
+    @property
+    def message(self) -> Message:
+        """The answer so far."""
+        return answer_message(self._events, self._trace)
+
+    @property
+    def generated(self) -> Sequence[int] | None:
+        """The tokens so far, which grow, and shrink where a loop is removed; None of a remote model."""
+        return None
+
+    @property
+    def _trace(self) -> Trace | None:
+        return None
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """End it soon; the events up to its end can still be read. Any thread."""
+
+    def close(self) -> None:
+        """End it now, and read no more."""
+        self.cancel()
+        self._pending.clear()
+
+    @abstractmethod
+    def _advance(self) -> None:
+        """Wait for what comes next, and put its events into `_pending`.
 
         Raises:
-            EngineError: while iterating; what came before it is part of the answer.
+            StopIteration: Nothing more comes.
         """
+
+
+class Backend(Protocol):
+    """Answers prompts.
+
+    Its methods raise EngineError once it is closed.
+    """
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens of context."""
+        ...
+
+    def generate(self, prompt: Prompt, options: Options) -> Answer:
+        """Begin an answer; it is generated while it is iterated over."""
         ...
 
     def cancel(self) -> None:
-        """End the running generation soon; harmless when none runs. Any thread."""
+        """End what runs soon; harmless when nothing does. Any thread, and a signal handler."""
         ...
 
-    def preview(self, tokens: Sequence[int]) -> Preview:
-        """Whether a prompt has room, by estimated tokens; nothing is known of the endpoint's cache."""
+    def cost(self, prompt: Prompt) -> PromptCost:
+        """What a prompt would cost now. Any thread; nothing is read or sent."""
         ...
+
+    def count(self, text: str) -> int:
+        """How many tokens a text has. Any thread."""
+        ...
+
+    def sizes(self, prompt: Prompt) -> tuple[tuple[int, ...], ...]:
+        """Tokens of the system prompt with the tools, then of the parts of each message. Any thread."""
+        ...
+
+    def prefill_seconds(self, tokens: int) -> float | None:
+        """Estimated time to read so many new tokens; None where that is unknown. Any thread."""
+        ...
+
+    def rendered(self, prompt: Prompt) -> tuple[tuple[str, ...], ...]:
+        """The text of the system prompt with the tools, then of the parts of each message, as the model reads it."""
+        ...
+
+    def prefetch(self, prompt: Prompt, options: Options) -> Iterator[object]:
+        """Read all but the last part of the last message while it is iterated over; nothing is lost by `cancel`.
+
+        Raises:
+            EngineError: It fails.
+        """
+        ...
+
+    def recovered(self, prompt: Prompt, trace: Trace) -> Message:
+        """The answer to a prompt that was being generated when the app was killed, as far as `trace` has it."""
+        ...
+
+
+def answer_message(events: Iterable[ParserEvent], trace: Trace | None = None) -> Message:
+    """The message that the events of an answer amount to."""
+    text, reasoning = list[str](), list[str]()
+    calls = list[ToolCall | Malformed]()
+    for event in events:
+        match event:
+            case Reasoning(part):
+                reasoning.append(part)
+            case Text(part):
+                text.append(part)
+            case CallFinished(call):
+                calls.append(call)
+            case Malformed(raw=raw):
+                text.append(raw)
+                calls.append(event)
+            case _:
+                pass
+    runnable = tuple(call for call in calls if isinstance(call, ToolCall))
+    answer = AssistantMessage("".join(text), "".join(reasoning), runnable)
+    return Message(Role.ASSISTANT, answer=answer, calls=tuple(calls), trace=trace)

@@ -2,15 +2,24 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from laguna_engine.chat.call_arguments import too_deep
-from laguna_engine.chat.messages import AssistantMessage, CallFinished, Malformed, Reasoning, Text, ToolCall, ToolSpec
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import (
+    AssistantMessage,
+    CallFinished,
+    Malformed,
+    Reasoning,
+    Role,
+    Text,
+    ToolCall,
+    ToolSpec,
+)
 from laguna_engine.events import FinishReason
-from laguna_tui.backends.base import ChatRequest, Usage
+from laguna_tui.backends.base import Message, Prompt
 from laguna_tui.backends.spelled_calls import TOO_DEEP, SpelledCalls
 
 MAX_CALLS = 64
@@ -19,13 +28,54 @@ MAX_ARGUMENT_CHARS = 1 << 22
 _SNIPPET = 120
 
 
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One generation.
+
+    Attributes:
+        prompt: What the model reads.
+        max_tokens: Token limit of the answer; None for what the endpoint allows.
+        thinking: Whether the model thinks first; None as the endpoint has it.
+    """
+
+    prompt: Prompt
+    max_tokens: int | None = None
+    thinking: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the endpoint counted them.
+
+    Attributes:
+        prompt: Of the prompt.
+        generated: Of the answer, thinking and calls included.
+        cached: Of the prompt, those that were not computed again; None where it does not say.
+    """
+
+    prompt: int
+    generated: int
+    cached: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The last event of every generation. usage: None where the endpoint does not count."""
+
+    reason: FinishReason
+    usage: Usage | None = None
+
+
+ChatEvent = Reasoning | Text | CallFinished | Malformed | Answered
+
+
 def request_body(
     request: ChatRequest, model: str, sampling: Mapping[str, float], *, stream: bool = True
 ) -> dict[str, Any]:
     """The body of a request. sampling: what is to be other than the endpoint has it, by its own names."""
-    body: dict[str, Any] = {"model": model, "messages": list(messages_of(request)), **sampling}
-    if request.tools:
-        body["tools"] = [tool.as_openai() for tool in request.tools]
+    body: dict[str, Any] = {"model": model, "messages": list(messages_of(request.prompt)), **sampling}
+    if request.prompt.tools:
+        body["tools"] = [tool.as_openai() for tool in request.prompt.tools]
     if request.max_tokens is not None:
         body["max_tokens"] = request.max_tokens
     if request.thinking is not None:
@@ -36,14 +86,14 @@ def request_body(
     return body
 
 
-def messages_of(request: ChatRequest) -> Iterator[dict[str, Any]]:
-    """The messages; what the user says twice in a row is one, as many templates want it."""
-    if request.system:
-        yield {"role": "system", "content": request.system}
+def messages_of(prompt: Prompt) -> Iterator[dict[str, Any]]:
+    """The messages; two user messages in a row become one, as many templates want it."""
+    if prompt.system:
+        yield {"role": "system", "content": prompt.system}
     number, pending, waiting = 0, list[str](), list[str]()
-    for message in request.messages:
+    for message in _paired(prompt.messages):
         if message.role is Role.TOOL and pending:
-            yield {"role": "tool", "tool_call_id": pending.pop(0), "content": message.text}
+            yield {"role": "tool", "tool_call_id": pending.pop(0), "content": "".join(message.parts)}
         elif message.answer is not None:
             yield from _said_by_user(waiting)
             ids = [f"call_{number + index}" for index in range(1, len(message.answer.calls) + 1)]
@@ -51,8 +101,29 @@ def messages_of(request: ChatRequest) -> Iterator[dict[str, Any]]:
             if any((message.answer.text, message.answer.reasoning, ids)):
                 yield _assistant(message.answer, ids)
         else:
-            waiting.append(message.text)
+            waiting.append("".join(message.parts))
     yield from _said_by_user(waiting)
+
+
+def _paired(messages: Sequence[Message]) -> Iterator[Message]:
+    """Messages with each tool result behind its call; the result of a call that cannot be run is the user's."""
+    pending: list[ToolCall | Malformed] = []
+    late: list[Message] = []
+    for each in messages:
+        if each.role is Role.TOOL:
+            # Of a message without its malformed calls only their results are left.
+            ran = not each.rejected or (bool(pending) and isinstance(pending[0], Malformed))
+            if pending and ran and isinstance(pending.pop(0), ToolCall):
+                yield each
+            else:
+                late.append(Message(Role.USER, each.parts))
+            continue
+        yield from late
+        late.clear()
+        if each.answer is not None:
+            pending = list(each.calls)
+        yield each
+    yield from late
 
 
 def _said_by_user(texts: Sequence[str]) -> Iterator[dict[str, Any]]:

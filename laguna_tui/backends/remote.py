@@ -7,31 +7,44 @@ A generation is one request; nothing is sent twice without the user. Its answer 
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 import httpx2
 
+from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.errors import EngineClosed
 from laguna_engine.events import FinishReason, LoadProgress
-from laguna_engine.sequence import Preview
 from laguna_tui import __version__
-from laguna_tui.backends.base import Answered, ChatEvent, ChatRequest
-from laguna_tui.backends.chat_format import AnswerReader, GarbageError, ReportedError, request_body
+from laguna_tui.backends.base import Message, Options, Prompt, PromptCost, answer_message
+from laguna_tui.backends.chat_format import (
+    Answered,
+    AnswerReader,
+    ChatEvent,
+    ChatRequest,
+    GarbageError,
+    ReportedError,
+    request_body,
+)
 from laguna_tui.backends.endpoint_key import KEY_VARIABLE, NO_KEY, EndpointKey
 from laguna_tui.backends.estimated_vocabulary import EstimatedVocabulary
+from laguna_tui.backends.remote_answer import RemoteAnswer
 from laguna_tui.backends.remote_errors import RemoteError, RemoteProblem, of_exception, of_status, of_stream
 from laguna_tui.backends.served_models import ServedModel, choose_model, served_models
 from laguna_tui.base.async_thread import AsyncThread
+from laguna_tui.base.messages import Trace
 
 ASSUMED_CONTEXT = 8192
 """Tokens of context of an endpoint that does not say how many it has."""
 _CONNECT_S, _ASK_S = 10.0, 15.0
+_MARKERS = 5
+"""Tokens of a message's markers in most templates."""
 _SILENCE_S = 600.0
 """A long prompt is read for minutes, during which some endpoints send nothing."""
 _LINE_BYTES, _BODY_BYTES, _ERROR_BYTES = 8 << 20, 16 << 20, 64 << 10
@@ -76,7 +89,7 @@ class RemoteOptions:
 
 
 class RemoteBackend:
-    """A `MessageBackend`.
+    """A `Backend`.
 
     Attributes:
         options: how it was opened.
@@ -93,6 +106,8 @@ class RemoteBackend:
         self.options, self.model = options, served.name
         self.n_ctx = options.context or served.context or ASSUMED_CONTEXT
         self._vocab = EstimatedVocabulary()
+        self._sizes = WeakKeyDictionary[Message, tuple[int, ...]]()
+        self._system: tuple[tuple[str, tuple[ToolSpec, ...]], int] | None = None
         self.warnings = tuple(_warnings(options, served))
         self._thread = AsyncThread("laguna-remote")
         self._lock = threading.Lock()
@@ -115,12 +130,44 @@ class RemoteBackend:
         progress(LoadProgress(f"asking {options.host}", 1.0))
         return cls(options, choose_model(served, options.model, options.host))
 
-    @property
-    def vocab(self) -> EstimatedVocabulary:
-        """Estimates tokens."""
-        return self._vocab
+    def generate(self, prompt: Prompt, options: Options) -> RemoteAnswer:
+        """See `Backend`; the endpoint samples, drafts and constrains as it does, and nothing is sent twice."""
+        request = ChatRequest(prompt, options.max_tokens if options.aside else None, False if options.aside else None)
+        tokens = self.cost(prompt).total
+        return RemoteAnswer(
+            lambda: self.chat(request), self.cancel, self._tokenize, tokens, lambda: self.n_ctx, aside=options.aside
+        )
 
-    def chat(self, request: ChatRequest) -> Iterator[ChatEvent]:
+    def cost(self, prompt: Prompt) -> PromptCost:
+        """See `Backend`: estimated, and nothing is known of the endpoint's cache."""
+        sizes = self.sizes(prompt)
+        tokens = sum(map(sum, sizes)) + _MARKERS
+        return PromptCost(sizes, tokens, None, None, tokens < self.n_ctx)
+
+    def count(self, text: str) -> int:
+        """See `Backend`."""
+        return len(self._tokenize(text))
+
+    def sizes(self, prompt: Prompt) -> tuple[tuple[int, ...], ...]:
+        """See `Backend`."""
+        system = prompt.system, prompt.tools
+        if self._system is None or self._system[0] != system:
+            self._system = system, self.count(_system_text(prompt)) + _MARKERS
+        return ((self._system[1],), *map(self._size, prompt.messages))
+
+    def rendered(self, prompt: Prompt) -> tuple[tuple[str, ...], ...]:
+        """See `Backend`: about what a template makes of it, which only the endpoint knows."""
+        return ((_system_text(prompt),), *map(_text_parts, prompt.messages))
+
+    def prefetch(self, prompt: Prompt, options: Options) -> Iterator[object]:
+        """See `Backend`: nothing is sent anywhere before the user says so."""
+        return iter(())
+
+    def recovered(self, prompt: Prompt, trace: Trace) -> Message:
+        """See `Backend`: no trace is a remote model's."""
+        return answer_message(())
+
+    def chat(self, request: ChatRequest) -> Generator[ChatEvent, None, None]:
         """One generation. Errors are `RemoteError`; EngineClosed after `close`."""
         events: SimpleQueue[ChatEvent | Exception] = SimpleQueue()
         with self._lock:
@@ -149,10 +196,6 @@ class RemoteBackend:
         if running is not None:
             running.cancel()
 
-    def preview(self, tokens: Sequence[int]) -> Preview:
-        """Whether a prompt has room."""
-        return Preview(0, len(tokens), None, False, None, len(tokens) < self.n_ctx)
-
     def prefill_seconds(self, tokens: int) -> float | None:
         """How long reading so many tokens takes: nobody knows here."""
         return None
@@ -163,6 +206,16 @@ class RemoteBackend:
             self._closed = True
         self.cancel()
         self._thread.close()
+
+    def _tokenize(self, text: str) -> Sequence[int]:
+        return self._vocab.tokenize(text, special=False)
+
+    def _size(self, message: Message) -> tuple[int, ...]:
+        size = self._sizes.get(message)
+        if size is None:
+            first, *others = map(self.count, _text_parts(message) or ("",))
+            self._sizes[message] = size = (first + _MARKERS, *others)
+        return size
 
     def _last(self, done: "Future[None]") -> Answered | RemoteError:
         """What comes last where nothing else did."""
@@ -178,7 +231,7 @@ class RemoteBackend:
 
     async def _stream(self, request: ChatRequest, put: Callable[[ChatEvent | Exception], None]) -> None:
         """Send the request and pass on what comes; the last is `Answered` or what went wrong."""
-        reader = AnswerReader(request.tools)
+        reader = AnswerReader(request.prompt.tools)
         try:
             await self._send(request, reader, put)
         except (RemoteError, GarbageError, ReportedError, httpx2.HTTPError, httpx2.StreamError, OSError) as error:
@@ -223,7 +276,7 @@ class RemoteBackend:
     def _body(self, request: ChatRequest) -> bytes:
         options = self.options
         if request.thinking is None and options.thinking is not None:
-            request = ChatRequest(request.system, request.messages, request.tools, request.max_tokens, options.thinking)
+            request = ChatRequest(request.prompt, request.max_tokens, options.thinking)
         body = request_body(request, self.model, options.sampling)
         if options.max_tokens is not None:
             body["max_tokens"] = min(options.max_tokens, body.get("max_tokens", options.max_tokens))
@@ -235,6 +288,19 @@ class RemoteBackend:
         if ended is FinishReason.MAX_TOKENS and request.max_tokens is None and self.options.max_tokens is None:
             return FinishReason.CONTEXT_FULL
         return ended or FinishReason.CANCELLED
+
+
+def _system_text(prompt: Prompt) -> str:
+    tools = "".join(f"{json.dumps(tool.as_openai(), ensure_ascii=False)}\n" for tool in prompt.tools)
+    return f"{prompt.system}\n\n{tools}"
+
+
+def _text_parts(message: Message) -> tuple[str, ...]:
+    if message.answer is None:
+        return message.parts
+    answer = message.answer
+    calls = "".join(json.dumps([call.name, call.arguments], ensure_ascii=False) for call in answer.calls)
+    return (f"{answer.reasoning}{answer.text}{calls}",)
 
 
 _JSON = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}

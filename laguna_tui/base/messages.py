@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import AssistantMessage, Malformed, Role, ToolCall
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.units import plural
 

@@ -100,7 +100,11 @@ def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[
     """The questions as the app sends them to this model, with its template and tools, and the stop tokens."""
     from laguna_tui.agent.conversation import Conversation
     from laguna_tui.agent.profile import profile_of
+    from laguna_tui.backends.base import Options
+    from laguna_tui.backends.local.backend import LocalBackend, family_of
     from laguna_tui.base.messages import ChatMessage
 
-    chat = Conversation(engine.vocab, profile_of(entry, engine.info), thinking=thinking)
-    return [chat.with_message(ChatMessage.asked(question)) for question in QUESTIONS], chat.stop_tokens
+    backend = LocalBackend(engine, family_of(entry, engine.info))
+    chat = Conversation(backend, profile_of(entry), thinking=thinking)
+    requests = [backend.request(chat.prompt(ChatMessage.asked(question)), Options()) for question in QUESTIONS]
+    return [list(request.tokens) for request in requests], requests[0].stop_tokens

@@ -13,16 +13,18 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
+from laguna_engine.chat.template import Family
 from laguna_engine.config import PLAIN, EngineOptions, Sampling, Speculation
 from laguna_engine.draft import registry
 from laguna_engine.engine import Engine, Request
-from laguna_engine.events import CONSTRAINED, Event, Source
-from laguna_engine.sequence import Preview
+from laguna_engine.events import CONSTRAINED, Source
 from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import AgentOptions
 from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.options import AgentOptions
 from laguna_tui.agent.profile import profile_of
 from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.backends.base import Options, Prompt
+from laguna_tui.backends.local.backend import LocalBackend, family_of
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.messages import ChatMessage
 from laguna_tui.base.named_file import read_named_text
@@ -219,11 +221,12 @@ def _messages(path: Path) -> list[str]:
 
 
 def _asked(engine: Engine, options: BenchOptions, messages: list[str]) -> list[BenchPrompt]:
-    chat = Conversation(engine.vocab, profile_of(options.entry, engine.info), thinking=_thinking(options))
-    prompts = [
-        BenchPrompt(str(number), tuple(chat.with_message(ChatMessage.asked(message))), chat.stop_tokens)
-        for number, message in enumerate(messages, 1)
-    ]
+    backend = _backend(engine, options)
+    chat = Conversation(backend, profile_of(options.entry), thinking=_thinking(options))
+    prompts = []
+    for number, message in enumerate(messages, 1):
+        request = backend.request(chat.prompt(ChatMessage.asked(message)), Options())
+        prompts.append(BenchPrompt(str(number), tuple(request.tokens), request.stop_tokens))
     for prompt in prompts:
         if len(prompt.tokens) + options.tokens >= engine.n_ctx:
             raise UserError(
@@ -234,50 +237,43 @@ def _asked(engine: Engine, options: BenchOptions, messages: list[str]) -> list[B
 
 def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, question: str) -> list[BenchPrompt]:
     """The requests the agent makes until it has answered."""
-    recorder = _Recorder(engine)
+    backend = _Recorder(engine, family_of(options.entry, engine.info))
     codebase = Codebase(folder, folder.parent / "index")
-    toolbox = Toolbox(profile_of(options.entry, engine.info), Workspace(folder), codebase=codebase)
+    toolbox = Toolbox(profile_of(options.entry), Workspace(folder), codebase=codebase)
     try:
         agent = Agent(
-            recorder,
-            engine.vocab,
+            backend,
             toolbox,
             AgentOptions(thinking=_thinking(options), max_tokens=options.tokens, drafting=PLAIN),
             # The folder's date and git status would change the prompts from day to day.
             opening=str,
         )
         for _ in agent.run(question):
-            if len(recorder.requests) == _STEPS:
+            if len(backend.requests) == _STEPS:
                 break
     finally:
         toolbox.close()
         codebase.close()
     return [
         BenchPrompt(f"{name} {step}", tuple(request.tokens), request.stop_tokens, request.drafting.files)
-        for step, request in enumerate(recorder.requests, 1)
+        for step, request in enumerate(backend.requests, 1)
     ]
 
 
-class _Recorder:
-    """An engine that records its requests."""
+class _Recorder(LocalBackend):
+    """A backend that records its requests."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, family: Family) -> None:
+        super().__init__(engine, family)
         self.requests: list[Request] = []
 
-    @property
-    def n_ctx(self) -> int:
-        return self._engine.n_ctx
+    def request(self, prompt: Prompt, options: Options) -> Request:
+        self.requests.append(super().request(prompt, options))
+        return self.requests[-1]
 
-    def generate(self, request: Request) -> Iterator[Event]:
-        self.requests.append(request)
-        return self._engine.generate(request)
 
-    def cancel(self) -> None:
-        self._engine.cancel()
-
-    def preview(self, tokens: Sequence[int]) -> Preview:
-        return self._engine.preview(tokens)
+def _backend(engine: Engine, options: BenchOptions) -> LocalBackend:
+    return LocalBackend(engine, family_of(options.entry, engine.info))
 
 
 def _thinking(options: BenchOptions) -> bool:

@@ -21,7 +21,7 @@ from laguna_tui.cli.session_options import (
 )
 
 if TYPE_CHECKING:
-    from laguna_engine.chat.answer_constraint import SchemaAnswer
+    from laguna_engine.constrain.json_schema import JsonSchema
     from laguna_tui.compose import AskOptions
     from laguna_tui.headless.time_limit import TimeLimit
 
@@ -124,20 +124,20 @@ def _options(arguments: argparse.Namespace, limit: "TimeLimit", session: str, pi
     )
 
 
-def _schema(path: Path) -> "SchemaAnswer":
+def _schema(path: Path) -> "JsonSchema":
     """The constraint of the schema in a file.
 
     Raises:
         UserError: It cannot be read, or is no schema that can be held.
     """
-    from laguna_engine.chat.answer_constraint import SchemaAnswer
+    from laguna_engine.constrain.json_schema import JsonSchema
     from laguna_engine.errors import RequestError
     from laguna_tui.base.errors import UserError
     from laguna_tui.base.named_file import read_named_text
 
     text = read_named_text("--schema", path, _SCHEMA_BYTES, "give a file with a JSON schema")
     try:
-        return SchemaAnswer.checked(json.loads(text), calls=True)
+        return JsonSchema.checked(json.loads(text))
     except ValueError as error:
         raise UserError(f"--schema {path} is not JSON ({error}); give a JSON schema") from error
     except RecursionError as error:

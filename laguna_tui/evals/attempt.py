@@ -9,18 +9,14 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from laguna_engine.config import Request
+from laguna_engine.chat.messages import AssistantMessage, Role
 from laguna_engine.events import FinishReason, LoadProgress, Stats
-from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.generation import Generation
-from laguna_tui.agent.message_step import MessageStep, Step
-from laguna_tui.agent.rendering import GenerationRecord
-from laguna_tui.backends.base import MessageBackend
+from laguna_tui.backends.base import Message, Options, Prompt
+from laguna_tui.backends.local.answer import GenerationRecord
 from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnFinished
-from laguna_tui.base.messages import ChatMessage
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.shortening import framed_part, shorten
 from laguna_tui.context.source_files import SourceFile
@@ -44,7 +40,7 @@ class Outcome:
     """What is known of an attempt so far.
 
     Attributes:
-        said: the text of the last generation; filled at the end.
+        said, reasoning: the text of the last generation; filled at the end.
         solution: files by path; likewise.
     """
 
@@ -53,6 +49,7 @@ class Outcome:
     records: list[GenerationRecord] = field(default_factory=list)
     end: str = ""
     said: str = ""
+    reasoning: str = ""
     solution: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, event: AgentEvent) -> None:
@@ -64,8 +61,9 @@ class Outcome:
             case TurnFinished(end):
                 self.end = end.value
 
-    def record(self, newest: GenerationRecord | None) -> None:
-        """Note a generation of the conversation, where it is a new one."""
+    def record(self, session: LocalSession) -> None:
+        """Note the newest generation of a model in this process, if it is a new one."""
+        newest = None if session.slot.local is None else session.slot.local.last
         if newest is not None and not (self.records and self.records[-1] is newest):
             self.records.append(newest)
 
@@ -141,8 +139,7 @@ class EvaluatedModel:
 
     def _shortened(self, task: Task, session: LocalSession, keep: float) -> str:
         """The files of a task as they stand in a message, shortened for its question."""
-        vocabulary = session.slot.healthy().vocab
-        measure = CachedTokenCounter(lambda text: len(vocabulary.tokenize(text, special=False)))
+        measure = CachedTokenCounter(session.slot.healthy().count)
         budget = int(keep * sum(map(measure, task.files.values())))
         # Nobody waits, and what is kept is not to depend on the machine's load.
         scorer, files = self._scorer.take(), list(task.files.items())
@@ -158,32 +155,24 @@ def _ignored(progress: LoadProgress) -> None:
 
 def ask_without_tools(system: str, question: str, session: LocalSession, deadline: float) -> Outcome:
     """Have the model of a session answer one question; deadline: of the monotonic clock."""
-    heard = Outcome()
-    parts, engine = session.opened(), session.slot.healthy()
-    options = parts.agent.options
-    profile = replace(parts.toolbox.profile, system_prompt=system, tools=())
-    conversation = Conversation(engine.vocab, profile, thinking=options.thinking)
-    conversation.add_message(ChatMessage.asked(question))
-    step: Step
-    if isinstance(engine, MessageBackend):
-        step = MessageStep(engine, conversation)
-    else:
-        step = Generation(engine, conversation.open_turn(), conversation.piece)
-    request = Request(
-        conversation.tokens,
+    heard, late = Outcome(), _Deadline(deadline)
+    options, backend = session.opened().agent.options, session.slot.healthy()
+    prompt = Prompt(system, messages=(Message(Role.USER, (question,)),), thinking=options.thinking)
+    wanted = Options(
         sampling=options.sampling,
-        stop_tokens=conversation.stop_tokens,
         max_tokens=options.max_tokens,
         drafting=options.drafting,
-        thinking_budget=options.thinking_limit(engine.n_ctx),
+        thinking_budget=options.thinking_limit(backend.n_ctx),
     )
-    late = _Deadline(deadline)
-    for event in step.run(request, late.passed):
-        heard.add(event)
-    record = step.record(request)
-    heard.record(record)
-    heard.end = "timed_out" if late.reached else "repeating" if step.looping else _ENDS[step.reason]
-    heard.said = record.answer.text
+    with closing(backend.generate(prompt, wanted)) as answer:
+        for event in answer:
+            heard.add(event)
+            if late.passed():
+                answer.cancel()
+    heard.record(session)
+    heard.end = "timed_out" if late.reached else "repeating" if answer.repeating else _ENDS[answer.reason]
+    said = answer.message.answer or AssistantMessage()
+    heard.said, heard.reasoning = said.text, said.reasoning
     return heard
 
 
@@ -205,11 +194,12 @@ def _worked(task: Task, session: LocalSession, folder: Path, deadline: float) ->
     with closing(session.chat.ask(task.question)) as events:
         for event in events:
             heard.add(event)
-            heard.record(conversation.last)
+            heard.record(session)
             if late.passed():
                 session.chat.cancel()
     heard.end = "timed_out" if late.reached else heard.end
-    heard.said = "" if conversation.last is None else conversation.last.answer.text
+    answers = (each.answer.text for each in reversed(conversation.items()) if each.answer is not None)
+    heard.said = next(answers, "")
     return heard
 
 
@@ -251,9 +241,6 @@ def token_turns(records: list[GenerationRecord]) -> Iterator[TokenTurn]:
     """The tokens of each generation, without those that the one before had already."""
     before: list[int] = []
     for record in records:
-        # A model behind an endpoint is given text: these would be tokens of an estimate.
-        if not record.tokens:
-            continue
         prompt = list(record.prompt)
         kept = next((at for at, (old, new) in enumerate(zip(before, prompt, strict=False)) if old != new), None)
         kept = min(len(before), len(prompt)) if kept is None else kept

@@ -6,7 +6,8 @@ llama.cpp is imported only when an engine is opened.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError, NativeAbort
@@ -14,9 +15,11 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection
+from laguna_tui.session.model_options import model_identity, trace_model
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
+    from laguna_tui.backends.local.backend import LocalBackend
     from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.session.opening_report import OpenedAs
 
@@ -24,7 +27,13 @@ Progress = Callable[[LoadProgress], None]
 
 
 class EngineSource(Protocol):
-    """Opens and closes engines that several slots share."""
+    """Opens and closes engines that several slots share.
+
+    Attributes:
+        turn: Held by the slot's session that generates.
+    """
+
+    turn: Lock
 
     def open(
         self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress
@@ -37,7 +46,7 @@ class EngineSource(Protocol):
         ...
 
 
-Adopt = Callable[["Engine | RemoteBackend", ModelSelection], None]
+Adopt = Callable[["LocalBackend | RemoteBackend", ModelSelection], None]
 NO_MODEL = "no model is loaded; open one first"
 
 
@@ -72,23 +81,27 @@ class EngineSlot:
         self.selection = selection
         self.mode = mode
         self.opened_as: OpenedAs | None = None
-        self.before_close: Callable[[Engine], None] = lambda engine: None
+        self.before_close: Callable[[LocalBackend], None] = lambda backend: None
         self._state = state
         self._adopt = adopt
         self._source = source
-        self._engine: Engine | RemoteBackend | None = None
+        self._backend: LocalBackend | RemoteBackend | None = None
         self._lost = False
 
     @property
-    def engine(self) -> "Engine | None":
-        """The engine of this process that can be asked now; None while none is open, after it was lost, and where the
-        model is behind an endpoint."""
-        return None if self.lost or self._remote else cast("Engine | None", self._engine)
+    def backend(self) -> "LocalBackend | RemoteBackend | None":
+        """What generates now; None while nothing is open, and after it was lost."""
+        return None if self.lost else self._backend
 
     @property
-    def backend(self) -> "Engine | RemoteBackend | None":
-        """What can be asked now, wherever it is; None while nothing is open, and after it was lost."""
-        return None if self.lost else self._engine
+    def local(self) -> "LocalBackend | None":
+        """The same where its model is in this process; else None."""
+        return _local(self.backend)
+
+    @property
+    def engine(self) -> "Engine | None":
+        """The engine of this process; None while none is open, after it was lost, and of a remote model."""
+        return None if (local := self.local) is None else local.engine
 
     @property
     def shared(self) -> bool:
@@ -98,8 +111,8 @@ class EngineSlot:
     @property
     def lost(self) -> bool:
         """Whether what was open is not any more: llama.cpp aborted, whoever used it, or it was retired."""
-        engine = self._engine
-        return self._lost or (engine is not None and engine.lost)
+        backend = self._backend
+        return self._lost or (backend is not None and backend.lost)
 
     @property
     def given_up(self) -> tuple[str, ...]:
@@ -111,7 +124,7 @@ class EngineSlot:
         """Whether the model is behind an endpoint."""
         return self.selection.entry.kind is ModelKind.REMOTE
 
-    def healthy(self) -> "Engine | RemoteBackend":
+    def healthy(self) -> "LocalBackend | RemoteBackend":
         """What generates; a fresh one of the same model where the one before was lost.
 
         Raises:
@@ -147,7 +160,7 @@ class EngineSlot:
         Raises:
             UserError, EngineError: there is none for this mode; the one for the mode before was opened again.
         """
-        before = self._opened_mode()
+        before, replaced = self._opened_mode(), _local(self._backend)
         self.retire()
         try:
             self._open(self.selection, mode, self._adopt, progress)
@@ -155,6 +168,10 @@ class EngineSlot:
             if mode is not before:
                 self._open(self.selection, before, self._adopt, progress)
             raise
+        finally:
+            if replaced is not None and (local := _local(self._backend)) is not None:
+                # What was generated last can still be verified.
+                local.last = replaced.last
 
     def replace(self, selection: ModelSelection, adopt: Adopt, progress: Progress) -> None:
         """Open another model in the place of the one there is, which is closed first; `adopt` takes its engine.
@@ -173,19 +190,24 @@ class EngineSlot:
                 self.open(progress)
             raise
 
+    def forget_last(self) -> None:
+        """Forget what was generated last, where another chat begins."""
+        if (local := _local(self._backend)) is not None:
+            local.last = None
+
     def retire(self) -> None:
         """Close the engine and keep what it learned; `healthy` then opens the same model again. Idempotent."""
-        if self._engine is not None and self.opened_as is not None:
-            lost = self.lost
-            if not lost and self.opened_as.options is not None:
-                self.before_close(cast("Engine", self._engine))
-            self._give_back(self._engine, self.opened_as, self._state, lost=lost)
+        if self._backend is not None and self.opened_as is not None:
+            lost, local = self.lost, _local(self._backend)
+            if local is not None and not lost:
+                self.before_close(local)
+            self._give_back(self._backend, self.opened_as, self._state, lost=lost)
             self._lost = True
 
     def close(self) -> None:
         """Close the engine for good. Idempotent."""
         self.retire()
-        self._engine, self.opened_as, self._lost = None, None, False
+        self._backend, self.opened_as, self._lost = None, None, False
 
     def _opened_mode(self) -> Speculation:
         """The mode that the engine was opened in."""
@@ -193,45 +215,65 @@ class EngineSlot:
         self._newest()
         return opened_as.options.speculation if opened_as and opened_as.options else self.mode
 
-    def _newest(self) -> "Engine | RemoteBackend":
-        """What generates, be it lost."""
-        if self._engine is None:
+    def _newest(self) -> "LocalBackend | RemoteBackend":
+        """What generates, even if it is lost."""
+        if self._backend is None:
             raise UserError(NO_MODEL)
-        return self._engine
+        return self._backend
 
     def _open(self, selection: ModelSelection, mode: Speculation, adopt: Adopt, progress: Progress) -> None:
-        engine, opened_as = self._opened(selection, mode, progress)
+        backend, opened_as = self._opened(selection, mode, progress)
         # Only of a change to an endpoint is something open still.
-        if self._engine is not None and not self._lost:
+        if self._backend is not None and not self._lost:
             self.retire()
         try:
-            adopt(engine, selection)
+            adopt(backend, selection)
         except BaseException:
-            self._give_back(engine, opened_as, None, lost=False)
+            self._give_back(backend, opened_as, None, lost=False)
             raise
-        self.selection, self._engine, self.opened_as, self._lost = selection, engine, opened_as, False
+        self.selection, self._backend, self.opened_as, self._lost = selection, backend, opened_as, False
 
     def _opened(
         self, selection: ModelSelection, mode: Speculation, progress: Progress
-    ) -> "tuple[Engine | RemoteBackend, OpenedAs]":
+    ) -> "tuple[LocalBackend | RemoteBackend, OpenedAs]":
         if selection.entry.kind is ModelKind.REMOTE:
             from laguna_tui.session.remote_opening import open_remote
 
             return open_remote(selection, progress)
+        from laguna_tui.backends.local.backend import LocalBackend, family_of
         from laguna_tui.session.opening import open_selection
 
         take = open_selection if self._source is None else self._source.open
-        return take(selection, mode, self._state, progress)
+        engine, opened_as = take(selection, mode, self._state, progress)
+        try:
+            family, turn = family_of(selection.entry, engine.info), None if self._source is None else self._source.turn
+            return LocalBackend(engine, family, trace_model(model_identity(selection)), turn), opened_as
+        except BaseException:
+            self._close(engine, opened_as, None, lost=False)
+            raise
 
     def _give_back(
-        self, engine: "Engine | RemoteBackend", opened_as: "OpenedAs", state: Path | None, *, lost: bool
+        self, backend: "LocalBackend | RemoteBackend", opened_as: "OpenedAs", state: Path | None, *, lost: bool
     ) -> None:
-        """Close an engine and keep what it learned, unless it is lost; a shared one goes back to its source."""
-        if opened_as.options is None:
-            engine.close()
-        elif self._source is None:
-            from laguna_tui.session.opening import close_engine
+        """Close what is open and keep what it learned, unless it is lost; a shared engine goes back to its source."""
+        from laguna_tui.backends.local.backend import LocalBackend
 
-            close_engine(cast("Engine", engine), opened_as.options, None if lost else state)
+        if isinstance(backend, LocalBackend):
+            self._close(backend.engine, opened_as, state, lost=lost)
         else:
-            self._source.close(cast("Engine", engine), opened_as, lost=lost)
+            backend.close()
+
+    def _close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None, *, lost: bool) -> None:
+        if self._source is not None:
+            self._source.close(engine, opened_as, lost=lost)
+            return
+        from laguna_tui.session.opening import close_engine
+
+        assert opened_as.options is not None, "an engine is opened with options"
+        close_engine(engine, opened_as.options, None if lost else state)
+
+
+def _local(backend: "LocalBackend | RemoteBackend | None") -> "LocalBackend | None":
+    from laguna_tui.backends.local.backend import LocalBackend
+
+    return backend if isinstance(backend, LocalBackend) else None

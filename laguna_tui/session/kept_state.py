@@ -12,6 +12,7 @@ from laguna_tui.base.events import ReasoningDelta, Steered, TextDelta, TodoItem,
 from laguna_tui.base.messages import Attachment, ChatMessage
 from laguna_tui.context.shortening import FileShortener
 from laguna_tui.context.token_counter import CachedTokenCounter
+from laguna_tui.session.model_options import trace_model
 from laguna_tui.store.events import (
     LOST,
     Began,
@@ -47,7 +48,9 @@ class Items:
         said, forgotten: the numbers of what is in the prompt, and of what was before it.
         count: how many messages were written.
         calls, opening, notes: as in `ConversationState`.
-        first, places: of each line that adds messages, the number of the first and where the line begins.
+        model: the model that is open, as traces name it.
+        first, places, models: of each line that adds messages, the number of the first, where the line begins, and the
+            model that was open.
     """
 
     said: list[int] = field(default_factory=list)
@@ -56,11 +59,16 @@ class Items:
     calls: int = 0
     opening: str | None = None
     notes: frozenset[str] = frozenset()
+    model: str = ""
     first: "array[int]" = field(default_factory=lambda: array("Q"))
     places: "array[int]" = field(default_factory=lambda: array("Q"))
+    models: list[str] = field(default_factory=list)
 
-    def take(self, event: ConversationChanged, place: int) -> None:
-        """Follow a change."""
+    def take(self, event: ConversationChanged | Opened, place: int) -> None:
+        """Follow a change, or the opening of a model."""
+        if isinstance(event, Opened):
+            self.model = trace_model(event.identity)
+            return
         before = self.count
         for change, numbers in ((event.said, self.said), (event.forgotten, self.forgotten)):
             if change is not None:
@@ -68,14 +76,15 @@ class Items:
         if self.count > before:
             self.first.append(before)
             self.places.append(place)
+            self.models.append(self.model)
         self.calls = self.calls if event.calls is None else event.calls
         self.opening = self.opening if event.opening is None else event.opening
         self.notes |= frozenset(event.notes)
 
-    def place(self, number: int) -> tuple[int, int]:
-        """Where the line with a message begins, and which of the messages in it that is."""
+    def place(self, number: int) -> tuple[int, int, str]:
+        """Where the line with a message begins, which of the messages in it that is, and the model that was open."""
         at = bisect_right(self.first, number) - 1
-        return self.places[at], number - self.first[at]
+        return self.places[at], number - self.first[at], self.models[at]
 
     def _number(self, each: int | Value) -> int:
         if isinstance(each, int):
@@ -85,7 +94,7 @@ class Items:
 
 
 def content_of(journal: SessionJournal, count: Callable[[], CachedTokenCounter]) -> Content:
-    """Return what converts the contents of a journal's lines. count: counts tokens as the present model does."""
+    """Return what converts the contents of a journal's lines. count: Counts tokens as the present model does."""
 
     def get(name: str) -> bytes:
         try:
@@ -107,16 +116,16 @@ def load_items(
     Raises:
         JournalError: one is lost.
     """
-    wanted: dict[int, list[tuple[int, int]]] = {}
+    wanted: dict[int, list[tuple[int, int, str]]] = {}
     for number in sorted(numbers):
-        place, at = items.place(number)
-        wanted.setdefault(place, []).append((number, at))
+        place, at, model = items.place(number)
+        wanted.setdefault(place, []).append((number, at, model))
     loaded: dict[int, ChatMessage] = {}
     for place, found in wanted.items():
         event = next(journal.read(place)).event
         assert isinstance(event, ConversationChanged), event
         added = [each for change in (event.said, event.forgotten) for each in _added(change)]
-        loaded |= {number: content.message(added[at]) for number, at in found}
+        loaded |= {number: content.message(added[at], model) for number, at, model in found}
     return loaded
 
 
@@ -190,7 +199,6 @@ class KeptState:
         began, opened: the first line, and the newest one about a model.
         items: the conversation.
         turns: as in `TurnHistory`, with places of the journal; `last` is the last number.
-        model: which of the models that were asked is the present one, from 0.
         mode: the permissions' mode; empty where it was never said.
         mode_proof: that it was chosen on this machine, see `chosen_modes`.
         todo: the list of steps.
@@ -204,7 +212,6 @@ class KeptState:
     items: Items = field(default_factory=Items)
     turns: list[TurnRecord] = field(default_factory=list)
     last: int = 0
-    model: int = 0
     mode: str = ""
     mode_proof: str = ""
     todo: tuple[TodoItem, ...] = ()
@@ -222,9 +229,8 @@ class KeptState:
             case Began() as event:
                 self.began = event
             case Opened() as event:
-                if self.opened.identity and event.identity != self.opened.identity:
-                    self.model += 1
                 self.opened = event
+                self.items.take(event, line.start)
             case ModeChosen(mode=mode, proof=proof):
                 self.mode, self.mode_proof = mode, proof
             case TodoWritten(items=items):
@@ -255,7 +261,7 @@ class KeptState:
         del self.turns[self.sent.position :]
         self.last = event.number
         title = event.message if isinstance(event.message, str) else ""
-        self.turns.append(TurnRecord(self.last, title[:TITLE_CHARS], 0, event.time, self.model, place, place))
+        self.turns.append(TurnRecord(self.last, title[:TITLE_CHARS], 0, event.time, place, place))
         self.pieces = None
 
     def _take_seen(self, files: dict[str, str | None]) -> None:

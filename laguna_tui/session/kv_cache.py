@@ -1,6 +1,6 @@
 """The KV cache of the open session: saved at the end of turns, restored when the conversation is another one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,8 @@ from laguna_tui.session.values import RewindCost
 from laguna_tui.store.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
-    from laguna_engine.engine import Engine
+    from laguna_tui.backends.base import Prompt
+    from laguna_tui.backends.local.backend import LocalBackend
 
 
 class KvCache:
@@ -29,7 +30,7 @@ class KvCache:
         """
         self._snapshots = Snapshots(store, slot.selection.settings)
         self._slot, self._parts = slot, parts
-        self._of: Sequence[int] | None = None
+        self._of: Prompt | None = None
         slot.before_close = self._save_last
 
     @property
@@ -43,53 +44,55 @@ class KvCache:
 
     def save(self) -> None:
         """Save what is new, in the background."""
-        if (engine := self._slot.engine) is not None:
-            self._snapshots.save(engine, self._conversation())
+        if (backend := self._slot.local) is not None:
+            self._snapshots.save(backend, self._conversation())
 
     def save_now(self) -> None:
         """Save what is new before it is cut off, and wait until it is saved."""
-        if (engine := self._slot.engine) is not None:
-            self._snapshots.save_now(engine, self._conversation())
+        if (backend := self._slot.local) is not None:
+            self._snapshots.save_now(backend, self._conversation())
 
     def restore(self) -> RestoredSession:
         """Restore as much of the conversation as there is; what is in the cache now counts as computed."""
-        engine, parts = self._slot.engine, self._parts()
-        if engine is None or parts is None:
+        backend, parts = self._slot.local, self._parts()
+        if backend is None or parts is None:
             return RestoredSession(0, 0.0)
-        restored = self._snapshots.restore(engine, parts.agent.conversation.tokens)
+        restored = self._snapshots.restore(backend, parts.agent.conversation.prompt())
         with suppress(EngineError):
             parts.agent.note_computed()
         return RestoredSession(parts.agent.conversation.computed, restored.seconds, restored.notices)
 
     def cost(self, mark: ConversationMark | None) -> RewindCost | None:
         """What a conversation costs, None the present one; None where that is not known. Any thread."""
-        engine, parts = self._slot.engine, self._parts()
-        if engine is None or parts is None:
+        backend, parts = self._slot.local, self._parts()
+        if backend is None or parts is None:
             return None
         conversation = parts.agent.conversation
-        tokens = conversation.tokens if mark is None else conversation.rendered(mark.said).tokens
+        prompt = conversation.prompt() if mark is None else conversation.prompt_of(mark.said)
         # The engine may be closed meanwhile.
         with suppress(EngineError):
-            cached, seconds = engine.preview(tokens).cached, 0.0
-            found = self._snapshots.restorable(engine, tokens)
+            cost, seconds = backend.cost(prompt), 0.0
+            total = sum(map(sum, cost.sizes))
+            cached = min(cost.cached or 0, total)
+            found = self._snapshots.restorable(backend, prompt)
             if found is not None and found.tokens > cached:
                 cached, seconds = found.tokens, found.seconds
-            anew = len(tokens) - cached
-            return RewindCost(cached, seconds, anew, engine.prefill_seconds(anew) if anew else 0.0)
+            again = total - cached
+            return RewindCost(cached, seconds, again, backend.prefill_seconds(again) if again else 0.0)
         return None
 
     def close(self) -> None:
         """End what saves in the background. Idempotent."""
         self._snapshots.close()
 
-    def _conversation(self) -> Sequence[int] | None:
-        """The conversation's tokens where others share the engine, so that none of theirs is saved; else None."""
+    def _conversation(self) -> "Prompt | None":
+        """The conversation where others share the engine, so that none of theirs is saved; else None."""
         parts = self._parts()
         if self._slot.shared and parts is not None:
-            self._of = tuple(parts.agent.conversation.tokens)
+            self._of = parts.agent.conversation.prompt()
         return self._of
 
-    def _save_last(self, engine: "Engine") -> None:
+    def _save_last(self, backend: "LocalBackend") -> None:
         # A session without a turn has nothing to save of an engine that others use.
         if not self._slot.shared or self._of is not None:
-            self._snapshots.save_now(engine, self._of, last=True)
+            self._snapshots.save_now(backend, self._of, last=True)

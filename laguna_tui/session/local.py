@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
@@ -32,9 +32,9 @@ from laguna_tui.session.values import SessionInfo, SessionOptions
 from laguna_tui.store.events import SteeringReturned, SteeringSent
 
 if TYPE_CHECKING:
-    from laguna_engine.constrain.base import ConstraintSpec
-    from laguna_engine.engine import Engine
+    from laguna_engine.constrain.json_schema import JsonSchema
     from laguna_tui.agent.prompt_preview import PromptPreview
+    from laguna_tui.backends.local.backend import LocalBackend
     from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.base.messages import Attachment, Place
     from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
@@ -156,21 +156,21 @@ class LocalSession:
 
     def info(self) -> SessionInfo:
         """What a front end shows of the open session."""
-        engine, opened_as, settings = self.slot.healthy(), self.slot.opened_as, self.slot.selection.settings
+        backend, opened_as, settings = self.slot.healthy(), self.slot.opened_as, self.slot.selection.settings
         assert opened_as is not None, "a healthy engine was opened"
         if self.permissions.mode.value != settings.mode:
             # Of this session alone: no command that starts another one repeats it.
             settings = replace(settings, mode=Settings().mode)
         folder = self.folder
-        if opened_as.options is None:
-            from laguna_tui.session.remote_opening import remote_info
-
-            info = remote_info(cast("RemoteBackend", engine), opened_as.report, folder.path, folder.withheld)
-        else:
+        engine, report = self.slot.engine, opened_as.report
+        if engine is not None:
             from laguna_tui.session.opening import session_info
 
-            local = cast("Engine", engine)
-            info = session_info(local, opened_as.report, settings, folder.path, self.slot.mode, folder.withheld)
+            info = session_info(engine, report, settings, folder.path, self.slot.mode, folder.withheld)
+        else:
+            from laguna_tui.session.remote_opening import remote_info
+
+            info = remote_info(backend, report, folder.path, folder.withheld)
         servers = self.parts.servers.notes if self.parts is not None else ()
         unsaved = (self._unsaved,) if self._unsaved else ()
         return replace(info, warnings=(*info.warnings, *self.permissions.notes, *servers, *unsaved))
@@ -215,17 +215,17 @@ class LocalSession:
         if self._options.undoable and parts.toolbox.runs_commands and not self.folder.withheld:
             self.history.prepare()
 
-    def _adopt(self, engine: "Engine | RemoteBackend", selection: ModelSelection) -> None:
-        """Use an engine of the session's own model; the first one begins the conversation."""
+    def _adopt(self, backend: "LocalBackend | RemoteBackend", selection: ModelSelection) -> None:
+        """Use a backend of the session's own model; the first one begins the conversation."""
         if self.parts is not None:
-            self.parts.use_engine(engine)
+            self.parts.use_backend(backend)
             return
         from laguna_tui.agent.changes import Changes
 
         history, gate, folder = self.history.turns, self.permissions.opened(), self.folder
         changes = Changes(history if self._options.undoable else None, self.state)
         parts = SessionParts.begin(
-            engine,
+            backend,
             selection,
             changes,
             gate,
@@ -267,10 +267,10 @@ class Chat:
         with session.slot.watched():
             yield from session.sessions.recorder.turn(message, parts.agent.run(message))
 
-    def constrain(self, *constraints: "ConstraintSpec") -> None:
-        """Constrain every answer from now on."""
+    def constrain(self, schema: "JsonSchema") -> None:
+        """Have every answer from now on be JSON that a schema accepts."""
         agent = self._session.opened().agent
-        agent.options = replace(agent.options, constraints=constraints)
+        agent.options = replace(agent.options, schema=schema)
 
     def cancel(self) -> None:
         """Stop what is running, soon. Any thread; harmless if nothing runs."""
@@ -300,6 +300,7 @@ class Chat:
         """Begin another chat; if sessions are kept, it is another session."""
         self._session.sessions.begin_another()
         self._session.opened().agent.new_chat()
+        self._session.slot.forget_last()
 
     def compact(self, guidance: str = "") -> Generator[AgentEvent, None, None]:
         """Make room in the context now; iterate to advance it. Not while a turn runs; `cancel` ends it early.
@@ -336,12 +337,11 @@ class Chat:
         """
         from laguna_tui.session.remote_opening import in_process
 
-        engine = in_process(self._session.slot.healthy(), "A replay")
-        last = self._session.opened().agent.conversation.last
-        if last is None:
+        backend = in_process(self._session.slot.healthy(), "A replay")
+        if backend.last is None:
             raise UserError("There is no answer to verify yet. Ask something first.")
         with self._session.slot.watched():
-            return check_replay(engine, last, progress)
+            return check_replay(backend.engine, backend.last, progress)
 
 
 class PromptView:

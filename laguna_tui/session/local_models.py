@@ -52,7 +52,7 @@ class Models:
             slot.selection = selection
             return self._access.open(progress)
         slot.healthy()
-        slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode), progress)
+        slot.replace(selection, lambda backend, of: parts.use_model(backend, of, slot.mode), progress)
         self._changed()
         return self._access.info()
 
@@ -68,7 +68,7 @@ class Models:
         from laguna_tui.session.remote_opening import in_process
 
         slot, parts = self._slot, self._access.parts()
-        engine = in_process(slot.healthy(), "Another mode of speculation")
+        engine = in_process(slot.healthy(), "Another mode of speculation").engine
         assert parts is not None, "a session with an engine has its parts"
         # Asked before the engine is given up: once something was computed, the answer is no.
         if mode is Speculation.STRICT and not use_fixed_kernels():

@@ -14,7 +14,6 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import SESSIONS
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.models.catalogue import load_catalogue
-from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.model_selection import ModelSelection, select_other
 from laguna_tui.models.remote_entry import is_url
 from laguna_tui.session.engine_slot import EngineSlot
@@ -312,6 +311,7 @@ class Sessions:
         from laguna_tui.session.resuming import shown_turns
 
         access = self._access
+        access.slot.forget_last()
         kept.go_on(said, self._watched, self.recorder, access.history().turns, self._opened())
         notices, self._notices = [*self._notices], ()
         if kept.journal.notice:
@@ -336,7 +336,7 @@ class Sessions:
         if selection is slot.selection:
             return
         try:
-            slot.replace(selection, lambda engine, of: parts.use_model(engine, of, slot.mode), progress)
+            slot.replace(selection, lambda backend, of: parts.use_model(backend, of, slot.mode), progress)
         except (EngineError, UserError) as error:
             self._notices = (self._other_model(kept, str(error)),)
 
@@ -363,29 +363,22 @@ class Sessions:
 
     def _opened(self) -> Opened:
         slot = self._access.slot
-        engine, wanted = slot.healthy(), slot.selection.settings.model
+        backend, wanted = slot.healthy(), slot.selection.settings.model
         named = wanted in load_catalogue() or is_url(wanted)
-        local = slot.engine
+        engine = slot.engine
         return Opened(
             model=wanted if named else str(Path(wanted).expanduser().absolute()),
             title=slot.selection.entry.title,
             identity=self._identity(),
-            context=engine.n_ctx,
-            kv="" if local is None else local.info.kv_type.value,
-            speculation="" if local is None else slot.mode.value,
+            context=backend.n_ctx,
+            kv="" if engine is None else engine.info.kv_type.value,
+            speculation="" if engine is None else slot.mode.value,
         )
 
     def _identity(self) -> tuple[str | int | bool, ...]:
-        """What token IDs depend on: the model file, the template, and whether the model thinks."""
-        from laguna_tui.session.model_options import agent_options
+        from laguna_tui.session.model_options import model_identity
 
-        selection = self._access.slot.selection
-        entry, path = selection.entry, selection.entry.path
-        thinking = agent_options(selection.settings, entry).thinking
-        if entry.kind is ModelKind.REMOTE:
-            return entry.url, entry.served, entry.tools.value, thinking
-        assert path is not None, "what is open in this process has a file"
-        return path.name, path.stat().st_size, str(entry.template or ""), entry.tools.value, thinking
+        return model_identity(self._access.slot.selection)
 
     def _note_mode(self, mode: Mode) -> None:
         writer = self.recorder.writer

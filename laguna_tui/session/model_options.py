@@ -3,6 +3,7 @@
 What imports llama.cpp's neighbourhood is imported in the functions, so that a screen can be there before it.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,13 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.units import size
 from laguna_tui.models.entry import ModelEntry, ModelKind
-from laguna_tui.models.model_selection import adapter_of, drafter_of
+from laguna_tui.models.model_selection import ModelSelection, adapter_of, drafter_of
 from laguna_tui.session.draft_statistics import draft_statistics_path
 
 if TYPE_CHECKING:
     from laguna_engine.config import Sampling, Speculation
     from laguna_engine.engine import EngineInfo, EngineOptions
-    from laguna_tui.agent.generation import AgentOptions
+    from laguna_tui.agent.options import AgentOptions
 
 
 def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, mode: "Speculation") -> "EngineOptions":
@@ -54,7 +55,7 @@ def economy_file(state: Path, options: "EngineOptions") -> Path:
 def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
     """How answers are generated."""
     from laguna_engine.config import Drafting
-    from laguna_tui.agent.generation import AgentOptions
+    from laguna_tui.agent.options import AgentOptions
 
     thinking = entry.thinking if settings.thinking is None else settings.thinking
     remote = entry.kind is ModelKind.REMOTE
@@ -88,6 +89,21 @@ def _sampling(settings: Settings, entry: ModelEntry) -> "Sampling":
         repeat_penalty=chosen("repeat_penalty", 1.0),
         seed=settings.seed,
     )
+
+
+def model_identity(selection: ModelSelection) -> tuple[str | int | bool, ...]:
+    """Return what token IDs depend on: the model file, the template, the tools, and whether the model thinks."""
+    entry, path = selection.entry, selection.entry.path
+    thinking = agent_options(selection.settings, entry).thinking
+    if entry.kind is ModelKind.REMOTE:
+        return entry.url, entry.served, entry.tools.value, thinking
+    assert path is not None, "what is open in this process has a file"
+    return path.name, path.stat().st_size, str(entry.template or ""), entry.tools.value, thinking
+
+
+def trace_model(identity: Iterable[object]) -> str:
+    """Return how the trace of an answer names a model."""
+    return " ".join(map(str, identity))
 
 
 def describe_model(info: "EngineInfo") -> str:

@@ -18,7 +18,7 @@ from laguna_tui.session.opening_report import OpenedAs, OpeningReport
 from laguna_tui.session.values import SessionInfo
 
 if TYPE_CHECKING:
-    from laguna_engine.engine import Engine
+    from laguna_tui.backends.local.backend import LocalBackend
 
 # The settings' names in requests. The last three are not OpenAI's; llama.cpp calls the last one as it is called here.
 _SAMPLING: Mapping[str, tuple[str, ...]] = {
@@ -80,22 +80,25 @@ def open_remote(selected: ModelSelection, progress: Callable[[LoadProgress], Non
     return backend, OpenedAs(None, OpeningReport(lines, backend.warnings))
 
 
-def remote_info(backend: RemoteBackend, report: OpeningReport, folder: Path, withheld: str) -> SessionInfo:
+def remote_info(
+    backend: "LocalBackend | RemoteBackend", report: OpeningReport, folder: Path, withheld: str
+) -> SessionInfo:
     """What a front end shows of an open session. withheld: why the folder is not read; mostly empty."""
+    assert isinstance(backend, RemoteBackend), "the model is elsewhere"
     warnings = (*report.warnings, *filter(None, (withheld,)))
     details = f"{backend.model} at {backend.options.host}"
     strict = NOT_REMOTE.format(what="Strict speculation")
     return SessionInfo(backend.n_ctx, details, warnings, plan=report.lines, no_strict=strict, not_shown=NOT_SHOWN)
 
 
-def in_process(engine: "Engine | RemoteBackend", what: str) -> "Engine":
-    """The engine, where it is in this process.
+def in_process(backend: "LocalBackend | RemoteBackend", what: str) -> "LocalBackend":
+    """Return the backend of a model in this process.
 
     what: what needs it, as the beginning of a sentence.
 
     Raises:
-        UserError: it is not.
+        UserError: it is elsewhere.
     """
-    if isinstance(engine, RemoteBackend):
+    if isinstance(backend, RemoteBackend):
         raise UserError(NOT_REMOTE.format(what=what))
-    return engine
+    return backend

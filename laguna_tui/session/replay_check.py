@@ -9,7 +9,7 @@ from laguna_tui.base.events import Difference, ReplayCheck, ReplayProgress
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_engine.parity import Divergence
-    from laguna_tui.agent.rendering import GenerationRecord
+    from laguna_tui.backends.local.answer import GenerationRecord
 
 
 # Enough text before a difference to find the place: about a line.

@@ -17,7 +17,7 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.base.messages import Attachment
+from laguna_tui.base.messages import Attachment, Trace
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.session.kept_state import KeptState, LastTurn, content_of, load_items
 from laguna_tui.session.recorder import Recorder
@@ -110,7 +110,7 @@ class KeptSession:
         if same_model:
             writer.know((*state.items.said, *state.items.forgotten), (*said.said, *said.forgotten))
         recorder.writer = writer
-        turns.go_on(state.turns, state.sent.position, state.last, state.model + (not same_model))
+        turns.go_on(state.turns, state.sent.position, state.last)
         if state.sent.in_turn:
             self._end_turn(agent.conversation, same_model=same_model)
             writer.look([opened], [TurnEnded(end=TurnEnd.CANCELLED.value, detail="")])
@@ -126,7 +126,8 @@ class KeptSession:
         if self.state.sent.places[-1][1]:
             if left.words and not (same_model and left.tokens):
                 conversation.correct_turn(left.answer())
-            end_interrupted(conversation, left.tokens if same_model else (), left.running)
+            trace = Trace(self.state.items.model, tuple(left.tokens)) if same_model and left.tokens else None
+            end_interrupted(conversation, trace, left.running)
 
     def _pieces(self, watched: Watched) -> Sequence[Attachment]:
         """What the next message brings along; unreadable parts are left out."""

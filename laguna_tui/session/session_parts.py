@@ -4,18 +4,17 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from laguna_engine.config import Speculation
 from laguna_tui.base.errors import UserError
-from laguna_tui.models.entry import ModelEntry, ModelKind, ToolSet
+from laguna_tui.models.entry import ModelEntry, ToolSet
 from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.model_options import agent_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from laguna_engine.engine import Engine
     from laguna_tui.agent.changes import Changes
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.permission_gate import PermissionGate
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
     from laguna_tui.agent.tools.registry import Toolbox
     from laguna_tui.agent.turn_history import TurnHistory
+    from laguna_tui.backends.local.backend import LocalBackend
     from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.sandbox.runner import CommandRunner
     from laguna_tui.session.workspace_context import WorkspaceContext
@@ -115,7 +115,7 @@ class SessionParts:
     @classmethod
     def begin(
         cls,
-        engine: "Engine | RemoteBackend",
+        backend: "LocalBackend | RemoteBackend",
         selection: ModelSelection,
         changes: "Changes",
         permissions: "PermissionGate",
@@ -126,7 +126,7 @@ class SessionParts:
         history: "TurnHistory",
         clients: "Sequence[McpServer]" = (),
     ) -> "SessionParts":
-        """Begin a conversation with an engine of this model; what it opened is closed if that fails.
+        """Begin a conversation with a backend of this model; what it opened is closed if that fails.
 
         Args:
             changes: what its tools change files through.
@@ -149,8 +149,7 @@ class SessionParts:
             undo.callback(context.close)
             servers = McpServers(folder, state, commands, clients)
             undo.callback(servers.close)
-            info = None if entry.kind is ModelKind.REMOTE else cast("Engine", engine).info
-            profile = servers.added_to(profile_of(entry, info), entry)
+            profile = servers.added_to(profile_of(entry), entry)
             codebase = context.codebase
             toolbox = Toolbox(
                 profile,
@@ -162,32 +161,24 @@ class SessionParts:
                 state=state,
             )
             undo.callback(toolbox.close)
-            attacher = context.attacher(engine, profile)
+            attacher = context.attacher(backend, profile)
             options = agent_options(settings, entry)
-            agent = Agent(engine, engine.vocab, toolbox, options, attacher=attacher, history=history)
+            agent = Agent(backend, toolbox, options, attacher=attacher, history=history)
             undo.pop_all()
         return cls(toolbox, agent, context, permissions, servers)
 
-    def use_engine(self, engine: "Engine | RemoteBackend") -> None:
-        """Switch to a fresh engine of the same model."""
-        self.agent.use_engine(engine, engine.vocab, self.context.attacher(engine, self.toolbox.profile))
+    def use_backend(self, backend: "LocalBackend | RemoteBackend") -> None:
+        """Switch to a fresh backend of the same model."""
+        self.agent.use_backend(backend, self.context.attacher(backend, self.toolbox.profile))
 
-    def use_model(self, engine: "Engine | RemoteBackend", selection: ModelSelection, mode: Speculation) -> None:
-        """Switch to another model, which reads the conversation again; all or nothing.
-
-        Raises:
-            EngineError: the model cannot chat.
-        """
+    def use_model(self, backend: "LocalBackend | RemoteBackend", selection: ModelSelection, mode: Speculation) -> None:
+        """Switch to another model, which reads the conversation again."""
         from laguna_tui.agent.profile import profile_of
 
         options = agent_options(selection.settings, selection.entry)
         options = replace(options, drafting=replace(options.drafting, enabled=mode is not Speculation.OFF))
-        remote = selection.entry.kind is ModelKind.REMOTE
-        info = None if remote else cast("Engine", engine).info
-        profile = self.servers.added_to(profile_of(selection.entry, info), selection.entry)
-        toolbox = self.toolbox.with_profile(profile)
-        attacher = self.context.attacher(engine, toolbox.profile)
-        self.agent.use_model(engine, engine.vocab, options, toolbox, attacher)
+        toolbox = self.toolbox.with_profile(self.servers.added_to(profile_of(selection.entry), selection.entry))
+        self.agent.use_model(backend, options, toolbox, self.context.attacher(backend, toolbox.profile))
         self.toolbox = toolbox
 
     def close(self) -> None:

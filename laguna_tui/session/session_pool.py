@@ -7,7 +7,7 @@ prompt replaces are held in memory, so that no conversation is read again when t
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from laguna_engine.config import Speculation
 from laguna_engine.events import LoadProgress
@@ -20,7 +20,6 @@ from laguna_tui.session.values import SessionOptions, SessionSummary
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_tui.agent.tools.mcp.mcp_config import McpServer
-    from laguna_tui.session.engine_share import EngineShare
     from laguna_tui.session.opening_report import OpenedAs
 
 _IN_USE = "another session uses {title}, and only one model is open at a time; close that session first"
@@ -102,7 +101,7 @@ class SharedEngine:
         self._open: tuple[ModelSelection, Speculation, Engine, OpenedAs, Path | None] | None = None
         self._users = 0
         self._lock = threading.Lock()
-        self._turn = threading.Lock()
+        self.turn = threading.Lock()
 
     def open(
         self,
@@ -111,8 +110,7 @@ class SharedEngine:
         state: Path | None,
         progress: Callable[[LoadProgress], None],
     ) -> "tuple[Engine, OpenedAs]":
-        """Return a share of the engine, of this model; UserError while another session uses it with another one."""
-        from laguna_tui.session.engine_share import EngineShare
+        """Return the engine, of this model; UserError while another session uses it with another one."""
         from laguna_tui.session.opening import open_selection
 
         with self._lock:
@@ -125,12 +123,12 @@ class SharedEngine:
                 engine.hold_conversations(self._held_bytes)
                 self._open = selection, mode, engine, opened_as, state
             self._users += 1
-            return cast("Engine", EngineShare(self._open[2], self._turn)), self._open[3]
+            return self._open[2], self._open[3]
 
     def close(self, engine: "Engine", opened_as: "OpenedAs", *, lost: bool) -> None:
         """Release a share; a lost engine is not handed out again."""
         with self._lock:
-            if self._open is None or self._open[2] is not cast("EngineShare", engine).engine:
+            if self._open is None or self._open[2] is not engine:
                 return
             self._users -= 1
             if lost:

@@ -22,6 +22,7 @@ from laguna_tui.store.events import (
     FilesSeen,
     Generated,
     HistoryMoved,
+    Opened,
     PiecesWaiting,
     Shown,
     TodoWritten,
@@ -126,7 +127,7 @@ class SessionWriter:
             return place
         items = Items()
         for line in self.journal.read(0, place):
-            if isinstance(line.event, ConversationChanged):
+            if isinstance(line.event, ConversationChanged | Opened):
                 items.take(line.event, line.start)
         numbers = {*items.said, *items.forgotten}
         with self._lock:

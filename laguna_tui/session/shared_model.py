@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from laguna_engine.chat.template import Family, family_for
+from laguna_engine.chat.template import Family
 from laguna_engine.config import Drafting, Sampling
+from laguna_tui.backends.local.backend import family_of
 from laguna_tui.session.model_options import agent_options
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def shared_model(slot: "EngineSlot") -> SharedModel | None:
         return None
     entry = selection.entry
     options = agent_options(selection.settings, entry)
-    family = Family[entry.template] if entry.template else family_for(engine.info.name, engine.info.chat_template)
+    family = family_of(entry, engine.info)
     limit = options.thinking_limit(engine.n_ctx) if options.thinking else None
     return SharedModel(
         engine,

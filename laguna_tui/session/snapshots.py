@@ -6,7 +6,6 @@ A snapshot only saves time. Whatever goes wrong with one, the conversation conti
 """
 
 import threading
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,9 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.store.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
-    from laguna_engine.engine import Engine, Restorable, Saved
+    from laguna_engine.engine import Restorable, Saved
+    from laguna_tui.backends.base import Prompt
+    from laguna_tui.backends.local.backend import LocalBackend
 
 KEPT_FREE = 1 << 30
 """Bytes of the disk that snapshots leave free, for what cannot be computed again."""
@@ -73,7 +74,7 @@ class Snapshots:
         self._store = store
         self._limit = settings.snapshots_limit * _GB
         self._session = ""
-        self._wanted: tuple[Engine, Sequence[int] | None] | None = None
+        self._wanted: tuple[LocalBackend, Prompt | None] | None = None
         self._due = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -83,60 +84,60 @@ class Snapshots:
         self.wait()
         self._session, self.failing = session, ""
 
-    def save(self, engine: "Engine", of: Sequence[int] | None = None) -> None:
+    def save(self, backend: "LocalBackend", of: "Prompt | None" = None) -> None:
         """Write what is new in the background, in pauses between requests. After every turn; any number of times.
 
         Args:
-            engine: what has it cached.
+            backend: what has it cached.
             of: the conversation, where others share the engine; None for the engine's only one.
         """
         if not self.on or not self._session or self._closed:
             return
         with self._due:
-            self._wanted = engine, of
+            self._wanted = backend, of
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="laguna-snapshots", daemon=True)
                 self._thread.start()
             self._due.notify_all()
 
-    def save_now(self, engine: "Engine", of: Sequence[int] | None = None, *, last: bool = False) -> None:
+    def save_now(self, backend: "LocalBackend", of: "Prompt | None" = None, *, last: bool = False) -> None:
         """Write what is new, and wait: before a compaction cuts it off, and before the engine is closed.
 
         Args:
-            engine: as for `save`.
+            backend: as for `save`.
             of: likewise.
             last: the engine is closed next.
         """
         if self.on and self._session:
             self.wait()
-            self._save(engine, of, last=last)
+            self._save(backend, of, last=last)
 
     def wait(self) -> None:
         """Wait until nothing is being written in the background."""
         with self._due:
             self._due.wait_for(lambda: self._wanted is None)
 
-    def restorable(self, engine: "Engine", tokens: Sequence[int]) -> "Restorable | None":
+    def restorable(self, backend: "LocalBackend", prompt: "Prompt") -> "Restorable | None":
         """What `restore` would restore and how long it would take, from the files' headers alone; None if nothing."""
         folder = self._own
-        if not self.on or folder is None or not tokens:
+        if not self.on or folder is None:
             return None
         with suppress(EngineError, OSError):
-            return engine.restorable(folder, tokens)
+            return backend.restorable(folder, prompt)
         return None
 
-    def restore(self, engine: "Engine", tokens: Sequence[int]) -> RestoredSession:
-        """Restore as much of the prompt `tokens` as there is, unless as much is cached already. Never raises.
+    def restore(self, backend: "LocalBackend", prompt: "Prompt") -> RestoredSession:
+        """Restore as much of the prompt as there is, unless as much is cached already. Never raises.
 
         Args:
-            engine: on which no generation is running.
-            tokens: of the whole conversation.
+            backend: on which no generation is running.
+            prompt: the whole conversation.
         """
         folder, store = self._own, self._store
-        if not self.on or folder is None or store is None or not tokens:
+        if not self.on or folder is None or store is None:
             return RestoredSession(0, 0.0)
         try:
-            restored = engine.restore(folder, tokens)
+            restored = backend.restore(folder, prompt)
             store.note_use(self._session)
         except (EngineError, OSError) as error:
             return RestoredSession(0, 0.0, (f"The KV cache was not restored, so all of it is read again: {error}.",))
@@ -172,12 +173,12 @@ class Snapshots:
                 self._due.notify_all()
             del wanted
 
-    def _save(self, engine: "Engine", of: Sequence[int] | None, *, last: bool) -> None:
+    def _save(self, backend: "LocalBackend", of: "Prompt | None", *, last: bool) -> None:
         folder, store = self._own, self._store
         if folder is None or store is None or not self._room(store):
             return
         try:
-            self.last = engine.snapshot(folder, of=of, last=last)
+            self.last = backend.snapshot(folder, of, last=last)
             self.failing = ""
         except SnapshotError as error:
             # It is tried again after the next turn.

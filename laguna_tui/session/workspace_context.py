@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laguna_tui.backends.base import MessageBackend
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.trust import Trust
@@ -12,8 +11,8 @@ from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.session.session_scorer import SessionScorer
 
 if TYPE_CHECKING:
-    from laguna_engine.engine import Engine
     from laguna_tui.agent.tools.base.model_profile import ModelProfile
+    from laguna_tui.backends.local.backend import LocalBackend
     from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.context.attach import Attacher
 
@@ -56,29 +55,27 @@ class WorkspaceContext:
         """Begin to read the folder in the background; harmless when repeated."""
         self.codebase.start()
 
-    def attacher(self, engine: "Engine | RemoteBackend", profile: "ModelProfile") -> "Attacher | None":
+    def attacher(self, backend: "LocalBackend | RemoteBackend", profile: "ModelProfile") -> "Attacher | None":
         """What gathers for the model that is open; None for one that reads nothing beside a question."""
+        from laguna_tui.backends.local.backend import LocalBackend
         from laguna_tui.context.attach import Attacher, AttachOptions
 
         if not profile.attaches:
             return None
-        self.scorer.use_engine(None if isinstance(engine, MessageBackend) else engine)
-        vocabulary = engine.vocab
+        self.scorer.use_engine(backend.engine if isinstance(backend, LocalBackend) else None)
         options = AttachOptions(
-            self._pack(engine.n_ctx),
+            self._pack(backend.n_ctx),
             self._wait_s,
             self.trust,
             self.scorer.take,
-            engine.prefill_seconds,
+            backend.prefill_seconds,
             self._unreadable,
             self.scorer.release,
             self.scorer.rate,
             self.scorer.skipped,
             self.scorer.measuring,
         )
-        return Attacher(
-            self.workspace, self.codebase, lambda text: len(vocabulary.tokenize(text, special=False)), options
-        )
+        return Attacher(self.workspace, self.codebase, backend.count, options)
 
     def close(self) -> None:
         """Stop reading. Idempotent."""

@@ -20,8 +20,7 @@ from typing import Annotated, Any, get_args
 import msgspec
 from msgspec import Meta, Struct
 
-from laguna_engine.chat.messages import AssistantMessage
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import AssistantMessage, Role
 from laguna_tui.base.events import AgentEvent, TodoState
 from laguna_tui.base.messages import Attachment, ChatMessage
 
@@ -294,12 +293,17 @@ def unpacked(data: bytes) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def migrated(message: Value) -> Value:
-    """Return a message as this version writes it. In version 0.1 what a model generated was of another type."""
+def migrated(message: Value, model: str) -> Value:
+    """Return a message as this version writes it. In version 0.1 what a model generated was of another type.
+
+    Args:
+        message: As it was written.
+        model: The model that generated it, which version 0.1 did not say.
+    """
     if message.get("type") != "GeneratedMessage":
         return message
     tokens = unpacked(b64decode(message["tokens"]))
-    trace = {"trace": {"model": "", "tokens": tokens}} if tokens else {}
+    trace = {"trace": {"model": model, "tokens": tokens}} if tokens else {}
     return {**message, "role": Role.ASSISTANT.value, **trace}
 
 
@@ -353,9 +357,14 @@ class Content:
             if kind is not None and (not kinds or kind in kinds) and (event := self._event(kind, data)) is not None:
                 yield event
 
-    def message(self, value: Value) -> ChatMessage:
-        """Return a message. Raises one of `UNREADABLE`."""
-        data = self._loaded(migrated(value))
+    def message(self, value: Value, model: str = "") -> ChatMessage:
+        """Return a message. Raises one of `UNREADABLE`.
+
+        Args:
+            value: The message.
+            model: The model that was open, which generated it if version 0.1 wrote it.
+        """
+        data = self._loaded(migrated(value, model))
         shorter = [each.pop("shorter", None) for each in data.get("attachments", ())]
         message = msgspec.convert(data, ChatMessage, dec_hook=_from_json)
         return replace(message, attachments=tuple(map(self._with_shorter, message.attachments, shorter)))

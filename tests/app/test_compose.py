@@ -14,6 +14,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import ReplayProgress, StepFinished, TurnFinished
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
+from tests.app.session.kept import tokens
 from tests.engine import drafters
 from tests.scripted_model import scripted_session
 
@@ -121,13 +122,13 @@ def test_a_session_that_began_plain_can_still_speculate(tiny_model_path, tmp_pat
     session = LocalSession.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
-    before = list(session.parts.agent.conversation.tokens)
+    before = tokens(session)
     stages = []
     info = session.models.speculate(Speculation.FAST, lambda progress: stages.append(progress.stage))
     assert info.mode is Speculation.FAST
     assert stages
     assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
-    assert list(session.parts.agent.conversation.tokens)[: len(before)] == before
+    assert tokens(session)[: len(before)] == before
     session.close()
 
 
@@ -205,16 +206,19 @@ def test_the_last_answer_is_proved_against_plain_decoding(decided):
     proof = session.chat.check_replay(heard.append)
     assert (proof.compared, proof.total, proof.difference) == (8, 8, None)
     assert heard == [ReplayProgress(done, 8) for done in range(9)]
+    session.chat.new_chat()
+    with pytest.raises(UserError, match="no answer to verify"):
+        session.chat.check_replay(pytest.fail)
 
 
 def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidates(decided):
     session = decided
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
-    agent, vocab = session.parts.agent, session.slot.engine.vocab
-    honest = agent.conversation.last
+    backend, vocab = session.slot.local, session.slot.engine.vocab
+    honest = backend.last
     other = (honest.tokens[4] + 1) % vocab.size
-    agent.conversation.last = replace(honest, tokens=(*honest.tokens[:4], other, *honest.tokens[5:]))
+    backend.last = replace(honest, tokens=(*honest.tokens[:4], other, *honest.tokens[5:]))
     proof = session.chat.check_replay(lambda progress: None)
     assert (proof.compared, proof.total, proof.difference.index) == (4, 8, 4)
     assert proof.difference.answered == vocab.piece(other).decode("utf-8", "replace")

@@ -17,7 +17,7 @@ from laguna_tui.base.events import ToolFinished, TurnEnd, TurnFinished
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.files.workspace import Workspace
-from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
+from tests.app.agent.scripted_engine import answer, backend, call
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -57,10 +57,10 @@ def codebase(tmp_path):
 
 def test_the_tool_is_told_to_the_model_called_by_it_and_its_answer_read(tiny_model, tools):
     script = call("count", path="cart.py"), answer("It has 2 lines.")
-    engine = ScriptedEngine(tiny_model.vocab, script)
-    events = list(Agent(engine, tiny_model.vocab, tools, opening=str).run("How long is cart.py?"))
+    scripted = backend(tiny_model.vocab, script)
+    events = list(Agent(scripted, tools, opening=str).run("How long is cart.py?"))
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
-    first, second = (tiny_model.vocab.detokenize(list(each.tokens)).decode() for each in engine.requests)
+    first, second = (scripted.text(each.tokens) for each in scripted.engine.requests)
     assert "Count the lines of a file." in first
     assert "<tool_response>\ncart.py has 2 lines\n</tool_response>" in second
     (finished,) = (event for event in events if isinstance(event, ToolFinished))

@@ -118,7 +118,7 @@ def load(model: Path | str, clients: int, *, rounds: int = 0, seconds: float = 0
         ends = time.monotonic() + seconds
         while any(thread.is_alive() for thread in threads):
             report.memory.append(process.memory_info().rss)
-            report.waiting.append(server.slot.healthy().held.nbytes)
+            report.waiting.append(server.slot.healthy().engine.held.nbytes)
             if seconds and time.monotonic() > ends:
                 over.set()
             threads[0].join(0.5)

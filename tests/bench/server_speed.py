@@ -49,7 +49,7 @@ for line in sys.stdin:
 def alone(server: Served, prompt: list[int]) -> tuple[int, float]:
     """Tokens, and tokens a second, of the engine from the first token on."""
     request = Request(prompt, max_tokens=NEW_TOKENS, drafting=PLAIN)
-    events = server.slot.healthy().generate(request)
+    events = server.slot.healthy().engine.generate(request)
     times = [time.perf_counter() for event in events if isinstance(event, Token)]
     return len(times), (len(times) - 1) / (times[-1] - times[0])
 
@@ -82,7 +82,7 @@ def measure(model: Path | str, **settings: object) -> list[Pair]:
     out.
     """
     with served(model, speculation="off", **settings) as server:
-        prompt = unending(server.slot.healthy())
+        prompt = unending(server.slot.healthy().engine)
         arguments = [str(server.port), server.token, json.dumps(prompt), str(NEW_TOKENS)]
         with subprocess.Popen(
             [sys.executable, "-c", CLIENT, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

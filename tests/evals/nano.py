@@ -20,12 +20,15 @@ from pathlib import Path
 from statistics import mean
 
 from laguna_engine.chat.messages import ToolCall
+from laguna_engine.chat.template import Family
 from laguna_engine.config import GREEDY, Sampling
 from laguna_engine.constrain.base import ConstraintSpec
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.speculate.metrics import SpeculationMetrics
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.nano.profile import NANO as PROFILE
+from laguna_tui.backends.base import Options
+from laguna_tui.backends.local.laguna_format import LagunaFormat
 from tests.evals.corpora import CACHE, HERE
 
 sys.path.insert(0, str(HERE / "assets/nano/recipe"))
@@ -72,11 +75,13 @@ class HeldChat(Chat):
     def __init__(self, speaker: Speaker, copies: Copies, *, free: bool) -> None:
         super().__init__(speaker)
         self._copies, self._free = copies, free
+        self._format = LagunaFormat(speaker.vocab, Family.XS_2_1, "")
         self._results: list[str] = []
         self._guard = PROFILE.guard("", "")
 
     def constraints(self) -> tuple[ConstraintSpec, ...]:
-        return () if self._free else self._guard.constraints(PROFILE.specs)
+        held = Options(rules=self._guard.rules, quotable=self._guard.quotable)
+        return () if self._free else self._format.constraints(PROFILE.specs, held)
 
     def ask(self, question: str) -> str:
         before = self.speaker.encoder.decode(self.ids[self.header :])

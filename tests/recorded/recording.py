@@ -25,6 +25,7 @@ from laguna_tui.store.session_export import ExportForm, exported
 from laguna_tui.store.session_store import SessionStore
 from laguna_tui.store.session_transcript import read_transcript
 from laguna_tui.tui.prompt.input_history import InputHistory
+from tests.app.agent.scripted_engine import tokens
 from tests.scripted_model import Script, call, raw, say, think
 from tests.scripted_model.model import scripted_file
 
@@ -88,9 +89,9 @@ def prepared(base: Path, resume: str = "") -> LocalSession:
 
 def state_of(session: LocalSession, project: Path) -> dict[str, Any]:
     """Return what a resumed session must have in common with the one that was recorded."""
-    tokens = session.opened().agent.conversation.tokens
+    prompt = tokens(session.opened().agent.conversation)
     return {
-        "tokens": sha256(repr(list(tokens)).encode()).hexdigest(),
+        "tokens": sha256(repr(prompt).encode()).hexdigest(),
         "points": [[point.number, point.title, list(point.paths), point.undone] for point in session.history.points()],
         "todo": [[item.text, str(item.state)] for item in session.opened().toolbox.todo.items],
         "project": contents(project),

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.diagnostics import Diagnostics
@@ -94,7 +93,7 @@ class Toolbox:
         )
         self._store = store or ResultStore()
         self._state = state
-        self._calls: ToolCalls | None = None
+        self._rules: CallRules | None = None
         self._tools = {tool.name: _BoundTool(tool, tool.bind(self._services)) for tool in profile.tools}
 
     @property
@@ -127,13 +126,13 @@ class Toolbox:
         )
 
     @property
-    def call_constraint(self) -> ToolCalls:
-        """What holds the model's calls to these tools, to files that are there and to text that is in them."""
-        if self._calls is None:
+    def call_rules(self) -> CallRules:
+        """Known values of the calls' arguments: files that are there and text that is in them."""
+        if self._rules is None:
             values = {tool.name: tool.values for tool in self.profile.tools}
-            rules = CallRules(values, self.workspace, self._services.codebase, self.permissions.permissions.readable)
-            self._calls = ToolCalls(self.profile.specs, rules)
-        return self._calls
+            readable = self.permissions.permissions.readable
+            self._rules = CallRules(values, self.workspace, self._services.codebase, readable)
+        return self._rules
 
     def guard(self, asked: str, before: str) -> Guard:
         """What a turn with these tools is held against.

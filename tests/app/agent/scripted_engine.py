@@ -5,13 +5,17 @@ and again), which no model does on demand. It checks the promise that real engin
 what was said before, so that the cache stays good.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from laguna_engine.chat.encoding import Tokenizer
+from laguna_engine.chat.template import Family
 from laguna_engine.config import Request
 from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Round, Source, Stats, Token
 from laguna_engine.sequence import Preview
+from laguna_tui.agent.conversation import Conversation
+from laguna_tui.backends.base import Options
+from laguna_tui.backends.local.backend import LocalBackend
 
 
 @dataclass
@@ -34,22 +38,24 @@ class Say:
 class ScriptedEngine:
     """Plays its script, one `Say` a request."""
 
+    lost = False
+
     def __init__(self, vocabulary: Tokenizer, script: Sequence[Say | str], n_ctx: int = 8192) -> None:
         self.n_ctx = n_ctx
         self.requests: list[Request] = []
-        self._vocabulary = vocabulary
+        self.vocab = vocabulary
         self._script = [Say(each) if isinstance(each, str) else each for each in script]
         self._cancelled = False
         self._cached: list[int] = []
 
-    def generate(self, request: Request) -> Iterator[Event]:
+    def generate(self, request: Request) -> "Stream":
         prompt = list(request.tokens)
         last = self._script[len(self.requests) - 1] if self.requests else None
         if last is None or not last.taken_back:
             assert prompt[: len(self._cached)] == self._cached, "the prompt does not go on from what is cached"
         self.requests.append(request)
         self._cancelled = False
-        return self._play(prompt, self._script[len(self.requests) - 1])
+        return Stream(self._play(prompt, self._script[len(self.requests) - 1]), self.cancel)
 
     def _play(self, prompt: list[int], say: Say) -> Iterator[Event]:
         if len(prompt) >= self.n_ctx:
@@ -59,7 +65,7 @@ class ScriptedEngine:
         stats = Stats(len(prompt), len(self._cached), 0.1, 1, 0.1, seed=say.seed)
         yield Prefill(len(prompt), len(prompt), len(self._cached), 0.1)
         self._cached = prompt
-        tokens = self._vocabulary.tokenize(say.text, special=True)
+        tokens = self.vocab.tokenize(say.text, special=True)
         rounds, sources = _rounds(say, len(tokens))
         for index, token in enumerate(tokens):
             say.during(index)
@@ -70,13 +76,16 @@ class ScriptedEngine:
             self._cached = [*prompt, *tokens[:index]]
             if index in rounds:
                 yield rounds[index]
-            yield Token(token, self._vocabulary.piece(token).decode(), sources[index], index)
+            yield Token(token, self.vocab.piece(token).decode(), sources[index], index)
         if say.error:
             raise say.error
         yield Finished(say.reason, stats)
 
     def cancel(self) -> None:
         self._cancelled = True
+
+    def prefill_seconds(self, tokens: int) -> float | None:
+        return None
 
     def forget(self) -> None:
         """Accept any prompt next."""
@@ -88,6 +97,49 @@ class ScriptedEngine:
             (at for at, (mine, given) in enumerate(pairs) if mine != given), min(len(self._cached), len(tokens))
         )
         return Preview(cached, len(tokens) - cached, None, False, None, len(tokens) < self.n_ctx)
+
+
+class Stream:
+    """The events of one request."""
+
+    def __init__(self, events: Generator[Event, None, None], stop: Callable[[], None]) -> None:
+        self._events, self.stop = events, stop
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+    def close(self) -> None:
+        self.stop()
+        self._events.close()
+
+
+def backend(
+    vocabulary: Tokenizer, script: Sequence[Say | str] = (), n_ctx: int = 8192, model: str = "scripted"
+) -> LocalBackend:
+    """A backend that plays a script."""
+    return LocalBackend(ScriptedEngine(vocabulary, script, n_ctx), Family.XS_2_1, model)
+
+
+def say(conversation: Conversation, text: Say | str, model: str = "scripted") -> None:
+    """Have the model say a text in a conversation."""
+    speaker = backend(conversation.backend.engine.vocab, [text], model=model)
+    answer = speaker.generate(conversation.prompt(), Options())
+    for _ in answer:
+        pass
+    conversation.record(answer.message)
+
+
+def tokens(conversation: Conversation) -> list[int]:
+    """The tokens of a conversation."""
+    return conversation.backend.tokens(conversation.prompt())
+
+
+def text(conversation: Conversation) -> str:
+    """The text of a conversation, markers included."""
+    return conversation.backend.text(tokens(conversation))
 
 
 def _rounds(say: Say, count: int) -> tuple[dict[int, Round], list[Source]]:

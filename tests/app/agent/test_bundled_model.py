@@ -8,12 +8,14 @@ import sys
 
 import pytest
 
+from laguna_engine.chat.template import Family
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import Source
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.backends.local.backend import LocalBackend
 from laguna_tui.base.events import DraftRound, TextDelta, ToolFinished, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
@@ -59,7 +61,7 @@ class Talk:
 
     def __init__(self, engine, root, approver):
         toolbox = Toolbox(NANO, Workspace(root), permissions=gate_for(root, approver))
-        self.agent = Agent(engine, engine.vocab, toolbox)
+        self.agent = Agent(LocalBackend(engine, Family.XS_2_1), toolbox)
 
     def ask(self, question):
         """The first question of a chat: the calls it made, what the last one gave, and the answer."""

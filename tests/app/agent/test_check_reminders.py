@@ -3,6 +3,7 @@
 import pytest
 
 from laguna_tui.base.events import CheckUnknown, ToolFinished, TurnFinished
+from tests.app.agent.scripted_engine import text
 from tests.app.approvers import YES
 from tests.scripted_model import call, scripted_session
 
@@ -47,8 +48,7 @@ def ask(session, message):
 
 
 def prompt(session):
-    conversation = session.parts.agent.conversation
-    return conversation.decode(conversation.tokens)
+    return text(session.parts.agent.conversation)
 
 
 def test_the_reminder_is_in_tags_that_tell_it_from_the_users_words(opened, folder):

@@ -21,7 +21,7 @@ from laguna_tui.base.events import (
 from laguna_tui.base.schema import declared
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
-from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
+from tests.app.agent.scripted_engine import answer, backend, call, text
 from tests.app.approvers import NO, YES, always, gate_for, never
 
 EDIT = call("edit", path="cart.py", old="total", new="amount")
@@ -32,14 +32,15 @@ class Chat:
 
     def __init__(self, vocabulary, root, codebase, approver, script, profile=FULL):
         self.vocabulary = vocabulary
-        self.engine = ScriptedEngine(vocabulary, script, 16384)
+        scripted = backend(vocabulary, script, 16384)
+        self.engine = scripted.engine
         gate = gate_for(root, approver)
         toolbox = Toolbox(profile, Workspace(root), codebase=codebase, permissions=gate)
-        self.agent = Agent(self.engine, vocabulary, toolbox, opening=lambda: "")
+        self.agent = Agent(scripted, toolbox, opening=lambda: "")
 
     @property
     def text(self):
-        return self.vocabulary.detokenize(list(self.agent.conversation.tokens)).decode()
+        return text(self.agent.conversation)
 
     @property
     def after_header(self):

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from laguna_engine.chat.template import Family
 from laguna_engine.events import FinishReason
+from laguna_tui.agent.conversation import forgets
+from laguna_tui.agent.conversation_state import all_said
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.rendering import forgets
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
+from laguna_tui.backends.local.backend import LocalBackend
 from laguna_tui.base.events import (
     AnswerCorrected,
     Attached,
@@ -27,7 +30,7 @@ from laguna_tui.base.events import (
     TurnFinished,
 )
 from laguna_tui.repo.files.workspace import Workspace
-from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
+from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call, text, tokens
 from tests.app.approvers import always, gate_for
 
 CODE = (
@@ -54,12 +57,13 @@ class Chat:
     def __init__(self, vocabulary, root, script, turns, n_ctx):
         self.vocabulary = vocabulary
         self.engine = Changing(vocabulary, script, n_ctx)
+        backend = LocalBackend(self.engine, Family.XS_2_1, "scripted")
         self.asked = []
         store = ResultStore(root.parent / "cache")
         profile = replace(NANO, turns=turns)
         gate = gate_for(root, self._approve)
         toolbox = Toolbox(profile, Workspace(root), store, permissions=gate)
-        self.agent = Agent(self.engine, vocabulary, toolbox, None, lambda: "[folder shop]\n\n")
+        self.agent = Agent(backend, toolbox, None, lambda: "[folder shop]\n\n")
 
     def _approve(self, request, cancelled):
         self.asked.append(request.proposal)
@@ -71,7 +75,7 @@ class Chat:
     @property
     def prompt(self):
         """What stands in the prompt behind the system's part."""
-        return self.vocabulary.detokenize(list(self.agent.conversation.tokens)).decode().partition("</system>\n")[2]
+        return text(self.agent.conversation).partition("</system>\n")[2]
 
 
 @pytest.fixture
@@ -297,7 +301,7 @@ def test_a_chat_of_any_length_never_fills_the_context(chat):
 
 def test_a_turn_that_leaves_no_room_for_the_next_is_left_out_at_once(chat):
     talk = chat(answer("Hello!"), answer("Here."), turns=2, n_ctx=2048)
-    room = 2048 - len(talk.agent.conversation.tokens)
+    room = 2048 - len(tokens(talk.agent.conversation))
     long = "word " * (room * 2 // 3 // len(talk.vocabulary.tokenize("word word", special=False)) * 2)
     assert [talk.ask(long)[-1].end, talk.ask(long)[-1].end] == [TurnEnd.ANSWERED] * 2
     assert talk.prompt.startswith("<user>\n[folder shop]\n\nword")
@@ -316,7 +320,7 @@ def test_a_message_that_is_too_long_alone_does_not_make_the_chat_forget(chat):
 def test_another_model_is_told_what_was_forgotten(chat):
     talk = chat(*(answer(f"Answer {number}.") for number in range(4)), turns=2)
     asking(talk, 4)
-    told = talk.agent.conversation.said()
+    told = all_said(talk.agent.conversation.state)
     assert [each.text for each in told if each.answer is None] == [f"question {number}" for number in range(4)]
     assert [each.opening for each in told if each.opening] == ["[folder shop]\n\n"]
 

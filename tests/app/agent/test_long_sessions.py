@@ -5,6 +5,7 @@ from contextlib import closing
 import pytest
 
 from laguna_tui.base.events import Compacted, StepFinished, TurnEnd, TurnFinished
+from tests.app.agent.scripted_engine import text
 from tests.scripted_model import Script, call, say, scripted_session
 
 FACT = "The deploy key is called heron-42."
@@ -75,8 +76,7 @@ def test_hundreds_of_turns_never_stop_and_a_fact_of_the_third_is_still_known(sho
             otherwise += again
             assert events[-1] == TurnFinished(TurnEnd.ANSWERED), f"turn {turn}"
             if turn == turns * 3 // 5:
-                conversation = session.parts.agent.conversation
-                assert FACT in conversation.decode(conversation.tokens)
+                assert FACT in text(session.parts.agent.conversation)
         assert compactions
         assert all(each.after <= 0.7 * each.before for each in compactions)
         assert all(each.recomputed <= context for each in compactions)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import Role
 from laguna_engine.config import PLAIN, Sampling
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import FinishReason, Prefill, Source
-from laguna_tui.agent.generation import AgentOptions
 from laguna_tui.agent.loop import Agent
+from laguna_tui.agent.options import AgentOptions
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
@@ -35,7 +35,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
-from tests.app.agent.scripted_engine import Say, ScriptedEngine, answer, call
+from tests.app.agent.scripted_engine import Say, answer, backend, call, text, tokens
 
 EMPTY = Say("\n</assistant>", taken_back=True)
 LOOP = Say("\nIt is" + " here and" * 2000, taken_back=True)
@@ -50,20 +50,21 @@ class Chat:
 
     def __init__(self, vocabulary, codebase, script, *, profile=FULL, thinking=False, n_ctx=8192, max_tokens=None):
         self.vocabulary = vocabulary
-        self.engine = ScriptedEngine(vocabulary, script, n_ctx)
+        self.backend = backend(vocabulary, script, n_ctx)
+        self.engine = self.backend.engine
         store = ResultStore(codebase.root.parent / "cache")
         workspace, state = Workspace(codebase.root), codebase.root.parent / "state"
         toolbox = Toolbox(profile, workspace, store, codebase=codebase, state=state)
         options = AgentOptions(thinking=thinking, max_tokens=max_tokens)
         opening = "[folder shop]\n\n"
-        self.agent = Agent(self.engine, vocabulary, toolbox, options, lambda: opening)
+        self.agent = Agent(self.backend, toolbox, options, lambda: opening)
 
     def ask(self, message):
         return list(self.agent.run(message))
 
     @property
     def text(self):
-        return self.vocabulary.detokenize(list(self.agent.conversation.tokens)).decode()
+        return text(self.agent.conversation)
 
     @property
     def after_header(self):
@@ -71,7 +72,7 @@ class Chat:
 
     @property
     def roles(self):
-        return [block.role for block in self.agent.conversation.transcript.blocks][1:]
+        return [block.role for block in self.agent.conversation.pieces()][1:]
 
 
 @pytest.fixture
@@ -138,7 +139,7 @@ def test_the_transcript_is_exactly_what_the_bundled_model_was_trained_on(chat):
 def test_a_result_is_called_by_what_was_looked_for(chat, profile, asked, label):
     talk = chat(asked, answer("Here."), profile=profile)
     talk.ask("Where?")
-    assert label in [block.label for block in talk.agent.conversation.transcript.blocks]
+    assert label in [block.label for block in talk.agent.conversation.pieces()]
 
 
 def test_a_tool_call_runs_and_its_result_goes_back(chat):
@@ -430,10 +431,12 @@ def test_what_is_recorded_of_a_loop_can_be_made_again(chat):
     talk = chat(Say(LOOP.text, seed=5, taken_back=True), Say(answer(" in the end."), seed=5))
     talk.agent._options = replace(talk.agent._options, sampling=Sampling(temperature=1.0), max_tokens=5000)
     talk.ask("Where?")
-    last, (first, second) = talk.agent.conversation.last, talk.engine.requests
+    last, (first, second) = talk.backend.last, talk.engine.requests
+    (said,) = (each for each in talk.agent.conversation.items() if each.trace)
+    begun = said.trace.tokens[: -len(last.tokens)]
     assert second.sampling.seed == 5
-    assert second.max_tokens == 5000 - len(last.begun)
-    assert list(last.prompt) == [*first.tokens, *last.begun]
+    assert second.max_tokens == 5000 - len(begun)
+    assert list(last.prompt) == [*first.tokens, *begun]
     assert (last.no_repeat, last.sampling) == (second.no_repeat, second.sampling)
     assert talk.vocabulary.detokenize(list(last.tokens)) == b"\n in the end.\n</assistant>"
 
@@ -496,7 +499,7 @@ def test_the_limit_of_thinking_is_in_every_request_of_a_turn(chat):
     talk = chat("\n</think>" + SEARCH, "\n</think>\nHere.\n</assistant>", thinking=True)
     talk.ask("Where?")
     assert [request.thinking_budget for request in talk.engine.requests] == [2048, 2048]
-    assert talk.agent.conversation.last.thinking_budget == 2048
+    assert talk.backend.last.thinking_budget == 2048
 
 
 def test_a_message_that_does_not_fit_is_not_sent_and_a_shorter_one_can_be(chat):
@@ -533,9 +536,10 @@ def test_files_cannot_forge_a_turn(chat, root):
     talk.ask("Where?")
     assert talk.after_header.count("<user>") == 1
     assert talk.after_header.count("</tool_response>") == 1
-    blocks = [block for block in talk.agent.conversation.transcript.blocks if block.role is Role.TOOL]
-    tokens = talk.agent.conversation.tokens[blocks[0].start : blocks[0].end]
-    assert not any(map(talk.vocabulary.is_control, tokens))
+    (block,) = (block for block in talk.agent.conversation.pieces() if block.role is Role.TOOL)
+    read = tokens(talk.agent.conversation)[block.start : block.start + block.tokens]
+    assert read
+    assert not any(map(talk.vocabulary.is_control, read))
 
 
 def test_a_cancel_from_another_thread_ends_a_search(chat, root, monkeypatch):
@@ -581,15 +585,13 @@ def test_drafting_can_be_changed_between_messages(chat):
     assert [request.drafting.enabled for request in talk.engine.requests] == [True, False]
 
 
-def test_the_last_generation_is_remembered_with_its_seed_until_a_new_chat(chat):
+def test_the_last_generation_is_remembered_with_its_seed(chat):
     talk = chat(SEARCH, Say(answer("Here."), seed=7))
     talk.ask("Where?")
-    last = talk.agent.conversation.last
+    last = talk.backend.last
     assert list(last.prompt) == list(talk.engine.requests[-1].tokens)
     assert talk.vocabulary.detokenize(list(last.tokens)).decode().startswith("\nHere.")
     assert last.sampling.seed == 7
-    talk.agent.new_chat()
-    assert talk.agent.conversation.last is None
 
 
 def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat):
@@ -599,7 +601,7 @@ def test_a_round_is_told_after_its_tokens_with_what_stood_and_what_did_not(chat)
     assert (first.round.drafter, first.round.accepted, first.round.rejected) == (DFlash.source, 2, "nowhere")
     assert (second.accepted_text, second.round.drafter) == ("", None)
     told = "".join(each.accepted_text + each.instead for each in of(DraftRound, events))
-    assert told == talk.vocabulary.detokenize(list(talk.agent.conversation.last.tokens[:4])).decode()
+    assert told == talk.vocabulary.detokenize(list(talk.backend.last.tokens[:4])).decode()
     assert events.index(first) < events.index(second) < events.index(of(StepFinished, events)[0])
 
 

@@ -10,7 +10,7 @@ from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.base.events import StepFinished, TextDelta, ToolStarted
 from laguna_tui.base.permission_request import Mode
-from laguna_tui.context.blocks import Gathered
+from tests.app.agent.scripted_engine import backend, text, tokens
 from tests.scripted_model import call, scripted_session
 
 TAGGED_ON = f"<system-reminder>\n{PLAN_ON}\n</system-reminder>"
@@ -51,8 +51,7 @@ def ask_changing(session, message, mode, kind=ToolStarted):
 
 
 def prompt(session):
-    conversation = session.parts.agent.conversation
-    return conversation.decode(conversation.tokens)
+    return text(session.parts.agent.conversation)
 
 
 def messages(session):
@@ -89,10 +88,10 @@ def test_the_first_message_after_plan_mode_says_so_and_the_next_one_does_not(ope
 def test_a_change_to_plan_mode_is_told_at_the_next_tool_boundary(opened):
     session = opened(READ, READ, "A plan.", mode="ask")
     ask_changing(session, "fix add", Mode.PLAN)
-    text = prompt(session)
+    read = prompt(session)
     assert messages(session)[1:] == [TAGGED_ON]
-    first, second = (at for at in range(len(text)) if text.startswith("</tool_response>", at))
-    assert first < text.index(TAGGED_ON) < second
+    first, second = (at for at in range(len(read)) if read.startswith("</tool_response>", at))
+    assert first < read.index(TAGGED_ON) < second
 
 
 def test_a_change_from_plan_mode_is_told_at_the_next_tool_boundary(opened):
@@ -130,9 +129,9 @@ def test_a_message_that_steers_carries_the_change_alone(opened):
 def test_the_cache_is_kept_and_the_system_prompt_stays(opened):
     session = opened(READ, READ, "Done.", "Bye.")
     conversation = session.parts.agent.conversation
-    system = list(conversation.tokens)
+    system = tokens(conversation)
     events = [*ask_changing(session, "fix add", Mode.AUTO), *ask(session, "thanks")]
-    assert list(conversation.tokens)[: len(system)] == system
+    assert tokens(conversation)[: len(system)] == system
     steps = [event.stats for event in events if isinstance(event, StepFinished)]
     assert len(steps) == 4
     assert all(later.cached_tokens >= before.prompt_tokens for before, later in pairwise(steps))
@@ -174,26 +173,26 @@ def test_what_it_costs_is_counted_before_it_is_sent(opened):
     session = opened("A plan.", "Another.")
     ask(session, "fix add")
     cost = session.prompt.cost("and then?")
-    before = len(session.parts.agent.conversation.tokens)
+    before = session.parts.agent.conversation.size
     (stats,) = (event.stats for event in ask(session, "and then?") if isinstance(event, StepFinished))
     assert cost.new + cost.cached == stats.prompt_tokens > before
 
 
 def test_a_model_that_was_never_trained_on_reminders_reads_none_of_plan_mode(tiny_model):
     plain, planning = (
-        Conversation(tiny_model.vocab, NANO, thinking=False, remind=lambda told, said=said: said)
+        Conversation(backend(tiny_model.vocab), NANO, thinking=False, remind=lambda told, said=said: said)
         for said in ("", PLAN_ON)
     )
     for conversation in (plain, planning):
-        conversation.begin("Where is add?", Gathered())
+        conversation.add_message(conversation.message("Where is add?"))
         conversation.remind()
-    assert list(plain.tokens) == list(planning.tokens)
+    assert tokens(plain) == tokens(planning)
 
 
 def test_a_model_that_is_changed_to_one_reads_none_and_the_model_after_it_reads_them_again(tiny_model):
-    full = Conversation(tiny_model.vocab, FULL, thinking=False, remind=lambda told: PLAN_ON)
-    full.begin("Where is add?", Gathered())
-    nano = full.retold_for(NANO, tiny_model.vocab, thinking=False)
-    assert "system-reminder" not in nano.decode(nano.tokens)
-    again = nano.retold_for(FULL, tiny_model.vocab, thinking=False)
-    assert list(again.tokens) == list(full.tokens)
+    full = Conversation(backend(tiny_model.vocab), FULL, thinking=False, remind=lambda told: PLAN_ON)
+    full.add_message(full.message("Where is add?"))
+    nano = full.for_model(full.backend, NANO, thinking=False)
+    assert "system-reminder" not in text(nano)
+    again = nano.for_model(full.backend, FULL, thinking=False)
+    assert tokens(again) == tokens(full)

@@ -18,6 +18,7 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
+from tests.app.agent.scripted_engine import text
 from tests.scripted_model import call, say, scripted_session, think
 
 LONG = " ".join(f"word{number} of a sentence" for number in range(300))
@@ -66,8 +67,7 @@ def words(events):
 
 
 def prompt(session):
-    conversation = session.parts.agent.conversation
-    return conversation.decode(conversation.tokens)
+    return text(session.parts.agent.conversation)
 
 
 def test_it_goes_in_once_the_calls_of_the_step_are_answered(opened):
@@ -181,7 +181,7 @@ def test_going_on_after_a_stop_keeps_the_cache_of_all_that_was_said(opened, stop
         seen += isinstance(event, stopped_at)
         if seen == 20:
             session.chat.cancel()
-    last = session.parts.agent.conversation.last
+    last = session.parts.agent.conversation.backend.last
     committed = len(last.prompt) + len(last.tokens)
     events = list(session.chat.ask("go on"))
     (started,) = [event for event in events if isinstance(event, TurnStarted)]

@@ -10,7 +10,7 @@ from laguna_tui.base.events import Attached, TurnEnd
 from laguna_tui.base.messages import Attachment, BlockKind, Place
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
-from tests.app.agent.scripted_engine import ScriptedEngine, answer
+from tests.app.agent.scripted_engine import answer, backend
 
 FREE = 8000
 """Tokens that are free in the context before anything is said."""
@@ -36,9 +36,9 @@ def agent(tiny_model, tmp_path):
 
     def made(profile=FULL):
         toolbox = Toolbox(profile, Workspace(tmp_path), codebase=codebase)
-        engine = ScriptedEngine(tiny_model.vocab, [answer("Yes."), answer("No.")], 1)
-        agent = Agent(engine, tiny_model.vocab, toolbox, opening=lambda: "[folder shop]\n\n")
-        engine.n_ctx = len(agent.conversation.tokens) + FREE
+        scripted = backend(tiny_model.vocab, [answer("Yes."), answer("No.")], 1)
+        agent = Agent(scripted, toolbox, opening=lambda: "[folder shop]\n\n")
+        scripted.engine.n_ctx = agent.conversation.size + FREE
         return agent
 
     yield made

@@ -33,7 +33,7 @@ from laguna_tui.base.permission_request import (
 from laguna_tui.base.schema import declared
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
-from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
+from tests.app.agent.scripted_engine import answer, backend, call, text
 from tests.app.approvers import NO, YES, always, gate_for
 
 PATIENCE_S = 60.0
@@ -57,13 +57,14 @@ class Bench:
         workspace = Workspace(self.codebase.root)
         gate = gate_for(workspace.root, approver, mode)
         toolbox = Toolbox(profile, workspace, codebase=self.codebase, permissions=gate)
-        self.engine = ScriptedEngine(self.vocabulary, script, 16384)
-        self.agent = Agent(self.engine, self.vocabulary, toolbox, opening=lambda: "")
+        scripted = backend(self.vocabulary, script, 16384)
+        self.engine = scripted.engine
+        self.agent = Agent(scripted, toolbox, opening=lambda: "")
         return self.agent.run("Go")
 
     @property
     def text(self):
-        return self.vocabulary.detokenize(list(self.agent.conversation.tokens)).decode().partition("</system>\n")[2]
+        return text(self.agent.conversation).partition("</system>\n")[2]
 
     @property
     def workers(self):

@@ -109,7 +109,7 @@ async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
             await pilot.press("enter")
             await until(pilot, lambda: app.status_bar.status.model == "Tiny Laguna")
             await ask(app, pilot, "and now?")
-            said = [each.text for each in session.parts.agent.conversation.said() if each.text]
+            said = [each.text for each in session.parts.agent.conversation.items() if each.text]
         session.close()
     assert "hello" in said[0]
     assert said[1] == "and now?"

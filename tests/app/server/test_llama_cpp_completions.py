@@ -209,7 +209,7 @@ def test_tokenize_detokenize(nano: Served):
 
 
 def test_tokenize_with_bos(nano: Served):
-    vocab = nano.slot.healthy().vocab
+    vocab = nano.slot.engine.vocab
     assert nano.post("/tokenize", content="What", add_special=True).body["tokens"][0] == vocab.bos
 
 
@@ -293,7 +293,8 @@ def test_metrics_generation_rate_excludes_first_token(nano: Served):
 def test_with_and_without_draft(nano: Served, length: int):
     """The same answer whatever is drafted."""
     prompt = nano.post("/tokenize", content="def add(a, b):\n    return").body["tokens"]
-    engine = nano.slot.healthy()
+    engine = nano.slot.engine
+    assert engine is not None
     from laguna_engine.engine import Drafting, Request
     from laguna_engine.events import Token
 

@@ -37,7 +37,7 @@ def clients():
     done.set()
 
 with served(sys.argv[1]) as server:
-    first = server.slot.healthy()
+    first = server.slot.engine
     before = context = first._sequence.context
     thread = threading.Thread(target=clients)
     thread.start()

@@ -107,7 +107,8 @@ def test_a_long_answer_lets_others_have_their_turn_and_is_the_same(tmp_path: Pat
 def test_the_user_goes_first_and_the_client_s_answer_is_whole(serve: Any):
     words = " ".join(f"w{number}" for number in range(1200))
     server: Served = serve(lambda seen: say(words), context=16_384)
-    engine = server.slot.healthy()
+    engine = server.slot.engine
+    assert engine is not None
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(server.chat("go").body))
     thread.start()

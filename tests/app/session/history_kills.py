@@ -28,7 +28,7 @@ from laguna_tui.session.local import LocalSession
 from laguna_tui.store.events import TurnBegun
 from laguna_tui.store.journal_lines import read_journal
 from laguna_tui.store.session_store import SessionStore
-from tests.app.session.kept import Place, contents, start, tokens
+from tests.app.session.kept import Place, contents, rendered_again, start, tokens
 from tests.app.store.kills import Tell, forked, kill_soon
 
 MOST_S = 2.5
@@ -171,8 +171,7 @@ def check(place: Place, told: Sequence[str], known: Known, report: Tell) -> None
     with closing(_opened(place, random.Random(1))) as session:
         if (plan := session.history.unfinished()) is not None:
             session.history.apply(plan, [file.path for file in plan.conflicts])
-        conversation = session.parts.agent.conversation
-        assert tokens(session) == list(conversation.rendered(conversation.items()).tokens)
+        assert tokens(session) == rendered_again(session)
         resumed = state_of(session, place)
         points = session.history.points()
         _check_resumed(resumed, known)

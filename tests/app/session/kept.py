@@ -2,11 +2,13 @@
 
 import shutil
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.values import SessionOptions
+from tests.app.agent import scripted_engine
 from tests.scripted_model.model import scripted_file
 
 QUIET = {"mode": "auto", "context": 8192, "thinking": False, "scorer": "none", "threads": 1}
@@ -67,7 +69,14 @@ def ask(session, message):
 
 def tokens(session):
     """The prompt so far."""
-    return list(session.parts.agent.conversation.tokens)
+    return scripted_engine.tokens(session.parts.agent.conversation)
+
+
+def rendered_again(session):
+    """The prompt so far, of which nothing was rendered before."""
+    conversation = session.parts.agent.conversation
+    prompt = conversation.prompt_of([replace(each) for each in conversation.items()])
+    return conversation.backend.tokens(prompt)
 
 
 def contents(folder):

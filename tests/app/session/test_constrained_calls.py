@@ -85,7 +85,7 @@ def test_nothing_is_told_of_a_file_that_may_not_be_shown(shop):
     session = scripted_session(shop, [])
     with closing(session):
         session.open(lambda progress: None)
-        rules = session.opened().toolbox.call_constraint.rules
+        rules = session.opened().toolbox.call_rules
         assert rules.rule("edit", "old", {"path": ".env"}) is None
         assert rules.rule("edit", "old", {"path": "../shop/.env"}) is None
         assert rules.rule("edit", "old", {"path": "cart.py"}) is not None
@@ -96,7 +96,7 @@ def test_the_text_is_that_of_the_file_now(shop):
     session = scripted_session(shop, [])
     with closing(session):
         session.open(lambda progress: None)
-        rules = session.opened().toolbox.call_constraint.rules
+        rules = session.opened().toolbox.call_rules
         before = rules.rule("edit", "old", {"path": "cart.py"})
         assert before.document == (shop / "cart.py").read_text()
         (shop / "cart.py").write_text("other = 1\n")

@@ -40,7 +40,7 @@ def adopted():
 @pytest.fixture
 def slot(tiny_model_path, opened, adopted):
     selection = select_model(Settings(model=str(tiny_model_path), context=512, threads=1))
-    slot = EngineSlot(selection, Speculation.FAST, None, lambda engine, of: adopted.append(engine))
+    slot = EngineSlot(selection, Speculation.FAST, None, lambda backend, of: adopted.append(backend.engine))
     yield slot
     slot.close()
 
@@ -56,7 +56,7 @@ def lose(slot):
 
 
 def refuse(error):
-    def adopt(engine, selection):
+    def adopt(backend, selection):
         raise error
 
     return adopt
@@ -71,7 +71,7 @@ def test_an_empty_slot_has_no_engine_and_says_what_to_do(slot):
 
 def test_the_same_engine_is_given_again_while_it_is_well(slot, opened):
     slot.open(quiet)
-    assert slot.healthy() is slot.healthy() is slot.engine
+    assert slot.healthy() is slot.healthy() is slot.backend
     assert len(opened) == 1
 
 
@@ -79,7 +79,7 @@ def test_a_lost_engine_is_given_to_nobody_and_replaced_by_one_that_was_adopted(s
     slot.open(quiet)
     lose(slot)
     assert slot.engine is None
-    fresh = slot.healthy()
+    fresh = slot.healthy().engine
     assert fresh is slot.engine is opened[1]
     assert adopted == opened
     assert_closed(opened[0])
@@ -165,7 +165,7 @@ def test_another_model_takes_the_place_with_its_selection(slot, opened, adopted,
     slot.open(quiet)
     other = select_other(slot.selection.settings, str(shutil.copy(tiny_model_path, tmp_path / "other.gguf")))
     others = []
-    slot.replace(other, lambda engine, of: others.append((engine, of)), quiet)
+    slot.replace(other, lambda backend, of: others.append((backend.engine, of)), quiet)
     assert others == [(opened[1], other)]
     assert slot.selection is other
     assert adopted == opened[:1]
@@ -180,7 +180,7 @@ def test_after_a_fresh_engine_could_not_be_had_the_next_call_tries_again(slot, o
         slot.healthy()
     assert slot.engine is None
     slot.selection = good
-    assert slot.healthy() is opened[1]
+    assert slot.healthy().engine is opened[1]
 
 
 def test_closing_frees_the_engine_for_good_and_can_be_repeated(slot, opened):

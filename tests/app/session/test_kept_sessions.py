@@ -5,6 +5,7 @@ import json
 import shutil
 import threading
 import tracemalloc
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,11 @@ import pytest
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.session.values import FolderGoneError, OtherFolderError
+from laguna_tui.store.events import packed
 from laguna_tui.store.session_journal import SessionJournal, SessionLockedError
 from laguna_tui.store.session_store import SessionStore
 from tests.app.session.kept import Place, ask, start, tokens
-from tests.scripted_model import call, say
+from tests.scripted_model import call, raw, say
 
 # Tokens behind an answer, which are computed with the next message.
 CLOSING = 4
@@ -151,7 +153,7 @@ def test_another_model_goes_on_by_retelling_where_the_model_is_gone_and_says_so(
     with place.session(tiny_model_path, place.kept[0], context=4096) as session:
         (notice,) = session.info_at_start.resumed.notices
         assert notice.startswith(f"Continuing with {session.title}: scripted is not available.")
-        assert [each.text or each.answer.text for each in session.parts.agent.conversation.said()] == [
+        assert [each.text or each.answer.text for each in session.parts.agent.conversation.items()] == [
             "hello",
             "Hello you.",
         ]
@@ -160,6 +162,35 @@ def test_another_model_goes_on_by_retelling_where_the_model_is_gone_and_says_so(
     with place.session(tiny_model_path, place.kept[0], context=4096) as session:
         assert session.info_at_start.resumed.notices == ()
         assert tokens(session) == whole
+
+
+def test_each_answer_of_version_0_1_has_the_tokens_of_the_model_that_was_open(place):
+    # Of a call that cannot be run the text has other tokens than the model wrote.
+    first, second = (place.model([raw("<tool_call>read\n<arg_key>path"), f"It is {name}."], name) for name in "ab")
+    with place.session(first, constrain="off") as session:
+        ask(session, "which one?")
+        with_first = tokens(session)
+        session.models.switch(str(second), start)
+        ask(session, "and now?")
+        whole = tokens(session)
+    assert whole[: len(with_first)] != with_first, "the second model reads the text of the first one's answer"
+    path = journal(place, place.kept[0])
+    lines = [as_written_by_version_0_1(json.loads(line)) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with place.session(second, place.kept[0], constrain="off") as session:
+        assert tokens(session) == whole
+        session.history.apply(session.history.plan_undo())
+        session.models.switch(str(first), start)
+        assert tokens(session) == with_first
+
+
+def as_written_by_version_0_1(line):
+    """A line in which answers have tokens, and nobody's."""
+    for message in line.get("said", {}).get("add", ()) if line["event"] == "said" else ():
+        if trace := message.pop("trace", None):
+            del message["role"]
+            message |= {"type": "GeneratedMessage", "tokens": b64encode(packed(trace["tokens"])).decode()}
+    return line
 
 
 def test_the_mode_of_the_session_comes_back_but_for_a_given_one(place):

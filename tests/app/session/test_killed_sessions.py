@@ -10,6 +10,7 @@ import pytest
 from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.interrupted_turn import ENDED_WITHIN
 from laguna_tui.agent.turn import NOT_RUN
+from laguna_tui.backends.base import Options
 from laguna_tui.base.events import Asked, TextDelta, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.sandbox.launch import prepare
 from laguna_tui.sandbox.probe import probe_sandbox
@@ -49,7 +50,8 @@ def test_an_answer_that_was_killed_at_a_token_is_kept_up_to_it(place, moment):
         for number, _ in enumerate(session.chat.ask("go on")):
             if number == moment:
                 agent = session.parts.agent
-                prompt, generated = tokens(session), list(agent.generated or ())
+                request = session.slot.local.request(agent.conversation.prompt(), Options())
+                prompt, generated = list(request.tokens), list(agent.generated or ())
                 left_by_a_kill(place, "killed")
                 session.chat.cancel()
     go_back(place, "killed")
@@ -204,7 +206,7 @@ def test_another_model_goes_on_with_what_was_shown_of_a_killed_answer(place, tin
                 session.chat.cancel()
     go_back(place, "killed")
     with place.session(tiny_model_path, place.kept[0], given={"model"}, context=4096) as session:
-        question, answer = session.parts.agent.conversation.said()
+        question, answer = session.parts.agent.conversation.items()
         assert question.text == "count"
         assert answer.answer.text.startswith("One two three.")
         ask(session, "go on")

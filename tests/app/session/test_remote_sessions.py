@@ -277,7 +277,7 @@ def test_a_chat_goes_from_a_local_model_to_an_endpoint_and_back(place):
         )
         session.models.switch(str(model), start)
         assert text_of(ask(session, "and now?")) == "Back."
-        said = [each.answer.text for each in session.parts.agent.conversation.said() if each.answer is not None]
+        said = [each.answer.text for each in session.parts.agent.conversation.items() if each.answer is not None]
     assert said == ["Here.", "There.", "Back."]
     assert [message["content"] for message in served.asked[0]["messages"][2:]] == ["Here.", "and now?"]
 

@@ -16,6 +16,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.session.commands import Commands
 from laguna_tui.session.local import NOT_TOLD, LocalSession
 from laguna_tui.session.values import SessionOptions
+from tests.app.agent.scripted_engine import text
 
 PATIENCE_S = 60.0
 
@@ -194,10 +195,9 @@ def test_the_model_reads_it_with_the_next_message_alone(session):
     assert session.prompt.cost("what is it?").new > 0
     first = list(session.chat.ask("what is it?"))
     assert next(event for event in first if isinstance(event, Attached)).titles == ("$ echo 4711",)
-    agent = session.opened().agent
-    text = agent.conversation.decode(agent.conversation.tokens)
-    assert text.count("(exit code 0):\n```\n$ echo 4711\n4711\n```\nwhat is it?") == 1
-    assert "echo before" not in text
+    read = text(session.opened().agent.conversation)
+    assert read.count("(exit code 0):\n```\n$ echo 4711\n4711\n```\nwhat is it?") == 1
+    assert "echo before" not in read
     assert [block.title for block in session.prompt.blocks() if block.kind is BlockKind.TOOL] == ["$ echo 4711"]
     assert not [event for event in session.chat.ask("and now?") if isinstance(event, Attached)]
 

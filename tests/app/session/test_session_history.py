@@ -9,6 +9,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnStarted
 from laguna_tui.base.object_store import StoreError
 from laguna_tui.undo.undo import UndoHistory
+from tests.app.session.kept import tokens
 from tests.scripted_model import call, say, scripted_session
 
 pytestmark = pytest.mark.usefixtures("unasked")
@@ -52,10 +53,6 @@ def undo(session, overwrite=()):
 
 def redo(session, overwrite=()):
     return session.history.apply(session.history.plan_redo(), overwrite)
-
-
-def tokens(session):
-    return list(session.parts.agent.conversation.tokens)
 
 
 def test_undo_and_redo_put_files_and_conversation_where_they_were(opened, project):
@@ -162,7 +159,7 @@ def test_a_turn_is_undone_after_a_switch_of_models(opened, project, tiny_model_p
     session.models.switch(str(tiny_model_path), lambda progress: None)
     undo(session)
     assert (project / "a.txt").read_text() == "one\n"
-    assert [said.text for said in session.parts.agent.conversation.said() if said.text] == ["hello"]
+    assert [said.text for said in session.parts.agent.conversation.items() if said.text] == ["hello"]
 
 
 def test_the_diff_is_of_the_session_or_of_the_last_turn(opened):

@@ -13,6 +13,8 @@ from laguna_tui.base.events import TurnFinished
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.values import Here
+from tests.app.agent.scripted_engine import text
+from tests.app.session.kept import tokens
 
 
 def quiet(progress):
@@ -57,23 +59,23 @@ def test_the_old_engine_is_closed_before_the_new_one_opens(session, other, monke
 
 def test_the_conversation_goes_on_in_the_new_models_own_format(session, other):
     list(session.chat.ask("where is the cart?"))
-    said = agent(session).conversation.said()
+    said = agent(session).conversation.items()
     session.models.switch(str(other), quiet)
     # The first model's template breaks lines behind its markers, that of S 2.1 does not.
-    text = b"".join(map(engine(session).vocab.piece, agent(session).conversation.tokens)).decode("utf-8", "replace")
-    assert "<user>\n" not in text
-    assert "where is the cart?" in text
-    assert agent(session).conversation.said() == said
+    read = text(agent(session).conversation)
+    assert "<user>\n" not in read
+    assert "where is the cart?" in read
+    assert agent(session).conversation.items() == said
     assert session.title == "Laguna S 2.1"
     assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
 
 
 def test_what_was_said_survives_a_switch_and_back(session, other, tiny_model_path):
     list(session.chat.ask("where is the cart?"))
-    said = agent(session).conversation.said()
+    said = agent(session).conversation.items()
     session.models.switch(str(other), quiet)
     session.models.switch(str(tiny_model_path), quiet)
-    assert agent(session).conversation.said() == said
+    assert agent(session).conversation.items() == said
     assert isinstance(said[1].answer, AssistantMessage)
 
 
@@ -99,7 +101,7 @@ def test_a_model_that_is_not_downloaded_is_refused_and_says_how_to_get_it(sessio
 
 def test_a_model_that_cannot_be_opened_leaves_the_one_before(session, tmp_path, tiny_model_path):
     list(session.chat.ask("where is the cart?"))
-    tokens = list(agent(session).conversation.tokens)
+    before = tokens(session)
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
     with pytest.raises(ModelFileError) as error:
@@ -108,7 +110,7 @@ def test_a_model_that_cannot_be_opened_leaves_the_one_before(session, tmp_path, 
         f"{broken}: is GGUF version 0, this engine reads little-endian versions 2 and 3; download a current conversion"
     )
     assert session.slot.selection.settings.model == str(tiny_model_path)
-    assert list(agent(session).conversation.tokens) == tokens
+    assert tokens(session) == before
     assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
 
 

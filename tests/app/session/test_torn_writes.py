@@ -17,7 +17,7 @@ from laguna_tui.session.resuming import KeptSession
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.undo.restore import Restorer
 from laguna_tui.undo.undo_log import UndoLog
-from tests.app.session.kept import Place, ask, contents, start, tokens
+from tests.app.session.kept import Place, ask, contents, rendered_again, start, tokens
 from tests.scripted_model import call, say
 
 PARTS = 6
@@ -167,15 +167,14 @@ def check(recording: Recording, model: Path, moment: Moment) -> None:
     if not any(path.stat().st_size for path in place.state.glob("sessions/*/journal.jsonl")):
         return
     with place.session(model, place.kept[0]) as session:
-        conversation = session.parts.agent.conversation
-        assert tokens(session) == list(conversation.rendered(conversation.items()).tokens)
+        assert tokens(session) == rendered_again(session)
         if (plan := session.history.unfinished()) is not None:
             session.history.apply(plan, [file.path for file in plan.conflicts])
         resumed = state_of(session, place)
         if moment.allowed:
             assert resumed in moment.allowed
         else:
-            items = conversation.items()
+            items = session.parts.agent.conversation.items()
             assert items[: len(moment.said)] == moment.said
             steered = [*(each.text for each in items if isinstance(each, ChatMessage)), *session.chat.left()]
             assert steered.count(STEERED) <= 1

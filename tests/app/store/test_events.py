@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_engine.chat.messages import AssistantMessage, ToolCall
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import AssistantMessage, Role, ToolCall
 from laguna_tui.base.events import AgentEvent, Notice, TextDelta, ToolFinished, ToolStarted
 from laguna_tui.base.messages import MESSAGE, Attachment, BlockKind, ChatMessage, Place, Trace
 from laguna_tui.context.shortening import FileShortener, Shortening

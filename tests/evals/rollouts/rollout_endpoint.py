@@ -9,10 +9,10 @@ from queue import SimpleQueue
 import httpx2
 import msgspec
 
-from laguna_engine.chat.transcript import Role
+from laguna_engine.chat.messages import Role
 from laguna_engine.errors import EngineError
-from laguna_tui.backends.base import ChatRequest, Message
-from laguna_tui.backends.chat_format import request_body
+from laguna_tui.backends.base import Message, Prompt
+from laguna_tui.backends.chat_format import ChatRequest, request_body
 from laguna_tui.backends.remote import RemoteOptions, ask_whole, endpoint_client, list_served
 from laguna_tui.backends.remote_errors import RemoteError, RemoteProblem
 from laguna_tui.backends.served_models import choose_model
@@ -166,8 +166,7 @@ class RolloutEndpoint:
         options = self._options
         begun = time.monotonic()
         request = ChatRequest(
-            draw.prompt.system,
-            [Message(Role.USER, draw.prompt.question)],
+            Prompt(draw.prompt.system, messages=(Message(Role.USER, (draw.prompt.question,)),)),
             max_tokens=options.max_tokens,
             thinking=options.thinking,
         )

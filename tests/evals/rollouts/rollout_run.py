@@ -208,7 +208,7 @@ def _answered(model: EvaluatedModel, draw: Draw, limit_s: float) -> Answer:
     steps = found.steps
     return Answer(
         text=found.said,
-        reasoning=found.records[-1].answer.reasoning,
+        reasoning=found.reasoning,
         end=found.end,
         prompt_tokens=sum(step.prompt_tokens for step in steps),
         generated_tokens=sum(step.generated_tokens for step in steps),

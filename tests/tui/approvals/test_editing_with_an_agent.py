@@ -15,7 +15,7 @@ from laguna_tui.base.permission_request import Mode
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.tui.approvals import approval_controller, approval_panel
-from tests.app.agent.scripted_engine import ScriptedEngine, answer, call
+from tests.app.agent.scripted_engine import answer, backend, call
 from tests.app.approvers import gate_for
 from tests.engine.conftest import tiny_model, tiny_model_path
 from tests.tui.changes import CART, Project
@@ -55,8 +55,8 @@ def session(tiny_model, project: Project, tmp_path: Path) -> Iterator[AgentSessi
     changes, gate = Changes(), gate_for(project.root)
     workspace = Workspace(project.root)
     toolbox = Toolbox(FULL, workspace, codebase=codebase, changes=changes, permissions=gate)
-    engine = ScriptedEngine(tiny_model.vocab, (RENAME, answer("Renamed.")), 16384)
-    yield AgentSession(Agent(engine, tiny_model.vocab, toolbox, opening=lambda: ""), changes, gate)
+    scripted = backend(tiny_model.vocab, (RENAME, answer("Renamed.")), 16384)
+    yield AgentSession(Agent(scripted, toolbox, opening=lambda: ""), changes, gate)
     codebase.close()
 
 
@@ -85,7 +85,7 @@ async def test_a_turn_that_is_stopped_while_it_asks_leaves_a_whole_conversation(
         assert project.cart.read_text() == CART
         assert "stopped" in transcript(app)
         assert "Renamed." not in transcript(app)
-        assert len(session.agent.conversation.said()) >= 2
+        assert len(session.agent.conversation.items()) >= 2
         await pilot.press(*"again", "enter")
         await until(pilot, lambda: "Renamed." in transcript(app))
 

@@ -8,6 +8,7 @@ from textual import events
 from textual.widgets import TextArea
 
 from laguna_tui.tui.history.commit_screen import CommitScreen
+from tests.app.session.kept import tokens
 from tests.scripted_model import Script, scripted_session
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 
@@ -52,7 +53,7 @@ async def test_a_message_is_drafted_edited_and_committed(project):
     (project / "a.txt").write_text("two\n")
     (project / "new.txt").write_text("new\n")
     async with chatting(project) as (app, pilot):
-        before = list(app._session.parts.agent.conversation.tokens)
+        before = tokens(app._session)
         await drafted(app, pilot)
         assert "Make it two True" in screen(app)
         assert "The model drafts a message" not in screen(app)
@@ -60,7 +61,7 @@ async def test_a_message_is_drafted_edited_and_committed(project):
         app.screen.query_one(TextArea).text = "Make it two\n\nOne was not enough."
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "Committed: Make it two" in transcript(app))
-        assert list(app._session.parts.agent.conversation.tokens) == before
+        assert tokens(app._session) == before
     assert git(project, "log", "-1", "--format=%B") == "Make it two\n\nOne was not enough."
     assert git(project, "status", "--porcelain") == ""
 

@@ -5,14 +5,15 @@ A model's profile names its guard, and the turn asks it; nothing else knows whic
 """
 
 import json
-from collections.abc import Sequence
 from itertools import takewhile
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from laguna_engine.chat.messages import Malformed, ToolCall, ToolSpec
-from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.chat.messages import Malformed, ToolCall
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.base.change_proposal import ChangeProposal
+
+if TYPE_CHECKING:
+    from laguna_engine.chat.call_constraint import ValueRules
 
 # Twice can be an honest second look; the answer to a third would be the same again.
 SAME_CALLS_ALLOWED = 2
@@ -27,8 +28,14 @@ class Guard:
 
     calls_come_last = False
 
-    def constraints(self, tools: Sequence[ToolSpec]) -> tuple[ConstraintSpec, ...]:
-        """What the next generation is held to while it is written, beside what its profile wants of every call."""
+    @property
+    def rules(self) -> "tuple[ValueRules, ...]":
+        """Known values of the next answer's call arguments, beside what its profile wants of every call."""
+        return ()
+
+    @property
+    def quotable(self) -> tuple[str, ...]:
+        """Texts that the next answer's quotations must come from; empty for any."""
         return ()
 
     def resolved(self, call: ToolCall) -> ToolCall:

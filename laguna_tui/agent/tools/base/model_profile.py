@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from laguna_engine.chat.messages import ToolSpec
-from laguna_engine.chat.template import Family
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.tool import Tool
 
@@ -28,7 +27,6 @@ class ModelProfile:
         tools: what it may call, in the order in which it is told of them.
         guard: makes what a turn is held against, of the user's message and all that is in the prompt before it, but
             for the system's part.
-        family: which template it was trained on.
         turns: how many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
         attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
         unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
@@ -44,7 +42,6 @@ class ModelProfile:
     system_prompt: str
     tools: tuple[Tool[Any], ...]
     guard: Callable[[str, str], Guard]
-    family: Family = Family.XS_2_1
     turns: int | None = None
     attaches: bool = True
     unattached_note: str = ""

@@ -7,15 +7,13 @@ judged by the words alone; nothing here reads a file.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from laguna_engine.chat.call_constraint import Choices, ToolCalls
-from laguna_engine.chat.messages import Malformed, ToolCall, ToolSpec
-from laguna_engine.chat.quotations import Quotations
-from laguna_engine.constrain.base import ConstraintSpec
+from laguna_engine.chat.call_constraint import Choices, ValueRules
+from laguna_engine.chat.messages import Malformed, ToolCall
 from laguna_tui.agent.tools.base import edit
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.results import ToolResult
@@ -130,6 +128,7 @@ class NanoGuard(Guard):
         self._prompt = before
         self._expected: str | None = None
         self._results: list[str] = []
+        self._rename_rules = RenameRules(self._renamed_in)
         self._listed: set[tuple[str, str]] = set()
 
     @cached_property
@@ -142,11 +141,15 @@ class NanoGuard(Guard):
         """The pattern of the newest search in them."""
         return _PATTERN.findall(self._before)[-1:]
 
-    def constraints(self, tools: Sequence[ToolSpec]) -> tuple[ConstraintSpec, ...]:
-        """See `Guard`: a rename's names are in the question, and quotations in this turn's results."""
-        calls = ToolCalls(tuple(tools), RenameRules(self._renamed_in))
-        quotations = Quotations.of(self._results) if self._results else None
-        return (calls,) if quotations is None else (calls, quotations)
+    @property
+    def rules(self) -> tuple[ValueRules, ...]:
+        """See `Guard`: a rename's names are in the question."""
+        return (self._rename_rules,)
+
+    @property
+    def quotable(self) -> tuple[str, ...]:
+        """See `Guard`: this turn's results."""
+        return tuple(self._results)
 
     def _renamed_in(self) -> str:
         return "" if self._asked.documents else f"{self._asked.text}\n{self._before}"

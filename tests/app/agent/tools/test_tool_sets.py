@@ -7,7 +7,6 @@ import pytest
 
 from laguna_engine.chat.encoding import SafeEncoder
 from laguna_engine.chat.template import Family, Renderer
-from laguna_engine.config import EngineInfo, KvType, Speculation
 from laguna_engine.llama.model import Model
 from laguna_tui.agent.profile import PROFILES, profile_of
 from laguna_tui.agent.tools.full.profile import FULL
@@ -73,11 +72,8 @@ def test_every_set_that_an_entry_can_name_has_a_profile():
     assert set(PROFILES) == set(ToolSet)
 
 
-def test_a_profile_follows_the_template_and_the_turns_of_the_entry():
-    info = EngineInfo("Laguna S 2.1", "laguna", "", 0, 0, 1, 1, ("CPU",), KvType.F16, "", Speculation.OFF, "", ())
-    entry = replace(load_catalogue()["xs-2.1"], turns=3)
-    assert profile_of(entry, info) == replace(FULL, family=Family.XS_2_1, turns=3)
-    assert profile_of(replace(entry, template=None), info).family is Family.S_2_1
+def test_a_profile_follows_the_turns_of_the_entry():
+    assert profile_of(replace(load_catalogue()["xs-2.1"], turns=3)) == replace(FULL, turns=3)
 
 
 def test_tools_that_search_an_index_are_refused_without_one(tmp_path):

@@ -5,13 +5,15 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.chat.messages import ToolCall
+from laguna_engine.chat.template import Family
 from laguna_engine.constrain.base import Constraints
 from laguna_engine.llama.model import Model
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.nano.guard import NanoGuard
 from laguna_tui.agent.tools.nano.profile import NANO
+from laguna_tui.backends.base import Options
+from laguna_tui.backends.local.laguna_format import LagunaFormat
 from laguna_tui.base.events import StepFinished, ToolFinished
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.local import LocalSession
@@ -25,7 +27,9 @@ EDIT = (
 
 def could_write(model: Model, guard: NanoGuard, text: str) -> bool:
     """Whether all of a text is allowed of the next generation, token by token."""
-    constraints = Constraints([each.begin(model.vocab, []) for each in guard.constraints(NANO.specs)])
+    options = Options(rules=guard.rules, quotable=guard.quotable)
+    held = LagunaFormat(model.vocab, Family.XS_2_1, "").constraints(NANO.specs, options)
+    constraints = Constraints([each.begin(model.vocab, []) for each in held])
     for token in model.vocab.tokenize(text, special=True):
         allowed = constraints.mask().allowed
         if allowed is not None and not allowed.passing(np.array([token], np.int32))[0]:
@@ -57,12 +61,11 @@ def test_the_texts_of_a_docstring_are_free(tiny_model):
 
 
 def test_a_name_is_held_however_unlikely_it_is():
-    (calls,) = NanoGuard(RENAME, "").constraints(NANO.specs)
-    assert isinstance(calls, ToolCalls)
-    choices = calls.rules.rule("edit", "old", {})
+    (rules,) = NanoGuard(RENAME, "").rules
+    choices = rules.rule("edit", "old", {})
     assert choices is not None
     assert choices.least == 0
-    assert calls.rules.rule("search", "pattern", {}) is None
+    assert rules.rule("search", "pattern", {}) is None
 
 
 def test_quotations_are_those_of_all_results_of_the_turn(tiny_model):

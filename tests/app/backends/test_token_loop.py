@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from laguna_tui.agent.token_loop import MIN_STRETCH, find_loop
+from laguna_tui.backends.token_loop import MIN_STRETCH, find_loop
 
 
 def noticed_at(tokens):

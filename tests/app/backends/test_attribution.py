@@ -3,8 +3,7 @@
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter
 from laguna_engine.events import Source
-from laguna_tui.agent.generation import Attribution
-from laguna_tui.agent.rendering import MAX_FILE_TOKENS, FilesRead
+from laguna_tui.backends.local.answer import Attribution
 
 TARGET, DFLASH, FILE = Source.TARGET, DFlash.source, FileDrafter.source
 
@@ -36,15 +35,3 @@ def test_text_that_was_never_laid_belongs_to_the_newest_token():
     trail.clear()
     trail.lay("", FILE)
     assert trail.parts("é") == [("é", FILE)]
-
-
-def test_files_keep_their_order_of_use_and_their_bound():
-    files = FilesRead()
-    for name in "abc":
-        files.add(name, [ord(name)] * (MAX_FILE_TOKENS // 3))
-    assert files.holds("a")
-    files.add("d", [4] * 10)
-    assert [stretch[0] for stretch in files.tokens] == [ord("c"), ord("a"), 4]
-    files.add("huge", range(2 * MAX_FILE_TOKENS))
-    assert [len(stretch) for stretch in files.tokens] == [MAX_FILE_TOKENS]
-    assert files.tokens[0][-1] == 2 * MAX_FILE_TOKENS - 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_tui.agent.generation import INTERVAL_S, WINDOW_S, DecodeRateMeter
+from laguna_tui.backends.rate_meter import INTERVAL_S, WINDOW_S, DecodeRateMeter
 
 
 def rates(times):

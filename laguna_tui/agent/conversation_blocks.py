@@ -1,0 +1,80 @@
+"""The blocks of a conversation's prompt, and their titles."""
+
+from typing import NamedTuple
+
+from laguna_engine.chat.messages import Role, ToolCall
+from laguna_tui.agent.tools.base.results import places_of
+from laguna_tui.base.messages import Attachment, ChatMessage, Place
+
+_TITLE_CHARS = 60
+
+
+class ConversationBlock(NamedTuple):
+    """One block of the prompt.
+
+    Attributes:
+        number: From 0, the system prompt with the tools.
+        start: Tokens before it.
+        tokens: Its own.
+        said: The message that it is part of; None for the system's block.
+        item: The message's number in the conversation, from 0.
+        part: Which part of the message it is, from 0.
+    """
+
+    number: int
+    start: int
+    tokens: int
+    said: ChatMessage | None = None
+    item: int = -1
+    part: int = 0
+
+    @property
+    def role(self) -> Role:
+        """Whose it is."""
+        return Role.SYSTEM if self.said is None else self.said.role
+
+    @property
+    def label(self) -> str:
+        """What it is."""
+        return "system prompt and tools" if self.said is None else self.said.label
+
+    @property
+    def attachment(self) -> Attachment | None:
+        """The attachment it is; None for words."""
+        if self.said is None or not 0 < self.part <= len(self.said.attachments):
+            return None
+        return self.said.attached[self.part - 1]
+
+    @property
+    def place(self) -> Place:
+        """How much of it is in the prompt."""
+        if self.attachment is not None:
+            return self.attachment.place
+        return self.said.place if self.said is not None and self.said.role is Role.TOOL else Place.KEPT
+
+    @property
+    def choices(self) -> tuple[Place, ...]:
+        """Places it can have, its own included; none for words and the system's block."""
+        if self.attachment is not None:
+            return self.attachment.choices
+        return places_of(self.said.text) if self.said is not None and self.said.role is Role.TOOL else ()
+
+    @property
+    def about(self) -> str:
+        """What a tool's result or an attachment is about."""
+        return self.attachment.path if self.attachment is not None else self.label
+
+
+def call_title(call: ToolCall) -> str:
+    """A call in a few words: its name and main argument."""
+    pattern = call.arguments.get("pattern")
+    texts = [value for value in call.arguments.values() if isinstance(value, str)]
+    # Of a search for `pattern` in a `list`, both; of an edit only the path.
+    about = texts[: texts.index(pattern) + 1] if isinstance(pattern, str) else texts[:1]
+    return short_title(" ".join([call.name, *about]))
+
+
+def short_title(text: str) -> str:
+    """The beginning of a text on one line, enough to tell it from others in a list."""
+    title = " ".join(text.split())
+    return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"

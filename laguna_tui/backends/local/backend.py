@@ -1,0 +1,250 @@
+"""The engine behind the port: prompts become tokens that only ever grow, so that its KV cache stays good."""
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from laguna_engine.chat.template import Family, family_for
+from laguna_engine.config import EngineInfo, Request
+from laguna_engine.events import Event, Prefill
+from laguna_tui.backends.base import Message, Options, Prompt, PromptCost, answer_message
+from laguna_tui.backends.local.answer import Decoding, GenerationRecord, LocalAnswer, Stream
+from laguna_tui.backends.local.laguna_format import LagunaFormat
+from laguna_tui.base.messages import Trace
+from laguna_tui.models.entry import ModelEntry
+
+if TYPE_CHECKING:
+    from laguna_engine.engine import Engine, Restorable, Restored, Saved
+
+MAX_SOURCE_TOKENS = 16_384
+"""About 1,500 lines of code: what a conversation is about now. More would only make wrong matches likelier."""
+_POLL_S = 0.1
+"""Seconds between two chances to cancel a generation that waits for its turn."""
+
+
+class LocalBackend:
+    """A `Backend` over an engine.
+
+    Attributes:
+        engine: The engine.
+        last: The newest request that generated something and was not beside the conversation; None before one.
+    """
+
+    def __init__(self, engine: "Engine", family: Family, model: str = "", turn: "threading.Lock | None" = None) -> None:
+        """Take an engine.
+
+        Args:
+            engine: Open.
+            family: The template its model was trained on.
+            model: Identifies what token IDs depend on: the model's file, its template, whether it thinks.
+            turn: Held while this backend generates, where several share the engine; None for its only one.
+
+        Raises:
+            ModelFileError: The model cannot chat.
+        """
+        self.engine = engine
+        self.last: GenerationRecord | None = None
+        self._format = LagunaFormat(engine.vocab, family, model)
+        self._model, self._turn = model, turn
+        self._stop: Callable[[], None] = lambda: None
+        self._sources: dict[str, Sequence[int]] = {}
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens of context."""
+        return self.engine.n_ctx
+
+    @property
+    def lost(self) -> bool:
+        """Whether llama.cpp aborted."""
+        return self.engine.lost
+
+    def request(self, prompt: Prompt, options: Options) -> Request:
+        """Return the request of an answer."""
+        return Request(
+            self.tokens(prompt) + self._format.opening(thinking=prompt.thinking and not options.aside),
+            sampling=options.sampling,
+            stop_tokens=self._format.stop_tokens,
+            max_tokens=options.max_tokens,
+            drafting=replace(options.drafting, files=self._source_tokens(options.sources)),
+            thinking_budget=options.thinking_budget,
+            constraints=self._format.constraints(prompt.tools, options),
+        )
+
+    def generate(self, prompt: Prompt, options: Options) -> LocalAnswer:
+        """See `Backend`."""
+        thinking = prompt.thinking and not options.aside
+        decoding = Decoding(
+            self._start,
+            self.engine.vocab.piece,
+            self.n_ctx,
+            self._model,
+            (lambda record: None) if options.aside else self._note,
+        )
+        answer = LocalAnswer(
+            decoding,
+            self.request(prompt, options),
+            lambda: self._format.parser(prompt.tools, thinking=thinking),
+            options.loops_broken,
+        )
+        self._stop = answer.cancel
+        return answer
+
+    def cancel(self) -> None:
+        """See `Backend`."""
+        if self._turn is None:
+            self.engine.cancel()
+        else:
+            self._stop()
+
+    def tokens(self, prompt: Prompt) -> list[int]:
+        """Return the tokens of a prompt, without those that open the answer. Any thread."""
+        return list(chain.from_iterable(chain.from_iterable(self._format.render(prompt))))
+
+    def cost(self, prompt: Prompt) -> PromptCost:
+        """See `Backend`."""
+        rendered = self._format.render(prompt)
+        tokens = list(chain.from_iterable(chain.from_iterable(rendered)))
+        preview = self.engine.preview(tokens + self._format.opening(thinking=prompt.thinking))
+        sizes = tuple(tuple(map(len, parts)) for parts in rendered)
+        return PromptCost(sizes, preview.new, preview.cached, preview.seconds, preview.fits)
+
+    def count(self, text: str) -> int:
+        """See `Backend`."""
+        return len(self.engine.vocab.tokenize(text, special=False))
+
+    def sizes(self, prompt: Prompt) -> tuple[tuple[int, ...], ...]:
+        """See `Backend`."""
+        return tuple(tuple(map(len, parts)) for parts in self._format.render(prompt))
+
+    def prefill_seconds(self, tokens: int) -> float | None:
+        """See `Backend`."""
+        return self.engine.prefill_seconds(tokens)
+
+    def rendered(self, prompt: Prompt) -> tuple[tuple[str, ...], ...]:
+        """See `Backend`."""
+        return tuple(tuple(map(self.text, parts)) for parts in self._format.render(prompt))
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, markers included."""
+        return b"".join(map(self.engine.vocab.piece, tokens)).decode("utf-8", errors="replace")
+
+    def prefetch(self, prompt: Prompt, options: Options) -> Iterator[Event]:
+        """See `Backend`."""
+        *before, last = self._format.render(prompt)
+        tokens = list(chain.from_iterable(chain.from_iterable(before)))
+        certain = tokens + list(chain.from_iterable(last[:-1]))
+        tokens = certain if len(certain) < self.n_ctx else tokens
+        if self.engine.preview(tokens).new > 1:
+            stream = self._start(Request(tokens, max_tokens=0, drafting=options.drafting))
+            self._stop = stream.stop
+            yield from stream
+
+    def recovered(self, prompt: Prompt, trace: Trace) -> Message:
+        """See `Backend`."""
+        parser = self._format.parser(prompt.tools, thinking=prompt.thinking)
+        events = [event for token in trace.tokens for event in parser.feed(token, self.engine.vocab.piece(token))]
+        return answer_message([*events, *parser.finish()], trace)
+
+    # -- snapshots
+
+    def snapshot(self, folder: Path, prompt: Prompt | None = None, *, last: bool = False) -> "Saved":
+        """Save what is new in the KV cache, as `Engine.snapshot` does.
+
+        Args:
+            folder: The conversation's alone.
+            prompt: The conversation, where others share the engine; None for its only one.
+            last: The engine is closed next.
+        """
+        return self.engine.snapshot(folder, of=None if prompt is None else self.tokens(prompt), last=last)
+
+    def restore(self, folder: Path, prompt: Prompt) -> "Restored":
+        """Restore as much of a prompt as the snapshots in a folder have, as `Engine.restore` does."""
+        if self._turn is None:
+            return self.engine.restore(folder, self.tokens(prompt))
+        with self._turn:
+            return self.engine.restore(folder, self.tokens(prompt))
+
+    def restorable(self, folder: Path, prompt: Prompt) -> "Restorable | None":
+        """Return what `restore` would restore and how long it would take; None for nothing."""
+        return self.engine.restorable(folder, self.tokens(prompt))
+
+    # -- requests
+
+    def _note(self, record: GenerationRecord) -> None:
+        self.last = record
+
+    def _start(self, request: Request) -> Stream:
+        if self._turn is None:
+            return self.engine.generate(request)
+        return _InTurn(self.engine, self._turn, request)
+
+    def _source_tokens(self, sources: Sequence[str]) -> tuple[Sequence[int], ...]:
+        """The tokens of texts to copy from, the latest last: the same object for the same text, which drafters know."""
+        known, room = self._sources, MAX_SOURCE_TOKENS
+        wanted = dict[str, Sequence[int]]()
+        for text in reversed(sources):
+            if text not in known:
+                known[text] = tuple(self.engine.vocab.tokenize(text, special=False)[-MAX_SOURCE_TOKENS:])
+            room -= len(known[text])
+            if room < 0:
+                break
+            wanted[text] = known[text]
+        self._sources = wanted
+        return tuple(reversed(wanted.values()))
+
+
+def family_of(entry: ModelEntry, info: EngineInfo) -> Family:
+    """Return the template of an open model: the one of its catalogue entry, else what its file says."""
+    return Family[entry.template] if entry.template else family_for(info.name, info.chat_template)
+
+
+class _InTurn:
+    """A request on an engine that others share: it begins once none of them generates.
+
+    While it waits it yields that nothing is prefilled yet, so that it can be cancelled; then no event follows.
+    """
+
+    def __init__(self, engine: "Engine", turn: threading.Lock, request: Request) -> None:
+        self._engine, self._turn, self._request = engine, turn, request
+        self._events = self._generate()
+        self._stream: Stream | None = None
+        self._cancelled = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+    def stop(self) -> None:
+        """See `Stream`."""
+        self._cancelled = True
+        if self._stream is not None:
+            self._stream.stop()
+
+    def close(self) -> None:
+        """See `Stream`."""
+        self.stop()
+        self._events.close()
+
+    def _generate(self) -> Generator[Event, None, None]:
+        begun = time.monotonic()
+        while not self._turn.acquire(timeout=_POLL_S):
+            yield Prefill(0, len(self._request.tokens), 0, time.monotonic() - begun)
+            if self._cancelled:
+                return
+        try:
+            with closing(self._engine.generate(self._request)) as stream:
+                self._stream = stream
+                if self._cancelled:
+                    stream.stop()
+                yield from stream
+        finally:
+            self._stream = None
+            self._turn.release()

@@ -1,0 +1,111 @@
+"""Laguna's chat format: messages as tokens and tokens as events. Deals in token ids and never in the engine."""
+
+from collections import deque
+from weakref import WeakKeyDictionary
+
+from laguna_engine.chat.call_constraint import ToolCalls, ValueRules
+from laguna_engine.chat.encoding import SafeEncoder, Tokenizer
+from laguna_engine.chat.messages import Role, ToolSpec
+from laguna_engine.chat.parser import StreamParser
+from laguna_engine.chat.quotations import Quotations
+from laguna_engine.chat.template import Family, Renderer
+from laguna_engine.constrain.base import ConstraintSpec
+from laguna_tui.backends.base import Message, Options, Prompt
+from laguna_tui.base.messages import Trace
+
+Parts = tuple[list[int], ...]
+"""Tokens of a message's parts."""
+_GRAMMARS = 4
+"""Compiled grammars that are reused: those of a model's rules and of a turn's."""
+
+
+class LagunaFormat:
+    """Renders prompts for one model. Any thread.
+
+    Attributes:
+        stop_tokens: What ends the model's turn.
+    """
+
+    def __init__(self, vocabulary: Tokenizer, family: Family, model: str) -> None:
+        """Take a model.
+
+        Args:
+            vocabulary: The model's.
+            family: The template it was trained on.
+            model: Identifies it; a trace of another model is rendered from its text.
+
+        Raises:
+            ModelFileError: The vocabulary has no token that ends a turn.
+        """
+        encoder = SafeEncoder(vocabulary)
+        self._renderers = {thinking: Renderer(encoder, family, thinking) for thinking in (False, True)}
+        self._openings = {thinking: each.generation_prompt() for thinking, each in self._renderers.items()}
+        self._markers = encoder.markers
+        self._model = model
+        self._known = {thinking: WeakKeyDictionary[Message, Parts]() for thinking in (False, True)}
+        self._calls = deque[ToolCalls](maxlen=_GRAMMARS)
+        self._system: tuple[tuple[str, tuple[ToolSpec, ...], bool], list[int]] | None = None
+        self.stop_tokens = self._renderers[False].stop_tokens
+
+    def render(self, prompt: Prompt) -> list[Parts]:
+        """Return the tokens of the system prompt with the tools, then of each message."""
+        return [(self._system_tokens(prompt),), *(self._parts(each, prompt.thinking) for each in prompt.messages)]
+
+    def opening(self, *, thinking: bool) -> list[int]:
+        """Return what opens the model's turn."""
+        return self._openings[thinking]
+
+    def parser(self, tools: tuple[ToolSpec, ...], *, thinking: bool) -> StreamParser:
+        """Return a parser of what the model writes in its turn."""
+        return StreamParser(tools, in_reasoning=thinking, markers=self._markers)
+
+    def constraints(self, tools: tuple[ToolSpec, ...], options: Options) -> tuple[ConstraintSpec, ...]:
+        """Return what holds an answer to its options."""
+        found: list[ConstraintSpec] = []
+        if options.schema is not None:
+            # Imported late: few answers have a schema.
+            from laguna_engine.chat.answer_constraint import SchemaAnswer
+
+            found.append(SchemaAnswer(options.schema, calls=bool(tools)))
+        found += [self._tool_calls(tools, rules) for rules in options.rules]
+        if options.quotable and (quotations := Quotations.of(options.quotable)) is not None:
+            found.append(quotations)
+        return tuple(found)
+
+    def _tool_calls(self, tools: tuple[ToolSpec, ...], rules: ValueRules) -> ToolCalls:
+        """The same object for the same rules: it holds the compiled grammar."""
+        known = next((each for each in self._calls if each.rules is rules and each.tools == tools), None)
+        if known is None:
+            known = ToolCalls(tools, rules)
+            self._calls.append(known)
+        return known
+
+    def _system_tokens(self, prompt: Prompt) -> list[int]:
+        key = prompt.system, prompt.tools, prompt.thinking
+        known = self._system
+        if known is None or known[0] != key:
+            known = key, self._renderers[prompt.thinking].system(prompt.system, prompt.tools)
+            self._system = known
+        return known[1]
+
+    def _parts(self, message: Message, thinking: bool) -> Parts:
+        known = self._known[thinking]
+        parts = known.get(message)
+        if parts is None:
+            known[message] = parts = self._rendered(message, self._renderers[thinking])
+        return parts
+
+    def _rendered(self, message: Message, renderer: Renderer) -> Parts:
+        if message.trace is not None and message.trace.model == self._model:
+            return ([*renderer.generation_prompt(), *_answered(message.trace, renderer)],)
+        if message.answer is not None:
+            return (renderer.assistant(message.answer),)
+        if message.role is Role.TOOL:
+            return (renderer.tool_response("".join(message.parts)),)
+        return tuple(renderer.user_parts(message.parts))
+
+
+def _answered(trace: Trace, renderer: Renderer) -> list[int]:
+    """What the model wrote, and whatever its turn needs to be whole."""
+    kept = renderer.kept(trace.tokens)
+    return [*kept, *renderer.close_assistant(kept)]
