@@ -1,8 +1,8 @@
 """Estimates a model's memory use by device: weights, KV cache, compute buffers, outputs, drafter, scorer.
 
 Computed from the header alone: no weight is read and nothing is allocated. Weights and KV cache are exact (except with
-Intel's AMX, whose weight layout takes a thousandth more than the file), compute buffers are within a thousandth of
-llama.cpp's own figures on the CPU (tests compare). A GPU driver's overhead is `RUNTIME`.
+Intel's AMX, whose weight layout takes a thousandth more than the file), compute buffers are at most 32 MiB larger
+than llama.cpp's own figures on the CPU, and never smaller (tests compare). A GPU driver's overhead is `RUNTIME`.
 """
 
 from bisect import bisect_right

@@ -20,7 +20,8 @@ from tests.engine.fit.breakdown import breakdown, described, linux_only
 NANO = Path(__file__).parents[3] / "assets/nano/laguna-nano.gguf"
 GIB = 1 << 30
 WEIGHTS_AND_CACHE = 1e-6
-COMPUTE = 1e-3
+COMPUTE, MOST = 0.25, 32 << 20
+"""How much more than llama.cpp takes compute buffers may be estimated at, as a share and in bytes."""
 AMX = 2e-3
 """Relative overhead of AMX's weight layout, where AMX is available."""
 
@@ -45,7 +46,7 @@ def agree(path: Path, loads: list[Load]) -> None:
             ours = parts(shape, load)
             theirs = breakdown(model, load.n_ctx, load.kv, load.n_ubatch, load.outputs, full=load.swa_full)
             assert ours[:2] == pytest.approx(theirs[:2], rel=AMX if works("AMX") else WEIGHTS_AND_CACHE), load
-            assert ours[2] == pytest.approx(theirs[2], rel=COMPUTE), load
+            assert 0 <= ours[2] - theirs[2] <= min(COMPUTE * theirs[2], MOST), load
 
 
 @linux_only
