@@ -32,18 +32,23 @@ from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.sandbox.probe import SandboxKind
 
 
-def examine(host: Host) -> list[Finding]:
-    """Gather the facts once, then run every check on them."""
+def examine_machine(host: Host) -> Iterator[Finding]:
+    """Check the hardware and the llama.cpp on it."""
     environment, graphics, build = detect_environment(host), detect_graphics(host), probe_llama(host)
+    yield from check_machine(host, build, environment)
+    yield from check_graphics(graphics, environment)
+    yield from check_llama(build, graphics, host)
+
+
+def examine(host: Host) -> list[Finding]:
+    """Run every check."""
     return [
-        *check_machine(host, build, environment),
-        *check_graphics(graphics, environment),
-        *check_llama(build, graphics, host),
+        *examine_machine(host),
         *check_storage(host),
         *check_settings(host),
         *check_project(host),
         *check_tools(host),
-        *check_terminal(host, environment),
+        *check_terminal(host, detect_environment(host)),
         *check_hub(host),
     ]
 

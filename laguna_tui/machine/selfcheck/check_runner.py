@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from laguna_engine.native import child
@@ -10,11 +10,9 @@ from laguna_engine.native.child import python_command
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import Settings
 from laguna_tui.machine.child_check import CheckFailed, read_answer
-from laguna_tui.machine.doctor.checks import check_machine
+from laguna_tui.machine.doctor.checks import examine_machine
 from laguna_tui.machine.doctor.findings import Finding, FindingStatus, fail, skip, warn
-from laguna_tui.machine.doctor.gpus import check_graphics, detect_graphics
-from laguna_tui.machine.doctor.host import Host, detect_environment
-from laguna_tui.machine.doctor.llama_build import check_llama, probe_llama
+from laguna_tui.machine.doctor.host import Host
 from laguna_tui.models.catalogue import load_catalogue, resolve
 from laguna_tui.models.entry import ModelKind
 from laguna_tui.models.store import Store
@@ -105,7 +103,7 @@ def run_selfcheck(
     result, started = SelfCheck(), time.monotonic()
     try:
         progress.show("the machine and its llama.cpp", at_once=True)
-        result.findings += _machine(host)
+        result.findings += examine_machine(host)
         if not result.works:
             return result
         for number, step in enumerate(steps, 1):
@@ -114,13 +112,6 @@ def run_selfcheck(
     except KeyboardInterrupt:
         result.interrupted = True
     return result
-
-
-def _machine(host: Host) -> Iterator[Finding]:
-    environment, graphics, build = detect_environment(host), detect_graphics(host), probe_llama(host)
-    yield from check_machine(host, build, environment)
-    yield from check_graphics(graphics, environment)
-    yield from check_llama(build, graphics, host)
 
 
 def _shown(progress: ProgressLine, step: Step, number: int, count: int) -> Callable[[], None]:

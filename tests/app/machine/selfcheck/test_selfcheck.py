@@ -37,7 +37,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that was examined already."""
-    monkeypatch.setattr(check_runner, "_machine", lambda _: [ok("system", "a machine")])
+    monkeypatch.setattr(check_runner, "examine_machine", lambda _: [ok("system", "a machine")])
 
 
 def child(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
