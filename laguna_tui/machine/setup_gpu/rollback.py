@@ -185,5 +185,5 @@ def _read(path: Path) -> ExchangeRecord | None:
     with suppress(OSError, msgspec.DecodeError):
         record = msgspec.json.decode(read_small_file(path, _LIMIT_BYTES), type=ExchangeRecord)
         # Its folder will be removed, so it must be one of ours.
-        return record if Path(record.folder).name in ("", *_FOLDERS) else None
+        return record if not record.folder or Path(record.folder).name in _FOLDERS else None
     return None

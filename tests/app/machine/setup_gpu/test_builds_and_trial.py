@@ -348,7 +348,8 @@ def test_environments_do_not_mix_and_a_damaged_record_is_none(tmp_path):
     one.prepare()
     old = '{"wheel": "a.whl", "tag": "cu124", "sha256": "", "packages": [], "plugin": false, "backup": ""}'
     foreign = '{"tag": "cu124", "packages": [], "plugin": false, "folder": "/home", "paths": []}'
-    for text in ("", "[]", '{"tag": 1}', old, foreign, "\xff"):
+    root, here = foreign.replace("/home", "/"), foreign.replace("/home", ".")
+    for text in ("", "[]", '{"tag": 1}', old, foreign, root, here, "\xff"):
         (one.folder / "pending.json").write_text(text)
         assert one.pending() is None
 
