@@ -4,13 +4,14 @@ A plan's memory use is an estimate, and how much a driver can allocate shows onl
 the best plan for a machine with less memory than the failed plan uses, so it gives up the least important things first.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from laguna_engine.errors import OutOfMemory
 from laguna_engine.files import read_small_file, write_atomically
@@ -95,6 +96,11 @@ def difference(before: Plan, after: Plan) -> str:
     return ", ".join(filter(None, parts))
 
 
+class _Notes(msgspec.Struct):
+    version: int
+    failures: dict[str, dict[str, int]]
+
+
 class FailedPlans:
     """Plans that could not be opened, by model, GPUs and build, in a JSON file; in memory only without a path."""
 
@@ -123,8 +129,8 @@ class FailedPlans:
         self._failed[plan.key] = _free(plan.machine)
         kept = [*self._all.items(), (self._key, self._failed)][-_MOST_NOTES:]
         if self._path is not None:
-            document = {"version": _VERSION, "failures": dict(kept)}
-            write_atomically(self._path, json.dumps(document, indent=1) + "\n")
+            document = msgspec.json.format(msgspec.json.encode(_Notes(_VERSION, dict(kept))), indent=1)
+            write_atomically(self._path, document + b"\n")
 
     def attempts(self, plan: Plan) -> Iterator[Plan]:
         """`plan` and its fallback steps, without those known to fail; computed lazily."""
@@ -172,15 +178,8 @@ def _free(machine: Machine) -> int:
 
 def _read(path: Path | None) -> dict[str, dict[str, int]]:
     """The recorded failures; empty if the file is missing or invalid."""
-    try:
-        document = json.loads(read_small_file(path, _LIMIT_BYTES)) if path is not None else {}
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(document, dict) or document.get("version") != _VERSION:
-        return {}
-    failures = document.get("failures")
-    return {
-        place: {key: free for key, free in plans.items() if isinstance(free, int)}
-        for place, plans in (failures.items() if isinstance(failures, dict) else ())
-        if isinstance(plans, dict)
-    }
+    with suppress(OSError, msgspec.DecodeError, RecursionError):
+        notes = msgspec.json.decode(read_small_file(path, _LIMIT_BYTES), type=_Notes) if path is not None else None
+        if notes is not None and notes.version == _VERSION:
+            return notes.failures
+    return {}

@@ -182,7 +182,7 @@ def _paths(distribution: Distribution, site: Path) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> ExchangeRecord | None:
-    with suppress(OSError, msgspec.DecodeError):
+    with suppress(OSError, msgspec.DecodeError, RecursionError):
         record = msgspec.json.decode(read_small_file(path, _LIMIT_BYTES), type=ExchangeRecord)
         # Its folder will be removed, so it must be one of ours.
         return record if not record.folder or Path(record.folder).name in _FOLDERS else None
