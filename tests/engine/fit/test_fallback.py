@@ -119,7 +119,9 @@ def test_notes_of_several_models_live_side_by_side(plan: Plan, tmp_path: Path):
 DEEP = '{"other": ' + "[" * 100_000
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 9}', '{"version": 1, "failures": {"a": 3}}', DEEP])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"version": 9}', '{"version": 1, "failures": {"a": 3}}', pytest.param(DEEP, id="deep")]
+)
 def test_a_damaged_note_is_no_note(plan: Plan, tmp_path: Path, text: str):
     path = tmp_path / "fit.json"
     path.write_text(text)
