@@ -385,7 +385,7 @@ class Content:
         if _ARGUMENTS not in data:
             try:
                 return msgspec.convert(data, kind)
-            except msgspec.ValidationError:
+            except ValueError:
                 # It has long texts, which are loaded first.
                 pass
         try:
