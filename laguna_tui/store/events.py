@@ -14,6 +14,8 @@ from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -53,8 +55,8 @@ Text = str | Blob
 
 
 # No event refers to itself, so that there is nothing for the garbage collector.
-class _Line(Struct, tag_field="event", omit_defaults=True, kw_only=True, gc=False):
-    """A line.
+class Event(Struct, tag_field="event", omit_defaults=True, kw_only=True, gc=False):
+    """A line; its subclasses are all that there are.
 
     Attributes:
         time: When it was written.
@@ -65,7 +67,7 @@ class _Line(Struct, tag_field="event", omit_defaults=True, kw_only=True, gc=Fals
     more: bool = False
 
 
-class Began(_Line, tag="session"):
+class Began(Event, tag="session"):
     """The first line of every file. A copy gets another ID of the same length in place of the first one in the line."""
 
     id: str
@@ -74,7 +76,7 @@ class Began(_Line, tag="session"):
     app: str = ""
 
 
-class Opened(_Line, tag="opened"):
+class Opened(Event, tag="opened"):
     """A model was opened. identity: What token IDs depend on."""
 
     model: str = ""
@@ -85,32 +87,32 @@ class Opened(_Line, tag="opened"):
     speculation: str = ""
 
 
-class Titled(_Line, tag="titled"):
+class Titled(Event, tag="titled"):
     """The user named the session; an empty title removes the name."""
 
     title: str
 
 
-class Moved(_Line, tag="moved"):
+class Moved(Event, tag="moved"):
     """The session is about another folder now."""
 
     folder: str
 
 
-class ModeChosen(_Line, tag="mode"):
+class ModeChosen(Event, tag="mode"):
     """The user chose a mode of permissions. proof: See `session/chosen_modes.py`."""
 
     mode: str
     proof: str = ""
 
 
-class MessageSent(_Line, tag="asked"):
+class MessageSent(Event, tag="asked"):
     """The user sent a message, which gets no turn if it is refused."""
 
     message: Text
 
 
-class TurnBegun(_Line, tag="turn"):
+class TurnBegun(Event, tag="turn"):
     """The message is in the conversation. Turns that are undone are forgotten."""
 
     number: Count
@@ -127,7 +129,7 @@ class Change(Struct):
     add: tuple[int | Value, ...]
 
 
-class ConversationChanged(_Line, tag="said"):
+class ConversationChanged(Event, tag="said"):
     """What changed of the conversation; fields as in `ConversationState`."""
 
     said: Change | None = None
@@ -137,93 +139,70 @@ class ConversationChanged(_Line, tag="said"):
     notes: tuple[str, ...] = ()
 
 
-class Generated(_Line, tag="tokens"):
+class Generated(Event, tag="tokens"):
     """Tokens of the running generation that are not in the conversation yet, packed, from number `at` on."""
 
     at: Count
     ids: bytes
 
 
-class Shown(_Line, tag="shown"):
+class Shown(Event, tag="shown"):
     """Events of the turn, as the screen got them."""
 
     events: tuple[Value, ...]
 
 
-class SteeringSent(_Line, tag="steered"):
+class SteeringSent(Event, tag="steered"):
     """The user sent a message while a turn ran; it is not in the conversation yet."""
 
     message: Text
 
 
-class SteeringReturned(_Line, tag="left"):
+class SteeringReturned(Event, tag="left"):
     """Messages that are not in the conversation were given back to the user."""
 
 
-class PiecesWaiting(_Line, tag="told"):
+class PiecesWaiting(Event, tag="told"):
     """The attachments that the next message brings along."""
 
     pieces: tuple[Value, ...]
 
 
-class TodoWritten(_Line, tag="todo"):
+class TodoWritten(Event, tag="todo"):
     """The model's list of steps."""
 
     items: tuple[tuple[TodoState, str], ...]
 
 
-class FilesSeen(_Line, tag="seen"):
+class FilesSeen(Event, tag="seen"):
     """Digests, in hex, of files that the model was shown; None for a file to forget."""
 
     files: dict[str, str | None]
 
 
-class HistoryMoved(_Line, tag="history"):
+class HistoryMoved(Event, tag="history"):
     """So many turns are not undone."""
 
     position: Count
 
 
-class TurnEnded(_Line, tag="turn_ended"):
+class TurnEnded(Event, tag="turn_ended"):
     """A turn ended. end: The value of a `TurnEnd`, or `FAILED`."""
 
     end: str
     detail: str
 
 
-class Forked(_Line, tag="forked"):
+class Forked(Event, tag="forked"):
     """The session is a copy."""
 
     source: str = msgspec.field(name="from")
 
 
-class Closed(_Line, tag="closed"):
+class Closed(Event, tag="closed"):
     """The session was closed. reason: Why, where it was not the user, such as "SIGTERM"."""
 
     reason: str
-
-
-Event = (
-    Began
-    | Opened
-    | Titled
-    | Moved
-    | ModeChosen
-    | MessageSent
-    | TurnBegun
-    | ConversationChanged
-    | Generated
-    | Shown
-    | SteeringSent
-    | SteeringReturned
-    | PiecesWaiting
-    | TodoWritten
-    | FilesSeen
-    | HistoryMoved
-    | TurnEnded
-    | Forked
-    | Closed
-)
 
 
 class Unread(Struct):
@@ -240,8 +219,9 @@ class Unread(Struct):
     more: bool
 
 
-_DECODER = msgspec.json.Decoder(Event)
-_TAGS = {str(kind.__struct_config__.tag) for kind in get_args(Event)}
+_LINE: Any = reduce(or_, Event.__subclasses__())
+_DECODER = msgspec.json.Decoder(_LINE)
+_TAGS = {str(kind.__struct_config__.tag) for kind in Event.__subclasses__()}
 
 
 def encoded(event: Event) -> bytes:
@@ -270,7 +250,7 @@ def _decoded_otherwise(line: bytes) -> Event | Unread | None:
     if not isinstance(data, dict) or not isinstance(data.get("event"), str):
         return None
     try:
-        event: Event = msgspec.convert(data, Event)
+        event: Event = msgspec.convert(data, _LINE)
     except (ValueError, RecursionError) as error:
         return Unread(data, str(error) if data["event"] in _TAGS else "", bool(data.get("more")))
     return event
