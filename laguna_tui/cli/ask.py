@@ -152,7 +152,7 @@ def _folder_and_session(arguments: argparse.Namespace) -> tuple[Path, str]:
 
     if arguments.resume and arguments.folder is None:
         found = kept_sessions().find(arguments.resume, folder_of(None))
-        return found.about, forked(arguments, found.id, found.about)
+        return found.folder, forked(arguments, found.id, found.folder)
     folder = project_folder(arguments.folder)
     return folder, chosen_session(arguments, folder) or ""
 

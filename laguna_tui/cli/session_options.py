@@ -106,7 +106,7 @@ def move_to(folder: Path, session: str) -> None:
     """
     store = kept_sessions()
     found = store.find(session, folder)
-    if not found.about.is_dir():
+    if not found.folder.is_dir():
         store.move(found.id, folder)
 
 

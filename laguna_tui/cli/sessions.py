@@ -16,7 +16,8 @@ from laguna_tui.cli.console import check_target, say
 
 if TYPE_CHECKING:
     from laguna_tui.base.settings import Settings
-    from laguna_tui.store.session_store import SessionStore, StoredSession
+    from laguna_tui.store.session_store import SessionStore
+    from laguna_tui.store.session_summary import SessionSummary
 
 _EPILOG = """\
 SESSION is an ID, the beginning of one, a title or a part of one. To resume a session: laguna-tui --resume SESSION
@@ -212,7 +213,7 @@ def _about(arguments: argparse.Namespace) -> Path | None:
     return None if arguments.all else folder_of(arguments.folder)
 
 
-def _found(store: "SessionStore", name: str, arguments: argparse.Namespace) -> "StoredSession":
+def _found(store: "SessionStore", name: str, arguments: argparse.Namespace) -> "SessionSummary":
     """The session that is meant; one about the folder comes first.
 
     Raises:
@@ -221,7 +222,7 @@ def _found(store: "SessionStore", name: str, arguments: argparse.Namespace) -> "
     return store.find(name, folder_of(arguments.folder))
 
 
-def _is_confirmed(sessions: Sequence["StoredSession"]) -> bool:
+def _is_confirmed(sessions: Sequence["SessionSummary"]) -> bool:
     """Whether the user agrees that these are deleted. Raises UserError where nobody can be asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError(_YES)
@@ -245,12 +246,14 @@ def _show_json(value: object) -> None:
     show_json(value)
 
 
-def _record(session: "StoredSession") -> dict[str, Any]:
+def _record(session: "SessionSummary") -> dict[str, Any]:
     """What a machine reads of a session."""
-    return {**asdict(session), "about": str(session.about)}
+    record = asdict(session)
+    del record["here"], record["folder"]
+    return {**record, "about": str(session.folder)}
 
 
-def _table(sessions: Sequence["StoredSession"], *, with_folder: bool) -> Iterator[str]:
+def _table(sessions: Sequence["SessionSummary"], *, with_folder: bool) -> Iterator[str]:
     """Sessions as lines, in columns."""
     rows = [("ID", "LAST", "TURNS", "SIZE", "KV CACHE", "STATE", "TITLE", "FOLDER"), *map(_cells, sessions)]
     columns = len(rows[0]) - (not with_folder)
@@ -260,15 +263,15 @@ def _table(sessions: Sequence["StoredSession"], *, with_folder: bool) -> Iterato
         yield "  ".join(cells).rstrip()
 
 
-def _cells(session: "StoredSession") -> tuple[str, ...]:
+def _cells(session: "SessionSummary") -> tuple[str, ...]:
     last = time.strftime("%Y-%m-%d %H:%M", time.localtime(session.updated))
     state = "open" if session.locked else session.ended or "closed"
     sizes = (size(session.size), size(session.snapshots) if session.snapshots else "-")
-    cells = (session.id, last, str(session.turns), *sizes, state, session.title, str(session.about))
+    cells = (session.id, last, str(session.turns), *sizes, state, session.title, str(session.folder))
     return tuple(map(sanitize_line, cells))
 
 
-def _results(sessions: Sequence["StoredSession"]) -> Iterator[str]:
+def _results(sessions: Sequence["SessionSummary"]) -> Iterator[str]:
     for each in sessions:
         title, snippet = sanitize_line(each.title), sanitize_line(each.snippet)
         yield f"{sanitize_line(each.id)}  {title}"

@@ -22,8 +22,9 @@ from laguna_tui.session.kv_cache import KvCache
 from laguna_tui.session.local_permissions import PermissionSettings
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_parts import SessionParts
-from laguna_tui.session.values import FolderGoneError, NotKept, OtherFolderError, Resumed, SessionInfo, SessionSummary
+from laguna_tui.session.values import FolderGoneError, NotKept, OtherFolderError, Resumed, SessionInfo
 from laguna_tui.store.events import Began, Opened, Titled
+from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.store.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from laguna_tui.session.chosen_modes import ChosenModes
     from laguna_tui.session.resuming import KeptSession
     from laguna_tui.session.session_writer import Watched
-    from laguna_tui.store.session_store import SessionStore, StoredSession
+    from laguna_tui.store.session_store import SessionStore
 
 Progress = Callable[[LoadProgress], None]
 NOT_KEPT = "This session is not saved to disk, so there are no others."
@@ -162,7 +163,7 @@ class Sessions:
         copied = writer.journal.id if not session and writer is not None else self._found(session).id
         return self._summary(self._store().find(self._store().fork(copied, title)))
 
-    def _found(self, session: str) -> "StoredSession":
+    def _found(self, session: str) -> SessionSummary:
         """The session with this ID, ID prefix or title; UserError if there is none."""
         return self._store().find(session, self._folder)
 
@@ -175,22 +176,10 @@ class Sessions:
             self._made_store = SessionStore(self._state, self._cache_folder or self._state)
         return self._made_store
 
-    def _summary(self, stored: "StoredSession") -> SessionSummary:
-        return SessionSummary(
-            stored.id,
-            stored.title,
-            stored.about,
-            stored.model,
-            stored.created,
-            stored.updated,
-            stored.turns,
-            stored.size,
-            stored.about == self._folder,
-            stored.locked and (self.recorder.writer is None or self.recorder.writer.journal.id != stored.id),
-            stored.ended,
-            stored.snippet,
-            stored.snapshots,
-        )
+    def _summary(self, session: SessionSummary) -> SessionSummary:
+        """The session as seen from the open one."""
+        locked = session.locked and session.id != self.open_id
+        return replace(session, here=session.folder == self._folder, locked=locked)
 
     # -- the open one
 
@@ -295,10 +284,10 @@ class Sessions:
         found, writer = self._found(session), self.recorder.writer
         if writer is not None and writer.journal.id == found.id:
             raise UserError(IS_OPEN)
-        if not found.about.is_dir():
-            raise FolderGoneError(found.about, found.id)
-        if found.about != self._folder:
-            raise OtherFolderError(found.about, found.id)
+        if not found.folder.is_dir():
+            raise FolderGoneError(found.folder, found.id)
+        if found.folder != self._folder:
+            raise OtherFolderError(found.folder, found.id)
         return KeptSession.open(self._store().folder / found.id)
 
     @property

@@ -15,7 +15,8 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.local import LocalSession
-from laguna_tui.session.values import SessionOptions, SessionSummary
+from laguna_tui.session.values import SessionOptions
+from laguna_tui.store.session_summary import SessionSummary
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
@@ -74,13 +75,7 @@ class SessionPool:
         """The saved sessions of a folder, or all; newest first."""
         from laguna_tui.store.session_store import SessionStore
 
-        found = SessionStore(self._state, self._cache).newest(None if folder is None else folder.resolve())
-        return tuple(
-            SessionSummary(
-                each.id, each.title, each.about, each.model, each.created, each.updated, each.turns, each.size
-            )
-            for each in found
-        )
+        return SessionStore(self._state, self._cache).newest(None if folder is None else folder.resolve())
 
     def fork(self, session: str) -> str:
         """Copy a saved session; the ID of the copy. UserError if there is none."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.config import Speculation
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, Asked
+from laguna_tui.store.session_summary import SessionSummary
 
 if TYPE_CHECKING:
     from laguna_tui.agent.tools.mcp.mcp_config import McpServer
@@ -42,40 +43,6 @@ class SessionOptions:
     deny: Sequence[str] = ()
     undoable: bool = True
     clients: "Sequence[McpServer]" = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
-    """A session that is kept on disk.
-
-    Attributes:
-        id: what names it for good; a beginning of it that is unique will do.
-        title: its own, or the beginning of its first message.
-        folder: what it is about; it may be gone.
-        model: title of the model that answered last.
-        created, updated: seconds since the epoch.
-        turns: how many messages of the user's it has.
-        size: bytes on disk, without snapshots.
-        here: whether it is about the folder that is open.
-        locked: whether another process has it open.
-        ended: how it ended otherwise than in order ("killed", "SIGTERM"); empty in order.
-        snippet: where a search found its words; empty without a search.
-        snapshots: bytes that its KV snapshots take beside that.
-    """
-
-    id: str
-    title: str
-    folder: Path
-    model: str
-    created: float
-    updated: float
-    turns: int
-    size: int
-    here: bool = False
-    locked: bool = False
-    ended: str = ""
-    snippet: str = ""
-    snapshots: int = 0
 
 
 @dataclass(frozen=True, slots=True)

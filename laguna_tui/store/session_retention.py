@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.units import plural, size
 from laguna_tui.store.journal_lines import JournalError
-from laguna_tui.store.session_store import SessionStore, StoredSession
+from laguna_tui.store.session_store import SessionStore
+from laguna_tui.store.session_summary import SessionSummary
 
 _SECONDS_A_DAY = 24 * 60 * 60
 _NAMED = 5
@@ -35,8 +36,8 @@ class Retention:
         return cls(settings.keep_sessions, round(settings.sessions_limit * _BYTES_A_GB), chosen)
 
     def chosen(
-        self, sessions: Sequence[StoredSession], now: float | None = None
-    ) -> tuple[list[StoredSession], list[StoredSession]]:
+        self, sessions: Sequence[SessionSummary], now: float | None = None
+    ) -> tuple[list[SessionSummary], list[SessionSummary]]:
         """Return the sessions that are too old, and of the others the oldest, so many that the rest fits.
 
         Those that are open are never among them.
@@ -49,7 +50,7 @@ class Retention:
         old = [each for each in sessions if self.days and each.updated < before and not each.locked]
         left = [each for each in sessions if each not in old]
         over = sum(each.size for each in left) - self.limit if self.limit else 0
-        beyond: list[StoredSession] = []
+        beyond: list[SessionSummary] = []
         for each in reversed(left):
             if over > 0 and not each.locked:
                 beyond.append(each)
@@ -84,8 +85,8 @@ def prune(store: SessionStore, retention: Retention, *, is_asked: bool = False, 
     return sentences
 
 
-def _deleted(store: SessionStore, sessions: Sequence[StoredSession], why: str) -> Iterator[str]:
-    gone, freed, failed = list[StoredSession](), 0, list[str]()
+def _deleted(store: SessionStore, sessions: Sequence[SessionSummary], why: str) -> Iterator[str]:
+    gone, freed, failed = list[SessionSummary](), 0, list[str]()
     for each in sessions:
         try:
             freed += store.delete([each.id])

@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from laguna_tui.base.errors import UserError
@@ -22,6 +22,7 @@ from laguna_tui.store.journal_lines import BLOBS, JOURNAL, JournalError, check_h
 from laguna_tui.store.session_index import SessionIndex, journals
 from laguna_tui.store.session_journal import SessionJournal, SessionLockedError, new_id
 from laguna_tui.store.session_search import has_words, words_of
+from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.store.snapshot_store import SnapshotStore
 from laguna_tui.undo.undo_log import move_log
 
@@ -39,38 +40,6 @@ class SessionNotFoundError(UserError):
     """No session, or more than one, has that name; the message says which there are."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSession:
-    """A session on disk. All texts are raw.
-
-    Attributes:
-        id: Names it for good.
-        title: Its own, or the beginning of its first message.
-        about: The folder that it is about; it may be gone.
-        model: Title of the model that answered last.
-        created, updated: Seconds since the epoch.
-        turns: How many messages the user sent, without those that are undone.
-        size: Bytes on disk, without snapshots.
-        snapshots: Bytes that its snapshots take, which can be computed again.
-        locked: Whether it is open, in this process or another one.
-        ended: How it ended otherwise than in order ("killed", "SIGTERM"), or why it cannot be opened; else empty.
-        snippet: Where a search found its words; empty without a search.
-    """
-
-    id: str
-    title: str
-    about: Path
-    model: str
-    created: float
-    updated: float
-    turns: int
-    size: int
-    snapshots: int
-    locked: bool
-    ended: str
-    snippet: str = ""
-
-
 class SessionStore:
     """The sessions of the user's state folder. Any thread, any process."""
 
@@ -85,12 +54,12 @@ class SessionStore:
         self._snapshots = SnapshotStore(cache)
         self._index = SessionIndex(self.folder)
 
-    def newest(self, about: Path | None = None) -> list[StoredSession]:
+    def newest(self, about: Path | None = None) -> list[SessionSummary]:
         """Return the sessions, newest first. about: only those about this folder."""
         snapshots = self._snapshots.sizes()
         return [self._stored(row, snapshots) for row in self._index.sessions() if _is_about(row, about)]
 
-    def search(self, words: str, about: Path | None = None) -> list[StoredSession]:
+    def search(self, words: str, about: Path | None = None) -> list[SessionSummary]:
         """Return the sessions with all of these words, in their title, then in what was said.
 
         Parts of words count. Where no session has the words as they are, those with similar ones are returned.
@@ -112,7 +81,7 @@ class SessionStore:
         said = {found.session: found.snippet for found in self._index.search(words, misspelt=misspelt)}
         return {**dict.fromkeys(titled, ""), **{session: said[session] for session in said if session in rows}}
 
-    def find(self, name: str, about: Path | None = None) -> StoredSession:
+    def find(self, name: str, about: Path | None = None) -> SessionSummary:
         """Return the session with an ID, the beginning of one, a title, or a part of one; whole ones come first.
 
         Args:
@@ -235,12 +204,12 @@ class SessionStore:
             raise JournalError(f"there is no session {session}; see: laguna-tui sessions list")
         return self.folder / session
 
-    def _stored(self, row: IndexedSession, snapshots: Mapping[str, int]) -> StoredSession:
+    def _stored(self, row: IndexedSession, snapshots: Mapping[str, int]) -> SessionSummary:
         folder = self.folder / row.id
         locked = False
         with suppress(OSError):
             locked = is_locked(folder / JOURNAL)
-        return StoredSession(
+        return SessionSummary(
             row.id,
             _title(row),
             Path(os.fsdecode(row.folder)),
@@ -249,9 +218,9 @@ class SessionStore:
             row.updated,
             row.position,
             size_of(folder),
-            snapshots.get(row.id, 0),
-            locked,
-            row.problem or ("" if locked else row.closed),
+            locked=locked,
+            ended=row.problem or ("" if locked else row.closed),
+            snapshots=snapshots.get(row.id, 0),
         )
 
     def _copy(self, source: Path, making: Path, copy: str, title: str) -> None:

@@ -64,8 +64,8 @@ from laguna_tui.session.values import (
     OtherFolderError,
     Resumed,
     SessionInfo,
-    SessionSummary,
 )
+from laguna_tui.store.session_summary import SessionSummary
 
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
 

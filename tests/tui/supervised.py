@@ -26,7 +26,7 @@ ANSWERING = ("answering", "kept")
 def run(start: Start, report: AppReport, state: str, folder: Path) -> int:
     sys.stderr.write("starting\n")
     from laguna_tui.base.events import Asked, TextDelta, TurnEnd, TurnFinished
-    from laguna_tui.session.values import SessionSummary
+    from laguna_tui.store.session_summary import SessionSummary
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings
     from tests.tui.changes import Project

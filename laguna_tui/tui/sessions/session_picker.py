@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from laguna_tui.base import units
 from laguna_tui.session.local_sessions import Sessions
-from laguna_tui.session.values import SessionSummary
+from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.help_screen import HelpScreen, key_rows
 from laguna_tui.tui.modal import Modal, RowList, notify

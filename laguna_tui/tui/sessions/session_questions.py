@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
-from laguna_tui.session.values import SessionSummary
+from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.sessions.session_rows import title_of

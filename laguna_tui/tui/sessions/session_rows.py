@@ -7,7 +7,7 @@ from textual.content import Content
 
 from laguna_tui.base import units
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.session.values import SessionSummary
+from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop, crop_front, width_of
 

@@ -13,7 +13,8 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnFinished, TurnStarted
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.session.local import LocalSession
-from laguna_tui.session.values import Resumed, SessionSummary
+from laguna_tui.session.values import Resumed
+from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.base_app import BaseApp
 from laguna_tui.tui.event_sanitizer import safe_path, safe_turns

@@ -44,7 +44,7 @@ def test_without_sessions_there_are_none_and_nothing_is_raised(store):
 def test_the_list_says_what_is_known_of_each(store):
     kept(store.folder, ("How does it work?\nplease", "So."), ("And that?", "Like this."), model="Laguna XS")
     (found,) = store.newest()
-    assert (found.title, found.about, found.model) == ("How does it work? please", SHOP, "Laguna XS")
+    assert (found.title, found.folder, found.model) == ("How does it work? please", SHOP, "Laguna XS")
     assert (found.turns, found.locked, found.ended, found.snippet) == (2, False, "", "")
     assert found.size == (store.folder / found.id / JOURNAL).stat().st_size
     assert time.time() - 60 < found.created <= found.updated <= time.time() + 1
@@ -78,7 +78,7 @@ def test_a_folder_may_have_any_name(store, tmp_path):
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\n\x1b[2J")
     session = kept(store.folder, ("message", "x"), about=odd)
     assert ids(store.newest(Path(odd))) == [session]
-    assert store.newest()[0].about == Path(odd)
+    assert store.newest()[0].folder == Path(odd)
 
 
 def test_how_a_session_ended(store):

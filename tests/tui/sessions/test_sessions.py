@@ -10,8 +10,9 @@ from textual.widgets import Input
 from laguna_tui.base.app_report import AppReport, Start
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import Asked, ReasoningDelta, TextDelta, TurnEnd, TurnFinished, TurnStarted
-from laguna_tui.session.values import NotKept, SessionSummary
+from laguna_tui.session.values import NotKept
 from laguna_tui.store.session_journal import SessionLockedError
+from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.sessions.session_picker import MAX_SHOWN, SessionPicker
 from laguna_tui.tui.sessions.session_questions import DeleteQuestion, FolderQuestion, TitleQuestion

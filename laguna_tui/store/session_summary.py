@@ -1,0 +1,38 @@
+"""What a list shows of a session."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session on disk. All texts are raw.
+
+    Attributes:
+        id: Names it for good; a unique beginning of it will do.
+        title: Its own, or the beginning of its first message.
+        folder: The folder that it is about; it may be gone.
+        model: Title of the model that answered last.
+        created, updated: Seconds since the epoch.
+        turns: How many messages the user sent, without those that are undone.
+        size: Bytes on disk, without snapshots.
+        here: Whether it is about the folder of the open session; False where none is open.
+        locked: Whether it is open; for an open session, in another process.
+        ended: How it ended otherwise than in order ("killed", "SIGTERM"), or why it cannot be opened; else empty.
+        snippet: Where a search found its words; empty without a search.
+        snapshots: Bytes that its KV snapshots take, which can be computed again.
+    """
+
+    id: str
+    title: str
+    folder: Path
+    model: str
+    created: float
+    updated: float
+    turns: int
+    size: int
+    here: bool = False
+    locked: bool = False
+    ended: str = ""
+    snippet: str = ""
+    snapshots: int = 0
