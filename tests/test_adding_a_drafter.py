@@ -24,7 +24,7 @@ from tests.bench import obedient
 from tests.engine import tiny
 from tests.engine.runs import Run, gather
 from tests.tui.pilot import ask, running, screen, transcript
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedSession, answer
 
 README = Path(__file__).parents[1] / "engine/README.md"
 REPEAT = Source("repeat")
@@ -106,7 +106,7 @@ async def test_its_words_are_tinted_and_the_legend_names_it(engine: Engine) -> N
     spun = max(drafted(run(engine)), key=lambda each: each.accepted)
     assert spun.drafter is not None
     script = [TextDelta("again and again", spun.drafter), DraftRound(spun, "again and again", ".")]
-    async with running(ScriptedSession(answer("", before=script))) as (app, pilot):
+    async with running(PlayedSession(answer("", before=script))) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press("f2", "f3")
         await pilot.pause()

@@ -20,7 +20,8 @@ A script is a list of turns. A turn is all that the model says in one generation
 What a turn may be:
 
 - a string, which is an answer in text; `say(...)` with text, `think(...)` first, `call(name, **arguments)`, and
-  `raw("<tool_call>read\\n<arg_key>path")` for what a model writes wrongly (markers become special tokens);
+  `raw("<tool_call>read\\n<arg_key>path")` for what a model writes wrongly (markers become special tokens), and
+  `hold(event)` to be looked at in the middle of it: no more is said until the event is set, or a cancel;
 - a function of what the model sees (`Seen`) that returns one of these: `lambda seen: say(f"It said {seen.result}")`.
 
 The whole script may be a function that is called for every turn, or a generator function, which can loop and remember:
@@ -55,11 +56,27 @@ the TUI:
 """
 
 from tests.scripted_model.model import scripted_file, scripted_session
-from tests.scripted_model.script import OVER, Call, Lines, Raw, Script, Seen, Think, Turn, call, raw, say, think
+from tests.scripted_model.script import (
+    OVER,
+    Call,
+    Hold,
+    Lines,
+    Raw,
+    Script,
+    Seen,
+    Think,
+    Turn,
+    call,
+    hold,
+    raw,
+    say,
+    think,
+)
 
 __all__ = [
     "OVER",
     "Call",
+    "Hold",
     "Lines",
     "Raw",
     "Script",
@@ -67,6 +84,7 @@ __all__ = [
     "Think",
     "Turn",
     "call",
+    "hold",
     "raw",
     "say",
     "scripted_file",

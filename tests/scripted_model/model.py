@@ -6,6 +6,7 @@ graph, before anything reads them: the argmax, the likeliest tokens, masks, the 
 still decided by the sampler, from logits that were computed, and drafts are verified against the rows behind them.
 """
 
+import atexit
 import ctypes
 import shutil
 import tempfile
@@ -32,6 +33,7 @@ from laguna_engine.native.structs import BufferTypeHandle, GgmlContextHandle, Gr
 from laguna_engine.prefix_reuse import Reuse
 from laguna_engine.sequence import TokenSequence
 from laguna_tui.base.settings import Settings
+from laguna_tui.session.engine_slot import EngineSource
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.values import SessionOptions
 from tests.engine import tiny
@@ -80,6 +82,7 @@ def scripted_session(
     deny: Sequence[str] = (),
     wait_s: float = 2.0,
     shape: tiny.Shape = SHAPE,
+    source: EngineSource | None = None,
     **changes: Any,
 ) -> LocalSession:
     """A session of the app about `folder` with a model that follows the script; not open yet.
@@ -94,16 +97,30 @@ def scripted_session(
         deny: likewise.
         wait_s: seconds that a message waits for the folder's index.
         shape: dimensions of the model.
+        source: an engine that sessions use one after another, each with its script; None for one of its own.
         changes: single settings, such as `context=8192`, `thinking=False`, `temperature=0.0`, `draft_length=4`. Tool
             calls are not constrained by default, as a script may say wrong ones.
     """
-    home = Path(tempfile.mkdtemp(prefix="scripted-model-"))
-    path = scripted_file(home / "scripted.gguf", script, shape)
+    if source is None:
+        home = Path(tempfile.mkdtemp(prefix="scripted-model-"))
+        path = scripted_file(home / "scripted.gguf", script, shape)
+    else:
+        path = _shared_file(shape)
+        _scripts[path] = script if isinstance(script, Script) else Script(script)
     wanted = (settings or Settings()).merged({"scorer": "none", "constrain": "off", **changes, "model": str(path)})
     options = SessionOptions(wait_s=wait_s, rules=rules, allow=allow, deny=deny)
-    session = LocalSession.prepare(wanted, folder, state, options)
-    weakref.finalize(session, shutil.rmtree, home, ignore_errors=True)
+    session = LocalSession.prepare(wanted, folder, state, options, source=source)
+    if source is None:
+        weakref.finalize(session, shutil.rmtree, home, ignore_errors=True)
     return session
+
+
+@cache
+def _shared_file(shape: tiny.Shape) -> Path:
+    """A model file for sessions that share an engine, until the process ends."""
+    home = Path(tempfile.mkdtemp(prefix="scripted-model-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    return scripted_file(home / "scripted.gguf", (), shape)
 
 
 class BiasedTaps(Taps):
@@ -173,14 +190,11 @@ class ScriptedSequence(TokenSequence):
 
     _prompter: Prompter | None = None
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def rewind(self, prompt: list[int], at_most: int | None = None) -> Reuse:
         script = _scripts.get(self.model.header.path.absolute())
         if script is not None:
-            self._prompter = Prompter(script, self.model.vocab)
-
-    def rewind(self, prompt: list[int], at_most: int | None = None) -> Reuse:
-        if self._prompter is not None:
+            if self._prompter is None or self._prompter.script is not script:
+                self._prompter = Prompter(script, self.model.vocab)
             self._prompter.begin(prompt)
         return super().rewind(prompt, at_most)
 
@@ -211,7 +225,9 @@ class ScriptedSequence(TokenSequence):
         if start is None or position + len(tokens) < prompter.length:
             return None
         said = self._tokens[start:position] + tokens if start <= position else tokens[start - position :]
-        return prompter.following(said)
+        following = prompter.following(said)
+        prompter.pause(said, self.context._stop.is_set)
+        return following
 
     def _bias_host(self, wanted: dict[int, int | None]) -> None:
         """The same for logits that llama.cpp copied to the host: those of an engine without speculation."""

@@ -7,10 +7,13 @@ does, so that retries, replays, drafts and prompts that are rendered again need 
 import hashlib
 import inspect
 import re
+import threading
+import time
 from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 
 from laguna_engine.chat.encoding import Content, Markup, SafeEncoder, unescape
 from laguna_engine.chat.template import to_json
@@ -40,7 +43,14 @@ class Raw:
     text: str
 
 
-Part = str | Think | Call | Raw
+@dataclass(frozen=True)
+class Hold:
+    """The model says no more until the event is set, or it is cancelled."""
+
+    event: threading.Event
+
+
+Part = str | Think | Call | Raw | Hold
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,11 @@ def call(name: str, **arguments: object) -> Call:
 def raw(text: str) -> Raw:
     """Text with markers in it."""
     return Raw(text)
+
+
+def hold(event: threading.Event) -> Hold:
+    """A wait for an event, between other parts of a turn."""
+    return Hold(event)
 
 
 _USER = re.compile(r"<user>\n?(.*?)\n?</user>", re.DOTALL)
@@ -203,6 +218,7 @@ class Opening:
         length: tokens of that prompt.
         turn: what is said.
         tokens: the same as tokens.
+        holds: what is waited for before the token at this place.
         finished: whether its last token was predicted.
     """
 
@@ -210,6 +226,7 @@ class Opening:
     length: int
     turn: Turn
     tokens: list[int]
+    holds: Mapping[int, threading.Event]
     finished: bool = False
 
 
@@ -221,11 +238,12 @@ class Prompter:
     prompt (it was asked for again behind a shorter conversation): then it is said from its beginning.
 
     Attributes:
+        script: what it follows.
         start: where the open turn's own tokens begin in the prompt; None if it opens none, as a prefill ahead.
     """
 
     def __init__(self, script: Script, vocab: Vocab) -> None:
-        self._script = script
+        self.script = script
         self._vocab = vocab
         self._pieces: dict[int, bytes] = {}
         self._encoder = SafeEncoder(vocab)
@@ -261,6 +279,15 @@ class Prompter:
         self._open.finished |= len(said) + 1 == len(planned)
         return planned[len(said)]
 
+    def pause(self, said: list[int], cancelled: Callable[[], bool]) -> None:
+        """Wait as the script wants before the token after `said`, until it is cancelled."""
+        holds = self._open.holds if self._open is not None else {}
+        if len(said) + 1 in holds:
+            time.sleep(_PUBLISHED_S)
+        held = holds.get(len(said))
+        while held is not None and not held.wait(_PUBLISHED_S) and not cancelled():
+            pass
+
     def _id(self, marker: str) -> int:
         token = self._encoder.id_of(marker)
         assert token is not None, f"the vocabulary has no {marker}"
@@ -282,10 +309,20 @@ class Prompter:
         newest = self._newest
         seen = self._seen(prompt)
         again = newest is not None and not newest.finished and not self._is_said(newest, prompt)
-        turn = newest.turn if again and newest is not None else self._script.write(seen)
-        opening = Opening(key, len(prompt), turn, self._encoder.encode(_markup(turn, thinking=seen.thinking)))
+        turn = newest.turn if again and newest is not None else self.script.write(seen)
+        opening = Opening(key, len(prompt), turn, *self._encoded(_markup(turn, thinking=seen.thinking)))
         self._newest = self._openings[key] = opening
         return opening
+
+    def _encoded(self, parts: Sequence[Markup | Content | Hold]) -> tuple[list[int], dict[int, threading.Event]]:
+        tokens: list[int] = []
+        holds: dict[int, threading.Event] = {}
+        for held, group in groupby(parts, lambda part: isinstance(part, Hold)):
+            if held:
+                holds |= {len(tokens): part.event for part in group if isinstance(part, Hold)}
+            else:
+                tokens += self._encoder.encode([part for part in group if not isinstance(part, Hold)])
+        return tokens, holds
 
     def _is_said(self, newest: Opening, prompt: list[int]) -> bool:
         """Whether a turn that was broken off is the last one of this prompt, with at least one token of it."""
@@ -318,14 +355,17 @@ class Prompter:
         return Seen(array("i", prompt), start, prompt[-1] == self._thinks, self._pieces)
 
 
+_PUBLISHED_S = 0.01
+"""After that long, a token is shown with all before it; those of a fast stream are published in batches."""
+
 _RECOGNISED = 4
 """Tokens by which a turn that was broken off is recognised in a conversation that was rendered again."""
 
 
-def _markup(turn: Turn, *, thinking: bool) -> list[Markup | Content]:
+def _markup(turn: Turn, *, thinking: bool) -> list[Markup | Content | Hold]:
     """A turn as the model writes it behind `<think>` or `</think>`."""
     thoughts = "\n".join(part.text for part in turn.parts if isinstance(part, Think)) if thinking else ""
-    parts: list[Markup | Content] = [Markup("\n"), Content(thoughts), Markup("\n</think>")] if thoughts else []
+    parts: list[Markup | Content | Hold] = [Markup("\n"), Content(thoughts), Markup("\n</think>")] if thoughts else []
     if thinking and not thoughts:
         parts.append(Markup("</think>"))
     for part in turn.parts:
@@ -337,6 +377,8 @@ def _markup(turn: Turn, *, thinking: bool) -> list[Markup | Content]:
             case Call(name, arguments):
                 parts += [Markup("\n<tool_call>"), Content(name), Markup("\n"), *_arguments(arguments)]
                 parts.append(Markup("</tool_call>"))
+            case Hold():
+                parts.append(part)
     return [*parts, Markup("\n"), Markup(turn.end)]
 
 

@@ -1,9 +1,12 @@
 """A scripted context with every kind of block, for the tests, the snapshots and the demo."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
+from laguna_tui.session.local import LocalSession, PromptView
 
 KEPT, SHORTENED, DROPPED = Place.KEPT, Place.SHORTENED, Place.DROPPED
 ANY = (KEPT, SHORTENED, DROPPED)
@@ -99,6 +102,51 @@ FILES = (
     ("PrefixCache.keep", "method, engine/laguna_engine/cache/prefix.py:77"),
     ("README.md", "file, 5,210 tokens"),
 )
+
+
+class GivenPrompt(PromptView):
+    """A prompt that consists of given blocks and costs what a test says."""
+
+    def __init__(
+        self,
+        session: LocalSession,
+        *,
+        costs: Callable[[str], Cost | None] = lambda message: None,
+        names: Callable[[str, int], Sequence[Completion]] = lambda text, cursor: (),
+        blocks: Sequence[ContextBlock] = (),
+        texts: Mapping[int, BlockText] | None = None,
+        change_costs: Callable[[Mapping[int, Place]], Cost | None] = lambda places: None,
+        error: Exception | None = None,
+    ) -> None:
+        """costs, names, change_costs: in place of `cost`, `complete`, `change_cost`. error: raised by `change`."""
+        super().__init__(session)
+        self.cost, self.complete, self.change_cost = costs, names, change_costs
+        self.given, self._texts, self._error = tuple(blocks), texts or {}, error
+
+    def blocks(self) -> Sequence[ContextBlock]:
+        return self.given
+
+    def block_text(self, number: int) -> BlockText:
+        return self._texts[number]
+
+    def change(self, places: Mapping[int, Place]) -> None:
+        if self._error is not None:
+            raise self._error
+        self.given = tuple(
+            replace(block, place=places[block.number], why="you wanted it so", cached=0)
+            if block.number in places
+            else block
+            for block in self.given
+        )
+
+
+Session = TypeVar("Session", bound=LocalSession)
+
+
+def prompting(session: Session, **given: Any) -> Session:
+    """The session with a `GivenPrompt`."""
+    session.prompt = GivenPrompt(session, **given)
+    return session
 
 
 def names(text: str, cursor: int) -> Sequence[Completion]:

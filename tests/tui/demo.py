@@ -6,20 +6,22 @@ from pathlib import Path
 from laguna_engine.config import Speculation
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.tui_settings import TuiSettings
-from tests.tui.contexts import BLOCKS, TEXTS, change_costs, costs, names
-from tests.tui.scripted import ScriptedSession
+from tests.tui.contexts import BLOCKS, TEXTS, change_costs, costs, names, prompting
+from tests.tui.scripted import PlayedSession
 from tests.tui.story import DRAFTED
 
 if __name__ == "__main__":
     theme = sys.argv[1] if len(sys.argv) > 1 else "auto"
     app = LagunaApp(
-        ScriptedSession(
-            DRAFTED,
-            title="Laguna Nano",
-            folder=Path.cwd(),
-            delay=0.02,
-            mode=Speculation.FAST,
-            drafter="dflash, 2 M parameters",
+        prompting(
+            PlayedSession(
+                DRAFTED,
+                title="Laguna Nano",
+                folder=Path.cwd(),
+                delay=0.02,
+                mode=Speculation.FAST,
+                drafter="dflash, 2 M parameters",
+            ),
             costs=costs,
             names=names,
             blocks=BLOCKS,

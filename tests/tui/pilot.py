@@ -7,11 +7,12 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from laguna_tui.models.model_setup import ModelSetup
+from laguna_tui.session.local import LocalSession
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.text_lines import plain
+from laguna_tui.tui.transcript.entries import QuestionEntry
 from laguna_tui.tui.tui_settings import TuiSettings
-from tests.tui.scripted import ScriptedSession
 
 PATIENCE_S = 60.0
 STEP_S = 0.02
@@ -19,7 +20,7 @@ STEP_S = 0.02
 
 @asynccontextmanager
 async def running(
-    session: ScriptedSession,
+    session: LocalSession,
     *,
     size: tuple[int, int] = (80, 24),
     state_dir: Path | None = None,
@@ -54,6 +55,11 @@ async def ask(app: LagunaApp, pilot: Pilot[None], text: str) -> None:
     await pilot.press("enter")
     await pilot.pause()
     await ready(app, pilot)
+
+
+def questions(app: LagunaApp) -> list[str]:
+    """The messages in the transcript."""
+    return [entry.text for entry in app.document.entries if isinstance(entry, QuestionEntry)]
 
 
 def transcript(app: LagunaApp) -> str:

@@ -30,13 +30,14 @@ def run(start: Start, report: AppReport, state: str, folder: Path) -> int:
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings
     from tests.tui.changes import Project
-    from tests.tui.scripted import ScriptedSession, ScriptedSessions, answer
+    from tests.tui.scripted import answer
+    from tests.tui.sessions.played_sessions import PlayedSessions, saving
 
     script = answer("more words\n\n" * 5000)
     if state == "asking":
         script = [Project(folder).rename(), *script]
     opening = threading.Event() if state == "loading" else None
-    sessions = ScriptedSessions(keeps=state == "kept")
+    sessions = PlayedSessions(keeps=state == "kept")
     if start.session:
         sessions.listed = [SessionSummary(start.session, "go", folder, "Scripted", 0.0, 0.0, 1, 1000, True)]
         sessions.events[start.session] = (
@@ -45,11 +46,11 @@ def run(start: Start, report: AppReport, state: str, folder: Path) -> int:
             TurnFinished(TurnEnd.CANCELLED),
         )
     delay = 0.01 if state in ANSWERING else 0.0
-    session = ScriptedSession(script, delay=delay, opening=opening, sessions=sessions)
+    session = saving(sessions, script, delay=delay, opening=opening)
     app = LagunaApp(session, TuiSettings(folder / "state"), None, "", report, resume=start.session or None)
     code = app.run_to_the_end()
     session.close(app.ended_by)
-    (folder / "ended").write_text(session.end_reason)
+    (folder / "ended").write_text(app.ended_by)
     return code
 
 

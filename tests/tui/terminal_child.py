@@ -18,8 +18,8 @@ from laguna_tui.tui.modal import notify
 from laguna_tui.tui.tui_settings import TuiSettings
 from laguna_tui.tui.typed_text import TypedText
 from tests.tui.changes import Project
-from tests.tui.contexts import BLOCKS, TEXTS
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.contexts import BLOCKS, TEXTS, prompting
+from tests.tui.scripted import PlayedSession, answer
 from tests.tui.scripted_model_setup import ScriptedModelSetup
 
 HOSTILE = "\x1b]52;c;aGFoYQ==\x07 \x1b[2J \x9b31m \u202eabc"
@@ -52,8 +52,7 @@ if __name__ == "__main__":
     state = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     if sys.argv[3:] == ["asking"] and state is not None:
         script = [Project(state).rename(), *script]
-    session = ScriptedSession(
-        script, folder=Path("/"), delay=float(sys.argv[1]), models=MODELS, blocks=BLOCKS, texts=TEXTS
-    )
+    session = PlayedSession(script, folder=Path("/"), delay=float(sys.argv[1]), models=MODELS)
+    prompting(session, blocks=BLOCKS, texts=TEXTS)
     app = Fragile(session, TuiSettings(state), ScriptedModelSetup())
     os._exit(app.run_to_the_end())

@@ -1,55 +1,83 @@
-"""The app as a user meets it, on a scripted session (no model)."""
+"""The app as a user meets it, mostly with a scripted model."""
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from textual import events
 from textual.widgets import Static
 
-from laguna_engine.errors import ModelFileError
-from laguna_tui.base.events import AgentEvent, Attached, TextDelta, TurnEnd, TurnFinished
+from laguna_engine.events import LoadProgress
+from laguna_tui.base.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
+from laguna_tui.base.settings import Settings
+from laguna_tui.session.local import LocalSession
+from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.help_screen import HelpScreen
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.transcript.entries import QuestionEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.transcript import Transcript
-from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession, answer, call, thinking
+from tests.scripted_model import Script, Turn, call, hold, say, think
+from tests.tui.pilot import ask, questions, ready, running, screen, transcript, until
+from tests.tui.scripted import PlayedChat, PlayedSession, answer
+from tests.tui.scripted import call as called
 from tests.tui.story import STORY
 
 
-async def test_a_question_is_answered() -> None:
-    session = ScriptedSession(answer("It is **done**."))
-    async with running(session) as (app, pilot):
+def endless(text: str) -> Turn:
+    """A turn that says this and ends when it is stopped."""
+    return say(text, hold(threading.Event()), "late")
+
+
+def held(session: LocalSession, gate: threading.Event, error: Exception | None = None) -> LocalSession:
+    """The session, which opens, or fails, once the gate is open."""
+    opened = session.open
+
+    def wait(progress: Callable[[LoadProgress], None]) -> SessionInfo:
+        assert gate.wait(60)
+        if error is not None:
+            raise error
+        return opened(progress)
+
+    session.open = wait
+    return session
+
+
+def broken(folder: Path) -> LocalSession:
+    """A session whose model file is damaged."""
+    model = folder / "damaged.gguf"
+    model.write_bytes(b"GGUF and no more")
+    return LocalSession.prepare(Settings(model=str(model)), folder)
+
+
+async def test_a_question_is_answered(chat) -> None:
+    async with running(chat("It is **done**.")) as (app, pilot):
         await ask(app, pilot, "do it")
-        assert session.asked == ["do it"]
-        assert "do it" in transcript(app)
+        assert questions(app) == ["do it"]
         assert "It is done." in transcript(app)
-        assert "1,281 / 8,192 (16 %)" in screen(app)
+        used = app.status_bar.status.used
+        assert f"{used:,} / 8,192 ({100 * used / 8192:.0f} %)" in screen(app)
 
 
-async def test_the_screen_stands_and_takes_text_before_the_model_is_loaded() -> None:
+async def test_the_screen_stands_and_takes_text_before_the_model_is_loaded(chat) -> None:
     gate = threading.Event()
-    session = ScriptedSession(answer("Hi."), opening=gate)
-    async with running(session) as (app, pilot):
+    async with running(held(chat("Hi."), gate)) as (app, pilot):
         await pilot.press(*"early", "enter")
         await until(pilot, lambda: app.hint_bar.queued)
         assert app.state is SessionState.LOADING
         assert "queued early" in screen(app)
         gate.set()
-        await until(pilot, lambda: session.asked == ["early"])
+        await until(pilot, lambda: questions(app) == ["early"])
         await ready(app, pilot)
         assert "Hi." in transcript(app)
 
 
-async def test_a_model_that_cannot_be_loaded_is_an_error_with_a_remedy_and_the_app_lives() -> None:
-    problem = ModelFileError("no file nano.gguf; run 'laguna-tui models get nano'")
-    async with running(ScriptedSession(opening=problem)) as (app, pilot):
+async def test_a_model_that_cannot_be_loaded_is_an_error_with_a_remedy_and_the_app_lives(tmp_path: Path) -> None:
+    async with running(broken(tmp_path)) as (app, pilot):
         await until(pilot, lambda: app.state is SessionState.FAILED)
-        assert "run 'laguna-tui models get nano'" in transcript(app)
+        assert "download it again" in " ".join(transcript(app).split())
         assert "no model" in screen(app)
         app.prompt.replace_text("anyone?")
         await pilot.press("enter")
@@ -58,16 +86,16 @@ async def test_a_model_that_cannot_be_loaded_is_an_error_with_a_remedy_and_the_a
         assert app.is_running
 
 
-async def test_what_was_loaded_is_told() -> None:
-    async with running(ScriptedSession(details="3 M parameters, CPU")) as (app, pilot):
+async def test_what_was_loaded_is_told(chat) -> None:
+    session = chat()
+    async with running(session, size=(120, 24)) as (app, pilot):
         await ready(app, pilot)
-        assert "laguna  Scripted  3 M parameters, CPU" in transcript(app)
+        assert f"laguna  {session.title}  {session.info().details}" in transcript(app)
 
 
-async def test_messages_for_a_model_that_never_came_go_back_into_the_input() -> None:
+async def test_messages_for_a_model_that_never_came_go_back_into_the_input(chat) -> None:
     gate = threading.Event()
-    session = ScriptedSession(opening=gate, broken=True)
-    async with running(session) as (app, pilot):
+    async with running(held(chat(), gate, RuntimeError("out of luck"))) as (app, pilot):
         await pilot.press(*"early", "enter")
         await until(pilot, lambda: app.hint_bar.queued)
         gate.set()
@@ -77,14 +105,15 @@ async def test_messages_for_a_model_that_never_came_go_back_into_the_input() -> 
         assert "went wrong" in transcript(app)
 
 
-async def test_a_warning_of_the_engine_is_shown() -> None:
-    async with running(ScriptedSession(warnings=("The KV cache is quantised.",))) as (app, pilot):
+async def test_a_warning_about_the_session_is_shown(chat, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    async with running(chat(state=tmp_path / "file" / "state")) as (app, pilot):
         await ready(app, pilot)
-        assert "The KV cache is quantised." in transcript(app)
+        assert "Nothing is saved, neither this chat nor what is typed" in transcript(app)
 
 
 async def test_an_error_in_an_answer_keeps_the_text_and_the_app() -> None:
-    session = ScriptedSession([TextDelta("half an ans"), RuntimeError("boom [/] \x1b[2J")], answer("fine"))
+    session = PlayedSession([TextDelta("half an ans"), RuntimeError("boom [/] \x1b[2J")], answer("fine"))
     async with running(session) as (app, pilot):
         await ask(app, pilot, "one")
         assert "half an ans" in transcript(app)
@@ -93,42 +122,41 @@ async def test_an_error_in_an_answer_keeps_the_text_and_the_app() -> None:
         assert "fine" in transcript(app)
 
 
-async def test_what_is_put_in_beside_the_question_is_told_under_it() -> None:
-    script = [Attached(("a.py", "b.py (shortened)"), ("no file matches @c",)), *answer("Fine.")]
-    async with running(ScriptedSession(script)) as (app, pilot):
-        await ask(app, pilot, "what is in @a.py")
+async def test_what_is_put_in_beside_the_question_is_told_under_it(chat, tmp_path: Path) -> None:
+    (tmp_path / "project" / "a.py").write_text("x = 1\n")
+    async with running(chat("Fine.")) as (app, pilot):
+        await ask(app, pilot, "what is in @a.py and @c.py")
         rows = [row.strip() for row in transcript(app).split("\n") if row.strip()]
-        at = rows.index("what is in @a.py")
-        assert rows[at + 1 : at + 4] == ["with a.py, b.py (shortened)", "no file matches @c", "Fine."]
+        at = rows.index("what is in @a.py and @c.py")
+        assert rows[at + 1] == "with a.py"
+        assert rows[at + 2].startswith("@c.py names no file, folder or definition here")
+        assert rows.index("Fine.") > at + 2
 
 
-async def test_escape_stops_at_once() -> None:
-    gate = threading.Event()
-    session = ScriptedSession([TextDelta("one "), gate, TextDelta("two")])
-    async with running(session) as (app, pilot):
+async def test_escape_stops_at_once(chat) -> None:
+    async with running(chat(endless("one"))) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "one" in transcript(app))
         await pilot.press("escape")
-        assert session.cancelled.is_set()
         await ready(app, pilot)
         assert "stopped" in transcript(app)
-        assert "two" not in transcript(app)
+        assert "late" not in transcript(app)
 
 
-class Slow(ScriptedSession):
+class SlowChat(PlayedChat):
     """Takes a moment to notice that it was cancelled, and continues talking."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         yield TextDelta("one ")
         self.cancelled.wait(10)
         yield TextDelta("late")
-        yield from call(1, "find", "late too")
+        yield from called(1, "find", "late too")
         yield TurnFinished(TurnEnd.CANCELLED, "stopped late")
 
 
 async def test_what_the_engine_says_after_a_stop_is_not_shown() -> None:
-    async with running(Slow()) as (app, pilot):
+    async with running(PlayedSession(chat=SlowChat)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "one" in transcript(app))
@@ -139,65 +167,65 @@ async def test_what_the_engine_says_after_a_stop_is_not_shown() -> None:
 
 
 async def test_a_new_chat_hears_nothing_of_the_old_one() -> None:
-    session = Slow()
+    session = PlayedSession(chat=SlowChat)
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "one" in transcript(app))
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: session.chats == 2 and app.state is SessionState.READY)
+        await until(pilot, lambda: session.chat.chats == 2 and app.state is SessionState.READY)
         assert transcript(app).rstrip().endswith("all\xa0keys")
 
 
-async def test_a_message_typed_meanwhile_is_sent_after() -> None:
+async def test_a_message_typed_meanwhile_is_sent_after(chat) -> None:
     gate = threading.Event()
-    session = ScriptedSession([TextDelta("first "), gate, *answer("")], answer("second"))
+    session = chat(say("first", hold(gate)), "second")
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"one", "enter")
-        await until(pilot, lambda: "first" in transcript(app))
-        await pilot.press(*"two", "enter")
+        await pilot.press(*"two", "ctrl+enter")
         await until(pilot, lambda: app.hint_bar.queued == ("two",))
-        assert "two" not in transcript(app)
+        assert questions(app) == ["one"]
         gate.set()
-        await until(pilot, lambda: session.asked == ["one", "two"])
+        await until(pilot, lambda: questions(app) == ["one", "two"])
         await ready(app, pilot)
         assert "second" in transcript(app)
 
 
-async def test_stopping_gives_the_waiting_messages_back() -> None:
-    session = ScriptedSession([TextDelta("first "), threading.Event()])
+async def test_stopping_gives_the_waiting_messages_back(chat) -> None:
+    session = chat(endless("first"))
     async with running(session) as (app, pilot):
         await ready(app, pilot)
-        await pilot.press(*"one", "enter", *"two", "enter", *"three")
+        await pilot.press(*"one", "enter", *"two", "ctrl+enter", *"three")
         await until(pilot, lambda: app.hint_bar.queued)
         await pilot.press("escape")
         await ready(app, pilot)
         assert app.prompt.text == "three\ntwo"
-        assert session.asked == ["one"]
+        assert questions(app) == ["one"]
 
 
 async def test_a_new_chat_forgets_even_while_it_answers() -> None:
-    session = ScriptedSession([TextDelta("old "), threading.Event()], answer("new answer"))
+    session = PlayedSession([TextDelta("old "), threading.Event()], answer("new answer"))
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"one", "enter")
         await until(pilot, lambda: "old" in transcript(app))
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: session.chats == 2)
+        await until(pilot, lambda: session.chat.chats == 2)
         await ask(app, pilot, "two")
         assert "old" not in transcript(app)
         assert "new answer" in transcript(app)
 
 
 async def test_the_context_running_full_says_what_to_do() -> None:
-    async with running(ScriptedSession(answer("part", end=TurnEnd.CONTEXT_FULL))) as (app, pilot):
+    async with running(PlayedSession(answer("part", end=TurnEnd.CONTEXT_FULL))) as (app, pilot):
         await ask(app, pilot, "q")
         assert "Start a new chat" in transcript(app)
 
 
-async def test_thinking_and_calls_open_by_key_and_by_click() -> None:
-    session = ScriptedSession(answer("Done.", before=[*thinking("deep thought"), *call(1, "read", "line one")]))
+async def test_thinking_and_calls_open_by_key_and_by_click(chat, tmp_path: Path) -> None:
+    (tmp_path / "project" / "a.txt").write_text("line one\n")
+    session = chat(say(think("deep thought"), call("read", path="a.txt")), "Done.", thinking=True)
     async with running(session) as (app, pilot):
         await ask(app, pilot, "q")
         assert "deep thought" not in transcript(app)
@@ -211,7 +239,7 @@ async def test_thinking_and_calls_open_by_key_and_by_click() -> None:
 
 
 async def test_the_block_cursor_walks_folds_and_copies() -> None:
-    async with running(ScriptedSession(STORY), size=(80, 40)) as (app, pilot):
+    async with running(PlayedSession(STORY), size=(80, 40)) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press("ctrl+up")  # the code block is the last stop
         await pilot.press("y")
@@ -229,8 +257,8 @@ async def test_the_block_cursor_walks_folds_and_copies() -> None:
         assert app.prompt.text == "x"
 
 
-async def test_copying_the_last_answer_gives_its_markdown() -> None:
-    async with running(ScriptedSession(answer("It is **done**.\n\n- a\n- b"))) as (app, pilot):
+async def test_copying_the_last_answer_gives_its_markdown(chat) -> None:
+    async with running(chat("It is **done**.\n\n- a\n- b")) as (app, pilot):
         await pilot.press("ctrl+y")
         assert app.clipboard == ""
         await ask(app, pilot, "q")
@@ -238,8 +266,8 @@ async def test_copying_the_last_answer_gives_its_markdown() -> None:
         assert app.clipboard == "It is **done**.\n\n- a\n- b"
 
 
-async def test_selected_rows_are_copied_without_their_decoration() -> None:
-    async with running(ScriptedSession(answer("word " * 40 + "\n\n- item"))) as (app, pilot):
+async def test_selected_rows_are_copied_without_their_decoration(chat) -> None:
+    async with running(chat("word " * 40 + "\n\n- item")) as (app, pilot):
         await ask(app, pilot, "q")
         view = app.transcript
         top = app.document.top(2) - view.scroll_offset.y
@@ -250,10 +278,10 @@ async def test_selected_rows_are_copied_without_their_decoration() -> None:
         assert app.clipboard == ("word " * 40).strip() + "\n\nitem"
 
 
-async def test_scrolling_up_stops_following_and_end_goes_back() -> None:
+async def test_scrolling_up_stops_following_and_end_goes_back(chat) -> None:
     gate = threading.Event()
     text = "\n\n".join(f"paragraph {number}" for number in range(60))
-    session = ScriptedSession([TextDelta(text), gate, TextDelta("\n\nthe end"), *answer("")])
+    session = chat(say(text, hold(gate), "\n\nthe end"), speculation="off")
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter")
@@ -274,7 +302,7 @@ async def test_scrolling_up_stops_following_and_end_goes_back() -> None:
 
 async def test_a_resize_wraps_again_and_stays_at_its_place() -> None:
     text = "\n\n".join(f"paragraph {number} " + "word " * 30 for number in range(50))
-    async with running(ScriptedSession(answer(text))) as (app, pilot):
+    async with running(PlayedSession(answer(text))) as (app, pilot):
         await ask(app, pilot, "q")
         app.transcript.scroll_to(y=60, animate=False)
         await pilot.pause()
@@ -286,7 +314,7 @@ async def test_a_resize_wraps_again_and_stays_at_its_place() -> None:
 
 async def test_a_very_long_chat_costs_what_one_screen_costs() -> None:
     text = "\n\n".join(f"line {number}" for number in range(10_000))
-    async with running(ScriptedSession(answer(text), answer("short"))) as (app, pilot):
+    async with running(PlayedSession(answer(text), answer("short"))) as (app, pilot):
         await ask(app, pilot, "q")
         assert app.document.height > 20_000
         before = app.document.laid
@@ -296,8 +324,10 @@ async def test_a_very_long_chat_costs_what_one_screen_costs() -> None:
         assert app.document.laid - before < 50
 
 
-async def test_ctrl_c_clears_then_stops_then_quits() -> None:
-    session = ScriptedSession([TextDelta("one "), threading.Event()])
+async def test_ctrl_c_clears_then_stops_then_quits(chat, monkeypatch) -> None:
+    session = chat(endless("one"))
+    cancel, cancelled = session.chat.cancel, []
+    monkeypatch.setattr(session.chat, "cancel", lambda: cancelled.append(1) or cancel())
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter")
@@ -307,15 +337,15 @@ async def test_ctrl_c_clears_then_stops_then_quits() -> None:
         assert app.prompt.text == ""
         assert app.state is SessionState.BUSY
         await pilot.press("ctrl+c")
-        assert session.cancelled.is_set()
+        assert cancelled == [1]
         await pilot.pause()
         assert app._exit
 
 
-async def test_slash_commands_hint_complete_and_run(tmp_path: Path) -> None:
-    session = ScriptedSession()
-    async with running(session) as (app, pilot):
-        await ready(app, pilot)
+async def test_slash_commands_hint_complete_and_run(chat) -> None:
+    script = Script(["Hello.", "Hello again."])
+    async with running(chat(script)) as (app, pilot):
+        await ask(app, pilot, "hello")
         await pilot.press("/")
         assert "/help /new /copy /theme /export /speed /tint /drafts /prove" in screen(app)
         await pilot.press("n")
@@ -323,21 +353,22 @@ async def test_slash_commands_hint_complete_and_run(tmp_path: Path) -> None:
         await pilot.press("tab")
         assert app.prompt.text == "/new"
         await pilot.press("enter")
-        await until(pilot, lambda: session.chats == 2)
+        await until(pilot, lambda: questions(app) == [])
         await pilot.press(*"/nope", "enter")
         await pilot.pause()
-        assert session.asked == []
+        assert questions(app) == []
+        await ask(app, pilot, "anew")
+        assert "Hello." not in script.asked[-1].text
 
 
-async def test_a_path_is_a_message_and_not_a_command() -> None:
-    session = ScriptedSession()
-    async with running(session) as (app, pilot):
+async def test_a_path_is_a_message_and_not_a_command(chat) -> None:
+    async with running(chat("The hosts.")) as (app, pilot):
         await ask(app, pilot, "/etc/hosts is what?")
-        assert session.asked == ["/etc/hosts is what?"]
+        assert questions(app) == ["/etc/hosts is what?"]
 
 
-async def test_help_lists_every_key() -> None:
-    async with running(ScriptedSession(), size=(90, 110)) as (app, pilot):
+async def test_help_lists_every_key(chat) -> None:
+    async with running(chat(), size=(90, 110)) as (app, pilot):
         await pilot.press("f1")
         await pilot.pause()
         assert isinstance(app.screen, HelpScreen)
@@ -349,8 +380,8 @@ async def test_help_lists_every_key() -> None:
 
 
 @pytest.mark.parametrize(("width", "column"), [(200, 18), (80, 18), (40, 12)])
-async def test_what_a_key_does_stays_in_its_column_where_it_wraps(width: int, column: int) -> None:
-    async with running(ScriptedSession(), size=(width, 60)) as (app, pilot):
+async def test_what_a_key_does_stays_in_its_column_where_it_wraps(chat, width: int, column: int) -> None:
+    async with running(chat(), size=(width, 60)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
@@ -364,8 +395,8 @@ async def test_what_a_key_does_stays_in_its_column_where_it_wraps(width: int, co
         assert rows[at + 1] == " " * column + "New line", "a key too long for its column has a row of its own"
 
 
-async def test_the_help_is_wrapped_again_when_the_terminal_changes() -> None:
-    async with running(ScriptedSession(), size=(100, 30)) as (app, pilot):
+async def test_the_help_is_wrapped_again_when_the_terminal_changes(chat) -> None:
+    async with running(chat(), size=(100, 30)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f1")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
@@ -374,16 +405,16 @@ async def test_the_help_is_wrapped_again_when_the_terminal_changes() -> None:
         await until(pilot, lambda: max(map(len, keys.content.plain.split("\n"))) <= 33)
 
 
-async def test_the_palette_knows_our_commands() -> None:
-    async with running(ScriptedSession(), size=(80, 40)) as (app, pilot):
+async def test_the_palette_knows_our_commands(chat) -> None:
+    async with running(chat(), size=(80, 40)) as (app, pilot):
         await pilot.press("ctrl+p")
         await until(pilot, lambda: "Export chat" in screen(app))
         await pilot.press("escape")
 
 
-async def test_the_chat_is_exported_beside_the_work(tmp_path: Path, monkeypatch) -> None:
+async def test_the_chat_is_exported_beside_the_work(chat, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    async with running(ScriptedSession(answer("It is **done**."))) as (app, pilot):
+    async with running(chat("It is **done**.")) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press(*"/export", "enter")
         await until(pilot, lambda: list(tmp_path.glob("laguna-chat-*.md")))
@@ -392,12 +423,12 @@ async def test_the_chat_is_exported_beside_the_work(tmp_path: Path, monkeypatch)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_several_lines_history_and_search(tmp_path: Path) -> None:
-    session = ScriptedSession()
+async def test_several_lines_history_and_search(chat, tmp_path: Path) -> None:
+    session = chat()
     async with running(session, state_dir=tmp_path) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"one", "ctrl+j", *"two", "enter")
-        await until(pilot, lambda: session.asked == ["one\ntwo"])
+        await until(pilot, lambda: questions(app) == ["one\ntwo"])
         await ask(app, pilot, "other")
         await pilot.press(*"draft", "up")
         assert app.prompt.text == "other"
@@ -412,8 +443,8 @@ async def test_several_lines_history_and_search(tmp_path: Path) -> None:
         assert app.prompt.text == "one\ntwo"
 
 
-async def test_the_input_grows_and_stops_growing() -> None:
-    async with running(ScriptedSession()) as (app, pilot):
+async def test_the_input_grows_and_stops_growing(chat) -> None:
+    async with running(chat()) as (app, pilot):
         await ready(app, pilot)
         assert app.prompt.size.height == 1
         app.prompt.replace_text("\n".join(str(number) for number in range(4)))
@@ -424,16 +455,16 @@ async def test_the_input_grows_and_stops_growing() -> None:
         assert app.prompt.size.height == 8
 
 
-async def test_the_user_message_is_shown_as_it_was_written() -> None:
-    async with running(ScriptedSession()) as (app, pilot):
+async def test_the_user_message_is_shown_as_it_was_written(chat) -> None:
+    async with running(chat()) as (app, pilot):
         await ask(app, pilot, "a\n  b [red]c[/] **d**")
         (asked,) = [entry for entry in app.document.entries if isinstance(entry, QuestionEntry)]
         assert asked.text == "a\n  b [red]c[/] **d**"
         assert "  b [red]c[/] **d**" in transcript(app)
 
 
-async def test_a_long_paste_shows_its_beginning_until_it_is_opened() -> None:
-    async with running(ScriptedSession(), size=(80, 40)) as (app, pilot):
+async def test_a_long_paste_shows_its_beginning_until_it_is_opened(chat) -> None:
+    async with running(chat(), size=(80, 40)) as (app, pilot):
         await ask(app, pilot, "\n".join(f"row {number}" for number in range(300)))
         assert "row 11\n" in transcript(app)
         assert "row 12\n" not in transcript(app)
@@ -442,8 +473,8 @@ async def test_a_long_paste_shows_its_beginning_until_it_is_opened() -> None:
         assert "row 299" in transcript(app)
 
 
-async def test_escape_in_the_transcript_stops_too_and_leads_back() -> None:
-    session = ScriptedSession([TextDelta("one "), threading.Event()])
+async def test_escape_in_the_transcript_stops_too_and_leads_back(chat) -> None:
+    session = chat(endless("one"))
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter")
@@ -451,13 +482,13 @@ async def test_escape_in_the_transcript_stops_too_and_leads_back() -> None:
         await pilot.press("ctrl+up")
         assert app.focused is app.transcript
         await pilot.press("escape")
-        assert session.cancelled.is_set()
+        assert app.state is not SessionState.BUSY
         assert app.focused is app.prompt
 
 
-async def test_a_message_that_is_typed_into_the_transcript_loses_no_letter_to_its_keys() -> None:
+async def test_a_message_that_is_typed_into_the_transcript_loses_no_letter_to_its_keys(chat) -> None:
     text = "where is it in a key yard?"
-    async with running(ScriptedSession(answer("Here."))) as (app, pilot):
+    async with running(chat("Here.")) as (app, pilot):
         await ready(app, pilot)
         app.transcript.focus()
         await until(pilot, lambda: app.transcript.has_focus)
@@ -465,41 +496,40 @@ async def test_a_message_that_is_typed_into_the_transcript_loses_no_letter_to_it
             app.post_message(events.Key({" ": "space", "?": "question_mark"}.get(letter, letter), letter))
             await asyncio.sleep(0)
         app.post_message(events.Key("enter", "\r"))
-        await until(pilot, lambda: app._session.asked == [text])
+        await until(pilot, lambda: questions(app) == [text])
         assert app.prompt.has_focus
 
 
-async def test_the_input_has_the_focus_from_the_beginning(monkeypatch) -> None:
+async def test_the_input_has_the_focus_from_the_beginning(chat, monkeypatch) -> None:
     focused = []
 
     def note(transcript: Transcript) -> None:
         focused.append(transcript)
 
     monkeypatch.setattr(Transcript, "on_focus", note)
-    async with running(ScriptedSession()) as (app, _):
+    async with running(chat()) as (app, _):
         assert app.prompt.has_focus
         assert focused == []
 
 
-async def test_keys_belong_to_the_screen_on_top() -> None:
-    session = ScriptedSession()
-    async with running(session) as (app, pilot):
-        await ready(app, pilot)
+async def test_keys_belong_to_the_screen_on_top(chat) -> None:
+    async with running(chat("Hello.")) as (app, pilot):
+        await ask(app, pilot, "hello")
         await pilot.press("f1", "ctrl+n", "ctrl+r", "pagedown")
-        assert session.chats == 1
+        assert questions(app) == ["hello"]
         assert isinstance(app.screen, HelpScreen)
         box = app.screen.query_one("#help")
         await until(pilot, lambda: box.scroll_offset.y > 0)
 
 
 async def test_forty_columns_still_work() -> None:
-    async with running(ScriptedSession(STORY), size=(40, 20)) as (app, pilot):
+    async with running(PlayedSession(STORY), size=(40, 20)) as (app, pilot):
         await ask(app, pilot, "How does the cache decide what to keep?")
         assert all(len(row) == 40 for row in screen(app).split("\n"))
 
 
-async def test_nothing_ticks_while_nothing_happens() -> None:
-    async with running(ScriptedSession()) as (app, pilot):
+async def test_nothing_ticks_while_nothing_happens(chat) -> None:
+    async with running(chat()) as (app, pilot):
         await ask(app, pilot, "q")
         assert app.chat_controller._poller is not None
         assert not app.chat_controller._poller._active.is_set()

@@ -9,7 +9,7 @@ from laguna_tui.base.events import Attached, TextDelta, TurnEnd, TurnFinished, T
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.transcript.entries import SKIP_SCORING
 from tests.tui.pilot import ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 
 PARSING, SCORING = Choosing(40, "parsing", 0.5), Choosing(40, "scoring", 0.25, 20.0)
 RANKING = Choosing(40, "ranking")
@@ -29,7 +29,7 @@ async def send(app: LagunaApp, pilot: Pilot[None], text: str) -> None:
 
 async def test_the_phase_the_share_and_the_limit_are_shown_and_then_the_answer() -> None:
     parsed, scored, ranked = threading.Event(), threading.Event(), threading.Event()
-    async with running(ScriptedSession([PARSING, parsed, SCORING, scored, RANKING, ranked, *ANSWER])) as (app, pilot):
+    async with running(PlayedSession([PARSING, parsed, SCORING, scored, RANKING, ranked, *ANSWER])) as (app, pilot):
         await send(app, pilot, "what does @src/ do?")
         await until(pilot, lambda: "choosing what to keep of 40 files: parsing 50%" in transcript(app))
         assert "choosing" in screen(app).split("\n")[-1]
@@ -49,7 +49,7 @@ async def test_the_phase_the_share_and_the_limit_are_shown_and_then_the_answer()
 
 async def test_without_a_scorer_there_is_no_limit_and_nothing_to_skip() -> None:
     parsed = threading.Event()
-    async with running(ScriptedSession([Choosing(1, "parsing", 0.5), parsed, *ANSWER])) as (app, pilot):
+    async with running(PlayedSession([Choosing(1, "parsing", 0.5), parsed, *ANSWER])) as (app, pilot):
         await send(app, pilot, "what does @long.py do?")
         await until(pilot, lambda: "choosing what to keep of a file" in transcript(app))
         assert "at most" not in transcript(app)
@@ -60,9 +60,9 @@ async def test_without_a_scorer_there_is_no_limit_and_nothing_to_skip() -> None:
 
 async def test_enter_in_the_empty_input_skips_the_scorer_and_the_answer_comes() -> None:
     skipped = threading.Event()
-    chat = ScriptedSession([SCORING, skipped, *ANSWER])
-    chat.skipped = skipped
-    async with running(chat) as (app, pilot):
+    session = PlayedSession([SCORING, skipped, *ANSWER])
+    session.chat.skip_scoring = skipped.set
+    async with running(session) as (app, pilot):
         await send(app, pilot, "what does @src/ do?")
         await until(pilot, lambda: SKIP_SCORING in transcript(app))
         await pilot.press("enter")
@@ -71,9 +71,10 @@ async def test_enter_in_the_empty_input_skips_the_scorer_and_the_answer_comes() 
 
 
 async def test_enter_in_the_empty_input_of_a_free_session_asks_nothing() -> None:
-    chat = ScriptedSession()
-    async with running(chat) as (app, pilot):
+    session, skipped = PlayedSession(), threading.Event()
+    session.chat.skip_scoring = skipped.set
+    async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("enter")
         await pilot.pause()
-        assert (chat.asked, chat.skipped.is_set()) == ([], False)
+        assert (session.chat.asked, skipped.is_set()) == ([], False)

@@ -1,17 +1,29 @@
 """/compact makes room in the context, with the user's words about what to keep."""
 
 import threading
+from collections.abc import Iterator, Sequence
 
-from laguna_tui.base.events import Compacted, Compacting
+from laguna_tui.base.events import AgentEvent, Compacted, Compacting
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedChat, PlayedSession, Step
+
+
+class CompactedChat(PlayedChat):
+    """Compaction says what a test gives."""
+
+    compaction: Sequence[Step] = ()
+    guidance: str | None = None
+
+    def compact(self, guidance: str = "") -> Iterator[AgentEvent]:
+        self.guidance = guidance
+        return self.play(self.compaction)
 
 
 async def test_the_user_has_room_made_and_is_told_what_went() -> None:
     gate = threading.Event()
-    chat = ScriptedSession()
-    chat.compaction = (Compacting(7000, 8192), gate, Compacted(7000, 2500, 4, 0, 2400))
-    async with running(chat) as (app, pilot):
+    session = PlayedSession(chat=CompactedChat)
+    session.chat.compaction = (Compacting(7000, 8192), gate, Compacted(7000, 2500, 4, 0, 2400))
+    async with running(session) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("/compact")
         await pilot.press("enter")
@@ -21,19 +33,19 @@ async def test_the_user_has_room_made_and_is_told_what_went() -> None:
         await ready(app, pilot)
         assert "4 old blocks shortened, 7,000 tokens became 2,500." in " ".join(transcript(app).split())
         assert "2,500 / 8,192" in screen(app)
-        assert chat.guidance == [""]
+        assert session.chat.guidance == ""
 
 
 async def test_what_to_keep_is_passed_on() -> None:
-    chat = ScriptedSession()
-    async with running(chat) as (app, pilot):
+    session = PlayedSession(chat=CompactedChat)
+    async with running(session) as (app, pilot):
         await ask(app, pilot, "/compact the plan for the shop")
-        await until(pilot, lambda: chat.guidance == ["the plan for the shop"])
+        await until(pilot, lambda: session.chat.guidance == "the plan for the shop")
 
 
 async def test_it_waits_for_nobody() -> None:
     gate = threading.Event()
-    async with running(ScriptedSession([gate])) as (app, pilot):
+    async with running(PlayedSession([gate])) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter", *"/compact", "enter")
         await until(pilot, lambda: "The session is busy." in screen(app))
@@ -41,9 +53,9 @@ async def test_it_waits_for_nobody() -> None:
 
 
 async def test_escape_stops_it() -> None:
-    chat = ScriptedSession()
-    chat.compaction = (Compacting(7000, 8192), threading.Event(), Compacted(7000, 2500, 4, 0, 2400))
-    async with running(chat) as (app, pilot):
+    session = PlayedSession(chat=CompactedChat)
+    session.chat.compaction = (Compacting(7000, 8192), threading.Event(), Compacted(7000, 2500, 4, 0, 2400))
+    async with running(session) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("/compact")
         await pilot.press("enter")
@@ -54,16 +66,16 @@ async def test_escape_stops_it() -> None:
 
 
 async def test_shortening_that_took_no_time_is_shown_too() -> None:
-    chat = ScriptedSession()
-    chat.compaction = (Compacted(7000, 2500, 4, 0, 2400),)
-    async with running(chat) as (app, pilot):
+    session = PlayedSession(chat=CompactedChat)
+    session.chat.compaction = (Compacted(7000, 2500, 4, 0, 2400),)
+    async with running(session) as (app, pilot):
         await ask(app, pilot, "/compact")
         await until(pilot, lambda: "4 old blocks shortened" in " ".join(transcript(app).split()))
 
 
 async def test_the_user_hears_that_nothing_can_be_left_out() -> None:
-    chat = ScriptedSession()
-    chat.compaction = (Compacted(700, 700, 0, 0, 0),)
-    async with running(chat) as (app, pilot):
+    session = PlayedSession(chat=CompactedChat)
+    session.chat.compaction = (Compacted(700, 700, 0, 0, 0),)
+    async with running(session) as (app, pilot):
         await ask(app, pilot, "/compact the shop")
         await until(pilot, lambda: "nothing in the context that can be left out" in " ".join(transcript(app).split()))

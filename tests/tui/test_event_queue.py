@@ -10,7 +10,7 @@ from laguna_tui.base.events import AgentEvent, TextDelta
 from laguna_tui.tui import session_controller
 from laguna_tui.tui.event_queue import EventQueue
 from tests.tui.pilot import ask, ready, running, transcript, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedChat, PlayedSession
 
 
 def putting(feed: EventQueue, count: int) -> threading.Thread:
@@ -42,8 +42,8 @@ def test_a_feed_that_is_closed_lets_those_go_on_who_wait() -> None:
     assert "late" not in feed.drain()
 
 
-class Flooding(ScriptedSession):
-    """A session with more events than the queue holds, which ignores a cancel."""
+class Flooding(PlayedChat):
+    """An answer with more events than the queue holds, which ignores a cancel."""
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         for number in range(500):
@@ -58,18 +58,18 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_answer_of_more_events_than_the_feed_holds_comes_whole() -> None:
-    async with running(Flooding()) as (app, pilot):
+    async with running(PlayedSession(chat=Flooding)) as (app, pilot):
         await ask(app, pilot, "hello")
         said = transcript(app).split()
         assert [str(number) for number in range(500)] == [word for word in said if word.isdigit()]
 
 
 async def test_an_app_that_is_left_in_the_middle_of_an_answer_holds_its_thread_up_no_longer() -> None:
-    session = Flooding()
+    session = PlayedSession(chat=Flooding)
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("hello")
         await pilot.press("enter")
-        await until(pilot, lambda: session.asked or "1 2" in transcript(app))
+        await until(pilot, lambda: session.chat.asked or "1 2" in transcript(app))
         await pilot.press("ctrl+q")
-    assert session.ended.wait(60)
+    assert session.chat.ended.wait(60)

@@ -1,5 +1,6 @@
 """Background commands: counted in the status bar, listed, read and stopped."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import pytest
 from textual.selection import SELECT_ALL
 
 from laguna_tui.sandbox.background import BackgroundCommand
+from laguna_tui.session.commands import STOPPED, Commands
 from laguna_tui.tui.jobs_screen import CommandOutput, JobsScreen
 from tests.tui.pilot import ask, ready, running, screen, until
-from tests.tui.scripted import ScriptedSession, answer, call
+from tests.tui.scripted import PlayedSession, answer, call
 from tests.tui.test_screen_safety import assert_harmless
 from tests.tui.test_snapshots import still
 
@@ -17,8 +19,28 @@ SERVER = BackgroundCommand(1, "npm run dev", None, 63.0, unread=True)
 TESTS = BackgroundCommand(2, "pytest \x1b[2J --watch", 1, 4.0, unread=False)
 
 
-def session() -> ScriptedSession:
-    chat = ScriptedSession(answer("It runs.", before=call(1, "shell", "{}", cmd="npm run dev")))
+class PlayedCommands(Commands):
+    """Background commands that a test gives."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, lambda piece: "")
+        self.jobs: list[BackgroundCommand] = []
+        self.written: dict[int, str] = {}
+
+    def background(self) -> Sequence[BackgroundCommand]:
+        return tuple(self.jobs)
+
+    def recent(self, number: int) -> str:
+        return self.written.get(number, "")
+
+    def stop(self, number: int) -> str:
+        self.jobs = [replace(job, exit_code=130) if job.number == number else job for job in self.jobs]
+        return STOPPED.format(number=number)
+
+
+def session(folder: Path = Path("/project")) -> PlayedSession:
+    chat = PlayedSession(answer("It runs.", before=call(1, "shell", "{}", cmd="npm run dev")), folder=folder)
+    chat.commands = PlayedCommands(folder)
     chat.commands.jobs = [SERVER, TESTS]
     chat.commands.written = {1: "\x1b[32mready\x1b[0m\n10 %\r100 %\rlistening on 3000\n", 2: "2 failed\x07\n"}
     return chat
@@ -84,7 +106,7 @@ async def test_one_is_stopped_by_a_key() -> None:
 
 
 async def test_without_any_it_says_what_would_be_there() -> None:
-    async with running(ScriptedSession()) as (app, pilot):
+    async with running(PlayedSession()) as (app, pilot):
         await opened(app, pilot)
         assert "Nothing runs in the background." in screen(app)
 
@@ -97,6 +119,4 @@ def test_the_screen(snap_compare, size: tuple[int, int]) -> None:
         await until(pilot, lambda: "What 1 has written" in screen(pilot.app))
         await pilot.pause(0.2)
 
-    chat = session()
-    chat.path = Path("/src/project")
-    assert snap_compare(still(chat), terminal_size=size, run_before=shown)
+    assert snap_compare(still(session(Path("/src/project"))), terminal_size=size, run_before=shown)

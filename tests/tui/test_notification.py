@@ -11,7 +11,7 @@ from laguna_tui.tui import notification
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ready, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedSession, answer
 
 QUESTION = PermissionRequest("shell", CommandProposal("make \x1b]9;x\x07", Path("/src"), 60.0))
 
@@ -36,7 +36,7 @@ class Written:
         monkeypatch.setattr(app, "bell", ring)
 
 
-async def heard(monkeypatch, chat: ScriptedSession, *, blurred: bool, enabled: bool = True) -> Written:
+async def heard(monkeypatch, chat: PlayedSession, *, blurred: bool, enabled: bool = True) -> Written:
     """What the terminal got of one message and its answer, or question."""
     app = LagunaApp(chat, TuiSettings(notify=enabled))
     async with app.run_test() as pilot:
@@ -54,9 +54,9 @@ async def heard(monkeypatch, chat: ScriptedSession, *, blurred: bool, enabled: b
         return written
 
 
-def waiting(*steps) -> ScriptedSession:
+def waiting(*steps) -> PlayedSession:
     gate = threading.Event()
-    chat = ScriptedSession(answer("Done.", before=[gate, *steps]))
+    chat = PlayedSession(answer("Done.", before=[gate, *steps]))
     chat.gate_open = gate
     return chat
 

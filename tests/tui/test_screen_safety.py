@@ -20,7 +20,7 @@ from laguna_tui.base.events import (
 from laguna_tui.tui import event_sanitizer
 from laguna_tui.tui.modal import notify
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession, answer, thinking
+from tests.tui.scripted import PlayedSession, answer, thinking
 
 HOSTILE = "\x1b]52;c;aGFoYQ==\x07\x1b[2J\x9b31m\u202egnp.exe\u2066\x00\x08"
 BRACKETS = "[/] [0] [/path] [bold] [@click=app.quit]x[/] [[ ]"
@@ -52,7 +52,7 @@ EVERYWHERE = answer(
 
 @pytest.mark.parametrize("size", [(120, 60), (40, 60)])
 async def test_a_hostile_chat_is_only_text(size: tuple[int, int]) -> None:
-    session = ScriptedSession(
+    session = PlayedSession(
         EVERYWHERE,
         [EngineError(f"{HOSTILE} {BRACKETS}")],
         [TurnFinished(TurnEnd.CONTEXT_FULL, f"{HOSTILE} {BRACKETS}")],
@@ -73,14 +73,14 @@ async def test_a_hostile_chat_is_only_text(size: tuple[int, int]) -> None:
 
 
 async def test_notes_over_the_screen_are_only_text() -> None:
-    async with running(ScriptedSession()) as (app, pilot):
+    async with running(PlayedSession()) as (app, pilot):
         notify(app, f"{HOSTILE} {BRACKETS}")
         await until(pilot, lambda: "[bold]" in screen(app))
         assert_harmless(screen(app))
 
 
 async def test_a_hostile_paste_and_history_are_only_text(tmp_path: Path) -> None:
-    async with running(ScriptedSession(), state_dir=tmp_path) as (app, pilot):
+    async with running(PlayedSession(), state_dir=tmp_path) as (app, pilot):
         await ready(app, pilot)
         app.prompt.past.add(f"{HOSTILE} {BRACKETS}")
         await pilot.press("up")
@@ -92,7 +92,7 @@ async def test_a_hostile_paste_and_history_are_only_text(tmp_path: Path) -> None
 async def test_pasting_many_lines_keeps_them() -> None:
     from textual import events
 
-    async with running(ScriptedSession()) as (app, pilot):
+    async with running(PlayedSession()) as (app, pilot):
         await ready(app, pilot)
         app.prompt.post_message(events.Paste("one\r\ntwo\x1b[2J\n\tthree"))
         await pilot.pause()
@@ -116,7 +116,7 @@ def test_load_stages_and_paths_are_one_line_of_text() -> None:
 async def test_an_emoji_that_comes_in_pieces_is_whole_on_the_screen_and_in_what_is_copied() -> None:
     emoji = "👩🏽\u200d💻 and 🏳\ufe0f\u200d🌈"
     script = [*(TextDelta(letter) for letter in f"Hi {emoji} \u200dx"), TurnFinished(TurnEnd.ANSWERED)]
-    async with running(ScriptedSession(script)) as (app, pilot):
+    async with running(PlayedSession(script)) as (app, pilot):
         await ask(app, pilot, f"what is {emoji}?")
         assert f"Hi {emoji} x" in transcript(app)
         assert f"what is {emoji}?" in transcript(app)

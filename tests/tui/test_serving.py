@@ -8,7 +8,7 @@ from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.serve_screen import CLOSED, NOBODY, ServeScreen
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ready, screen, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 from tests.tui.test_screen_safety import assert_harmless
 
 
@@ -38,7 +38,7 @@ class RecordedServer:
 
 
 def app_with(server: RecordedServer) -> LagunaApp:
-    return LagunaApp(ScriptedSession(), TuiSettings(theme="laguna-dark", make_server=lambda: server))
+    return LagunaApp(PlayedSession(), TuiSettings(theme="laguna-dark", make_server=lambda: server))
 
 
 async def shown(app: LagunaApp, pilot) -> None:

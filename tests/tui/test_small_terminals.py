@@ -3,10 +3,10 @@
 import pytest
 
 from tests.tui.changes import Project
-from tests.tui.contexts import BLOCKS, TEXTS
+from tests.tui.contexts import BLOCKS, TEXTS, prompting
 from tests.tui.models.test_model_picker import CHOICES
 from tests.tui.pilot import ask, ready, running, screen, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedSession, answer
 from tests.tui.scripted_model_setup import ScriptedModelSetup
 
 TEXT = "Hello `x` **w** 日本\n\n- a\n  - b\n\n| a | b |\n|---|---|\n| c | d |\n\n```py\nimport x\n```\n"
@@ -14,7 +14,7 @@ SIZES = [(1, 1), (1, 24), (2, 24), (3, 3), (4, 24), (4, 1), (5, 5), (6, 24), (6,
 
 
 def session(*more):
-    return ScriptedSession(answer(TEXT, before=more), blocks=BLOCKS, texts=TEXTS, models=CHOICES)
+    return prompting(PlayedSession(answer(TEXT, before=more), models=CHOICES), blocks=BLOCKS, texts=TEXTS)
 
 
 async def opened_and_closed(app, pilot, keys):

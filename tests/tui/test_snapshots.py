@@ -12,14 +12,14 @@ from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ready, until
-from tests.tui.scripted import IDENTICAL, ScriptedSession
+from tests.tui.scripted import IDENTICAL, PlayedSession
 from tests.tui.story import DRAFTED, QUESTION, STORY
 
 
 class StillApp(LagunaApp):
     """The app with a stopped clock."""
 
-    def __init__(self, session: ScriptedSession, theme: str, model_setup: ModelSetup | None = None) -> None:
+    def __init__(self, session: PlayedSession, theme: str, model_setup: ModelSetup | None = None) -> None:
         super().__init__(session, TuiSettings(theme=theme), model_setup)
         self.animation_level = "none"
         self.conversation = TranscriptWriter(self.document, clock=lambda: 0.0)
@@ -27,12 +27,12 @@ class StillApp(LagunaApp):
         self._controller.prefetch = lambda message: False
 
 
-def still(session: ScriptedSession, theme: str = "laguna-dark") -> StillApp:
+def still(session: PlayedSession, theme: str = "laguna-dark") -> StillApp:
     return StillApp(session, theme)
 
 
-def story() -> ScriptedSession:
-    return ScriptedSession(STORY, title="Laguna Nano", folder=Path("/src/project"))
+def story() -> PlayedSession:
+    return PlayedSession(STORY, title="Laguna Nano", folder=Path("/src/project"))
 
 
 async def answered(pilot) -> None:
@@ -72,15 +72,16 @@ def test_help(snap_compare) -> None:
     assert snap_compare(still(story()), terminal_size=(100, 60), run_before=helped)
 
 
-def drafted(proof: ReplayCheck = IDENTICAL) -> ScriptedSession:
-    return ScriptedSession(
+def drafted(proof: ReplayCheck = IDENTICAL) -> PlayedSession:
+    session = PlayedSession(
         DRAFTED,
         title="Laguna Nano",
         folder=Path("/src/project"),
         mode=Speculation.FAST,
         drafter="dflash, 2 M parameters",
-        proof=proof,
     )
+    session.chat.proof = proof
+    return session
 
 
 def after(*keys: str):
@@ -122,5 +123,5 @@ def test_a_model_that_is_missing(snap_compare) -> None:
         await until(pilot, lambda: pilot.app.state.value == "failed")
 
     problem = ModelFileError("There is no model “nano” yet. Run 'laguna-tui models get nano' and start again.")
-    session = ScriptedSession(opening=problem, title="Laguna Nano", folder=Path("/src/project"))
+    session = PlayedSession(opening=problem, title="Laguna Nano", folder=Path("/src/project"))
     assert snap_compare(still(session), terminal_size=(80, 24), run_before=failed)

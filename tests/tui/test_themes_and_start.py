@@ -18,7 +18,7 @@ from laguna_tui.tui.transcript.transcript_view import TONES
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.history.test_history_pictures import PLAN, POINTS
 from tests.tui.pilot import ask, running, screen, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 from tests.tui.story import STORY
 from tests.tui.test_jobs import session as jobs_session
 
@@ -44,7 +44,7 @@ def contrast(one: Color, other: Color) -> float:
 
 @pytest.mark.parametrize("theme", [themes.DARK.name, themes.LIGHT.name])
 async def test_every_tone_can_be_read(theme: str) -> None:
-    async with running(ScriptedSession(), theme=theme) as (app, pilot):
+    async with running(PlayedSession(), theme=theme) as (app, pilot):
         await pilot.pause()
         for tone in TONES:
             ground = tone.partition("-")[0] if tone.startswith(("code", "user")) else "text"
@@ -56,7 +56,7 @@ async def test_every_tone_can_be_read(theme: str) -> None:
 
 @pytest.mark.parametrize("theme", [themes.DARK.name, themes.LIGHT.name])
 async def test_tinted_text_can_be_read(theme: str) -> None:
-    async with running(ScriptedSession(), theme=theme) as (app, pilot):
+    async with running(PlayedSession(), theme=theme) as (app, pilot):
         await pilot.pause()
         for tint in (f"by-{colour}" for colour in COLOURS):
             for tone in ("text", "code", "thinking-text", "code code-keyword", "code code-string", "inline-code"):
@@ -74,7 +74,7 @@ LISTS = {
 @pytest.mark.parametrize("theme", [themes.DARK.name, themes.LIGHT.name])
 @pytest.mark.parametrize("name", LISTS)
 async def test_every_row_of_a_list_can_be_read_the_chosen_one_too(theme: str, name: str) -> None:
-    async with running(ScriptedSession(), theme=theme) as (app, pilot):
+    async with running(PlayedSession(), theme=theme) as (app, pilot):
         shown = LISTS[name]()
         app.push_screen(shown)
         await until(pilot, lambda: shown.is_mounted and shown.query_one(OptionList).highlighted is not None)
@@ -116,14 +116,14 @@ def test_backgrounds_differ_and_text_on_them_can_be_read_in_256_colours(theme: T
 async def test_the_colours_fit_the_terminal(kind: str, theme: str, background: str, monkeypatch) -> None:
     monkeypatch.delenv("COLORTERM")
     monkeypatch.setenv("TERM", kind)
-    async with running(ScriptedSession(), theme="auto") as (app, _):
+    async with running(PlayedSession(), theme="auto") as (app, _):
         assert (app.theme, app.current_theme.background) == (theme, background)
 
 
 async def test_of_16_colours_none_is_a_background_and_what_changed_is_underlined(monkeypatch) -> None:
     monkeypatch.delenv("COLORTERM")
     monkeypatch.setenv("TERM", "xterm-16color")
-    async with running(ScriptedSession(), theme="auto") as (app, pilot):
+    async with running(PlayedSession(), theme="auto") as (app, pilot):
         await pilot.pause()
         for change in ("added", "dropped"):
             line, part = (app.transcript.palette(f"text code {change}{part}") for part in ("", f" {change}-part"))
@@ -133,7 +133,7 @@ async def test_of_16_colours_none_is_a_background_and_what_changed_is_underlined
 
 @pytest.mark.parametrize("theme", ["textual-light", "nord", "ansi-dark", "ansi-light", "no-such-theme"])
 async def test_any_theme_can_be_chosen(theme: str) -> None:
-    async with running(ScriptedSession(STORY), theme=theme) as (app, pilot):
+    async with running(PlayedSession(STORY), theme=theme) as (app, pilot):
         await ask(app, pilot, "q")
         assert app.theme == (theme if theme in app.available_themes else themes.DARK.name)
         assert "design notes" in screen(app)
@@ -141,7 +141,7 @@ async def test_any_theme_can_be_chosen(theme: str) -> None:
 
 async def test_no_color_means_none(monkeypatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = LagunaApp(ScriptedSession(STORY), TuiSettings(theme="laguna-dark"))
+    app = LagunaApp(PlayedSession(STORY), TuiSettings(theme="laguna-dark"))
     async with app.run_test(size=(80, 40)) as pilot:
         await ask(app, pilot, "q")
         strips = app.screen._compositor.render_strips()
@@ -161,7 +161,7 @@ def test_the_screen_imports_no_engine_and_no_model_library() -> None:
 
 
 async def test_an_unknown_theme_is_reported_once() -> None:
-    async with running(ScriptedSession(), theme="no-such-theme") as (app, pilot):
+    async with running(PlayedSession(), theme="no-such-theme") as (app, pilot):
         await pilot.pause()
         assert [note.message for note in app._notifications] == [
             "There is no theme “no-such-theme”. Choose one with /theme."

@@ -1,15 +1,29 @@
 """/trust lets the folder's AGENTS.md instruct the model and shows its limits."""
 
 import threading
+from collections.abc import Callable
+from typing import NoReturn
 
 from laguna_tui.base.errors import UserError
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
+
+
+def trusting(trust: Callable[[], str]) -> PlayedSession:
+    session = PlayedSession()
+    session.folder.trust = trust
+    return session
+
+
+def raising(error: Exception) -> Callable[[], NoReturn]:
+    def trust() -> NoReturn:
+        raise error
+
+    return trust
 
 
 async def test_a_folder_is_trusted_by_a_command():
-    session = ScriptedSession()
-    session.trusted = "/project is trusted.\x1b[2J"
+    session = trusting(lambda: "/project is trusted.\x1b[2J")
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("/trust")
@@ -19,8 +33,7 @@ async def test_a_folder_is_trusted_by_a_command():
 
 
 async def test_a_folder_that_cannot_be_trusted_says_why():
-    session = ScriptedSession()
-    session.trusted = UserError("/ holds everything; trust a project's own folder")
+    session = trusting(raising(UserError("/ holds everything; trust a project's own folder")))
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await app.run_action("trust")
@@ -28,7 +41,7 @@ async def test_a_folder_that_cannot_be_trusted_says_why():
 
 
 async def test_the_answer_is_on_the_screen_at_once():
-    async with running(ScriptedSession()) as (app, pilot):
+    async with running(trusting(lambda: "/project is trusted.")) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("/trust")
         await pilot.press("enter")
@@ -36,17 +49,18 @@ async def test_the_answer_is_on_the_screen_at_once():
 
 
 async def test_a_folder_that_waits_is_read_by_a_command():
-    async with running(ScriptedSession(warnings=("/project holds all folders. /index",))) as (app, pilot):
+    async with running(PlayedSession(warnings=("/project holds all folders. /index",))) as (app, pilot):
         await ready(app, pilot)
         assert "/project holds all folders. /index" in screen(app)
         app.prompt.replace_text("/index")
         await pilot.press("enter")
-        await until(pilot, lambda: "/project is read." in screen(app))
+        await until(pilot, lambda: "/project is read in the background from now on." in screen(app))
 
 
 async def test_what_changed_since_the_folder_was_trusted_stands_on_lines_of_its_own():
-    session = ScriptedSession()
-    session.trusted = "/project is trusted.\nAGENTS.md: changed since it was trusted\n@@ -1 +1,2 @@\n Use tabs.\n+Obey."
+    session = trusting(
+        lambda: "/project is trusted.\nAGENTS.md: changed since it was trusted\n@@ -1 +1,2 @@\n Use tabs.\n+Obey."
+    )
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await app.run_action("trust")
@@ -55,32 +69,20 @@ async def test_what_changed_since_the_folder_was_trusted_stands_on_lines_of_its_
         assert lines.index("+Obey.") == lines.index("Use tabs.") + 1
 
 
-class Waiting(ScriptedSession):
-    """A session whose folder is being trusted by another process."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.free = threading.Event()
-
-    def trust(self) -> str:
-        assert self.free.wait(60)
-        return super().trust()
-
-
 async def test_the_screen_does_not_wait_for_another_process_that_writes_the_same_file():
-    session = Waiting()
+    free = threading.Event()
+    session = trusting(lambda: "/project is trusted." if free.wait(60) else "")
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await app.run_action("trust")
         await ask(app, pilot, "hello")
         assert "is trusted" not in transcript(app)
-        session.free.set()
+        free.set()
         await until(pilot, lambda: "/project is trusted." in screen(app))
 
 
 async def test_an_error_that_nobody_expected_is_told_and_the_app_goes_on():
-    session = ScriptedSession()
-    session.trusted = ValueError("a damaged file")
+    session = trusting(raising(ValueError("a damaged file")))
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await app.run_action("trust")

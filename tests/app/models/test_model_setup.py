@@ -14,7 +14,7 @@ from laguna_tui.models.store import ModelState, Store
 from laguna_tui.session.local import LocalSession
 from tests.app.models.loopback_hub import LoopbackHub, Repository
 from tests.tui.pilot import ask, ready, running, screen, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 
 ENTRY = """
 [models.tiny]
@@ -78,7 +78,7 @@ def test_a_name_that_is_in_no_catalogue_is_refused(store):
 async def test_offline_not_one_socket_is_opened_whatever_is_pressed(store, machine, monkeypatch):
     machine("24GB desktop")
     opened = []
-    async with running(ScriptedSession(), model_setup=ModelSetup(Settings(offline=True), store)) as (app, pilot):
+    async with running(PlayedSession(), model_setup=ModelSetup(Settings(offline=True), store)) as (app, pilot):
         await ready(app, pilot)
         monkeypatch.setattr(socket.socket, "connect", lambda *_: opened.append("connect"))
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: opened.append("name") or [])

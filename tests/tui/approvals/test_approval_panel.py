@@ -23,7 +23,7 @@ from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.transcript.export import chat_text
 from tests.tui.changes import CART, Project
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedSession, answer
 from tests.tui.test_screen_safety import BRACKETS, HOSTILE, assert_harmless
 
 
@@ -39,8 +39,8 @@ def quick(monkeypatch) -> None:
     monkeypatch.setattr(approval_controller, "TYPING_S", 0.0)
 
 
-def session(*steps, text: str = "Done.", folder: Path = Path("/project")) -> ScriptedSession:
-    return ScriptedSession(answer(text, before=steps), folder=folder)
+def session(*steps, text: str = "Done.", folder: Path = Path("/project")) -> PlayedSession:
+    return PlayedSession(answer(text, before=steps), folder=folder)
 
 
 def a_command(project: Project, command: str = "make test", *, network: bool = False) -> PermissionRequest:
@@ -118,8 +118,8 @@ class TestAnswers:
     async def test_a_command_is_asked_about_with_all_there_is_to_know(self, project: Project) -> None:
         command = CommandProposal("make test\necho done", Path("/src/shop"), 90.0)
         request = PermissionRequest("shell", command, why="No rule allows it.", sandbox="It has no network.")
-        chat = session(request)
-        async with running(chat) as (app, pilot):
+        opened = session(request)
+        async with running(opened) as (app, pilot):
             await asked(app, pilot)
             assert "Run this command?" in screen(app)
             assert app.approval_panel.render().plain.split("\n")[:5] == [
@@ -132,7 +132,7 @@ class TestAnswers:
             assert "$ make test echo done  waits for you" in transcript(app)
             await pilot.press("y")
             await ready(app, pilot)
-            assert [answer.decision for answer in chat.answers] == [Decision.YES]
+            assert [answer.decision for answer in opened.chat.answers] == [Decision.YES]
 
     async def test_a_long_command_can_be_read_whole_in_the_transcript(self, project: Project) -> None:
         command = "\n".join(f"echo {number}" for number in range(30))
@@ -148,15 +148,15 @@ class TestAnswers:
             assert "echo 29" not in transcript(app).split("\n")[-3]
 
     async def test_network_is_allowed_by_its_own_key_and_only_where_it_can_be(self, project: Project) -> None:
-        chat = session(a_command(project, network=False), a_command(project, network=True))
-        async with running(chat) as (app, pilot):
+        opened = session(a_command(project, network=False), a_command(project, network=True))
+        async with running(opened) as (app, pilot):
             await asked(app, pilot)
             assert "network" not in app.approval_panel.render().plain.split("\n")[-1]
             await pilot.press("y")
             await until(pilot, lambda: "w network" in screen(app) and app.approval_panel.has_focus)
             await pilot.press("w")
             await ready(app, pilot)
-            assert [answer.decision for answer in chat.answers] == [Decision.YES, Decision.YES_WITH_NETWORK]
+            assert [answer.decision for answer in opened.chat.answers] == [Decision.YES, Decision.YES_WITH_NETWORK]
 
     async def test_another_tools_call_is_asked_about_with_its_arguments(self, project: Project) -> None:
         call = CallProposal("fetch(https://example.org)", ("depth: 2", "follow: true"))
@@ -168,8 +168,8 @@ class TestAnswers:
             await ready(app, pilot)
 
     async def test_a_message_goes_with_the_no(self, project: Project) -> None:
-        chat = session(a_command(project))
-        async with running(chat) as (app, pilot):
+        opened = session(a_command(project))
+        async with running(opened) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("m")
             await until(pilot, lambda: isinstance(app.screen, MessageInput))
@@ -177,24 +177,24 @@ class TestAnswers:
             assert isinstance(app.screen, MessageInput), "there is nothing to send yet"
             await pilot.press(*"use", "space", *"make", "ctrl+j", *"then", "enter")
             await ready(app, pilot)
-            assert chat.answers == [PermissionAnswer(Decision.NO, message="use make\nthen")]
+            assert opened.chat.answers == [PermissionAnswer(Decision.NO, message="use make\nthen")]
 
     async def test_who_leaves_the_message_is_asked_on(self, project: Project) -> None:
-        chat = session(a_command(project))
-        async with running(chat) as (app, pilot):
+        opened = session(a_command(project))
+        async with running(opened) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("m")
             await until(pilot, lambda: isinstance(app.screen, MessageInput))
             await pilot.press(*"no", "escape")
             await until(pilot, lambda: app.approval_panel.has_focus)
-            assert not chat.answers
+            assert not opened.chat.answers
             await pilot.press("y")
             await ready(app, pilot)
-            assert chat.answers == [PermissionAnswer(Decision.YES)]
+            assert opened.chat.answers == [PermissionAnswer(Decision.YES)]
 
     async def test_stopping_closes_what_was_opened_for_the_question(self, project: Project) -> None:
-        chat = session(a_command(project))
-        async with running(chat) as (app, pilot):
+        opened = session(a_command(project))
+        async with running(opened) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("e")
             await until(pilot, lambda: isinstance(app.screen, TextEditor))
@@ -207,22 +207,22 @@ class TestAnswers:
 @pytest.mark.usefixtures("quick")
 class TestEditing:
     async def test_a_command_is_edited_shown_as_a_diff_and_only_then_run(self, project: Project) -> None:
-        chat = session(a_command(project, "make test"))
-        async with running(chat) as (app, pilot):
+        opened = session(a_command(project, "make test"))
+        async with running(opened) as (app, pilot):
             await editing(app, pilot)
             await pilot.press("end", *" -k", "ctrl+s")
             await until(pilot, lambda: "+ make test -k" in screen(app))
             assert "− make test" in screen(app)
-            assert not chat.answers
+            assert not opened.chat.answers
             await pilot.press("enter")
-            assert not chat.answers, "Enter approves nothing"
+            assert not opened.chat.answers, "Enter approves nothing"
             await pilot.press("ctrl+s")
             await ready(app, pilot)
-            assert chat.answers == [PermissionAnswer(Decision.YES, edited="make test -k")]
+            assert opened.chat.answers == [PermissionAnswer(Decision.YES, edited="make test -k")]
 
     async def test_a_change_is_edited_before_it_is_made(self, project: Project) -> None:
-        chat = session(project.rename())
-        async with running(chat) as (app, pilot):
+        opened = session(project.rename())
+        async with running(opened) as (app, pilot):
             await editing(app, pilot)
             assert "return amount" in screen(app)
             await pilot.press(*"# new", "enter", "ctrl+s")
@@ -272,25 +272,25 @@ class TestEditing:
             await pilot.press("escape", "n")
 
     async def test_shift_tab_goes_through_the_modes(self) -> None:
-        chat = session()
-        async with running(chat) as (app, pilot):
+        opened = session()
+        async with running(opened) as (app, pilot):
             await ready(app, pilot)
             seen = []
             for _ in range(4):
-                before = chat.permissions.mode
+                before = opened.permissions.mode
                 await pilot.press("shift+tab")
-                await until(pilot, lambda before=before: chat.permissions.mode is not before)
-                seen.append(chat.permissions.mode)
+                await until(pilot, lambda before=before: opened.permissions.mode is not before)
+                seen.append(opened.permissions.mode)
             assert seen == [Mode.ACCEPT_EDITS, Mode.PLAN, Mode.AUTO, Mode.ASK]
             assert app.prompt.has_focus
 
     async def test_only_what_the_present_mode_means_is_said(self) -> None:
-        chat = session()
-        async with running(chat) as (app, pilot):
+        opened = session()
+        async with running(opened) as (app, pilot):
             await ready(app, pilot)
             for mode in (Mode.ACCEPT_EDITS, Mode.PLAN):
                 await pilot.press("shift+tab")
-                await until(pilot, lambda mode=mode: chat.permissions.mode is mode)
+                await until(pilot, lambda mode=mode: opened.permissions.mode is mode)
             await until(pilot, lambda: "Nothing is changed and nothing is run" in " ".join(screen(app).split()))
             assert "Files are changed without asking" not in " ".join(screen(app).split())
 
@@ -302,8 +302,8 @@ class TestEditing:
             await pilot.press("escape", "n")
 
     async def test_every_edit_is_asked_about(self, project: Project) -> None:
-        chat = session(project.rename(), project.edit("PRICE_1 =", "COST_1 =", "shop/prices.py"))
-        async with running(chat) as (app, pilot):
+        opened = session(project.rename(), project.edit("PRICE_1 =", "COST_1 =", "shop/prices.py"))
+        async with running(opened) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("y")
             await until(pilot, lambda: "Change shop/prices.py?" in screen(app) and app.approval_panel.has_focus)
@@ -349,13 +349,13 @@ class TestEditing:
             assert "shop/cart.py" not in transcript(app)
 
     async def test_quitting_declines(self, project: Project) -> None:
-        chat = session(project.rename())
-        async with running(chat) as (app, pilot):
+        opened = session(project.rename())
+        async with running(opened) as (app, pilot):
             await asked(app, pilot)
             assert app.state is SessionState.BUSY
             await pilot.press("ctrl+q")
             assert app.return_code == 0
-        assert chat.ended.wait(60)
+        assert opened.chat.ended.wait(60)
         assert project.cart.read_text() == CART
 
     async def test_the_input_keeps_its_text(self, project: Project) -> None:
@@ -451,8 +451,8 @@ class TestNothingIsHidden:
             await pilot.press("escape")
 
     async def test_what_is_destructive_is_said_in_a_word_and_framed_differently(self, project: Project) -> None:
-        chat = session(a_command(project, "make"), a_command(project, "git reset --hard"))
-        async with running(chat) as (app, pilot):
+        opened = session(a_command(project, "make"), a_command(project, "git reset --hard"))
+        async with running(opened) as (app, pilot):
             await asked(app, pilot)
             assert "╭─ Run this command? ─" in screen(app)
             await pilot.press("y")
@@ -461,25 +461,25 @@ class TestNothingIsHidden:
             await until(pilot, lambda: app.approval_panel.has_focus)
             await pilot.press("n")
             await ready(app, pilot)
-            assert [each.decision for each in chat.answers] == [Decision.YES, Decision.NO]
+            assert [each.decision for each in opened.chat.answers] == [Decision.YES, Decision.NO]
 
     @pytest.mark.parametrize("size", [(80, 6), (12, 24)], ids=lambda size: f"{size[0]}x{size[1]}")
     async def test_a_command_is_not_allowed_while_its_end_is_out_of_sight(
         self, project: Project, size: tuple[int, int]
     ) -> None:
-        chat = session(a_command(project, "make\nmake test\nmake install\nmake clean\nrm -rf ~", network=True))
-        async with running(chat, size=size) as (app, pilot):
+        opened = session(a_command(project, "make\nmake test\nmake install\nmake clean\nrm -rf ~", network=True))
+        async with running(opened, size=size) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("y", "w")
             assert app.approval_panel.display
-            assert chat.answers == []
+            assert opened.chat.answers == []
             notes = {note.message for note in app._notifications}
             assert notes == {"The terminal is too small to show the whole question. Enlarge it, or press n to decline."}
             await pilot.resize_terminal(80, 24)
             await until(pilot, lambda: "rm -rf ~" in screen(app))
             await pilot.press("y")
             await ready(app, pilot)
-            assert [each.decision for each in chat.answers] == [Decision.YES]
+            assert [each.decision for each in opened.chat.answers] == [Decision.YES]
 
 
 class TestWhoMeantToAnswer:
@@ -619,8 +619,8 @@ class TestLooking:
             assert "Done." in screen(app)
 
     async def test_the_question_shows_whatever_else_wants_rows(self, project: Project) -> None:
-        chat = session(project.edit("def total(self):", "def total(self:"))
-        async with running(chat, size=(40, 24)) as (app, pilot):
+        opened = session(project.edit("def total(self):", "def total(self:"))
+        async with running(opened, size=(40, 24)) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("f2", "tab")
             app.prompt.replace_text("a long text\n" * 12)
@@ -704,19 +704,19 @@ class TestCommands:
         ],
     )
     async def test_the_mode_can_be_changed(self, typed: str, mode: Mode, told: str) -> None:
-        chat = session()
-        async with running(chat) as (app, pilot):
+        opened = session()
+        async with running(opened) as (app, pilot):
             await ready(app, pilot)
             app.prompt.replace_text(typed)
             await pilot.press("enter")
             await until(pilot, lambda: [each.message for each in app._notifications] == [told])
-            assert chat.permissions.mode is mode
+            assert opened.permissions.mode is mode
             await until(pilot, lambda: app.status_bar.status.permissions is mode)
 
     async def test_without_asking_an_edit_is_made_and_shown(self, project: Project) -> None:
-        chat = session(project.rename())
-        chat.permissions.mode = Mode.ACCEPT_EDITS
-        async with running(chat) as (app, pilot):
+        opened = session(project.rename())
+        opened.permissions.mode = Mode.ACCEPT_EDITS
+        async with running(opened) as (app, pilot):
             await ask(app, pilot, "rename it")
             assert "shop/cart.py  +4 −4" in transcript(app)
             assert "amount" in project.cart.read_text()

@@ -22,7 +22,7 @@ from laguna_tui.tui.approvals import approval_controller, approval_panel
 from laguna_tui.tui.approvals.text_editor import EditorArea, MessageInput, TextEditor
 from tests.tui.changes import Project
 from tests.tui.pilot import ready, screen, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedSession, answer
 from tests.tui.test_snapshots import still
 
 NARROW, USUAL, WIDE = (40, 24), (80, 24), (200, 50)
@@ -35,9 +35,9 @@ def project(tmp_path: Path, monkeypatch) -> Project:
     return Project(tmp_path)
 
 
-def session(*proposals: ChangeProposal | PermissionRequest) -> ScriptedSession:
+def session(*proposals: ChangeProposal | PermissionRequest) -> PlayedSession:
     script = answer("`total` is called `amount` now.", before=proposals)
-    return ScriptedSession(script, title="Laguna Nano", folder=Path("/src/project"))
+    return PlayedSession(script, title="Laguna Nano", folder=Path("/src/project"))
 
 
 async def asked(pilot) -> None:
@@ -152,8 +152,8 @@ def test_a_message_with_the_no(snap_compare, project: Project, size: tuple[int, 
 
 @pytest.mark.parametrize("size", [USUAL, NARROW])
 def test_a_plan(snap_compare, project: Project, size: tuple[int, int]) -> None:
-    chat = ScriptedSession(answer("1. Read the tests.\n2. Rename `total`.\n3. Run the tests."), folder=Path("/src"))
-    chat.mode = Mode.PLAN
+    chat = PlayedSession(answer("1. Read the tests.\n2. Rename `total`.\n3. Run the tests."), folder=Path("/src"))
+    chat.permissions.mode = Mode.PLAN
     assert snap_compare(still(chat), terminal_size=size, run_before=asked)
 
 
@@ -183,4 +183,4 @@ def test_what_the_agent_did(snap_compare, project: Project, size: tuple[int, int
         ToolProgress(4, "".join(f"compiling {number}\n" for number in range(9))),
     ]
     script = answer("The tests pass.", before=steps)
-    assert snap_compare(still(ScriptedSession(script, folder=Path("/src"))), terminal_size=size, run_before=answered)
+    assert snap_compare(still(PlayedSession(script, folder=Path("/src"))), terminal_size=size, run_before=answered)

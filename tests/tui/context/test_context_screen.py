@@ -16,17 +16,18 @@ from laguna_tui.tui.context.block_table import BlockTable, block_row, price, tot
 from laguna_tui.tui.context.line_comparison import LineState, compare, counterparts, folded
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.text_lines import cells
-from tests.tui.contexts import AFTER, BEFORE, BLOCKS, TEXTS, change_costs
+from tests.tui.contexts import AFTER, BEFORE, BLOCKS, TEXTS, change_costs, prompting
 from tests.tui.pilot import ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedSession, answer
 from tests.tui.test_screen_safety import BRACKETS, HOSTILE, assert_harmless
 
 FILE = 3
 KEPT, SHORTENED, DROPPED = Place.KEPT, Place.SHORTENED, Place.DROPPED
 
 
-def session(*scripts, **more) -> ScriptedSession:
-    return ScriptedSession(*scripts, **{"blocks": BLOCKS, "texts": TEXTS, "change_costs": change_costs, **more})
+def session(*scripts, **more) -> PlayedSession:
+    given = {"blocks": BLOCKS, "texts": TEXTS, "change_costs": change_costs, **more}
+    return prompting(PlayedSession(*scripts), **given)
 
 
 async def opened(app, pilot, row: int = 0) -> None:
@@ -63,7 +64,7 @@ async def test_the_command_opens_it_and_escape_leaves_without_a_change() -> None
         await pilot.press("escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
         await pilot.pause(0.1)
-        assert scripted.context == BLOCKS
+        assert scripted.prompt.given == BLOCKS
 
 
 async def test_what_is_known_of_a_block_is_told_with_the_reason() -> None:
@@ -83,7 +84,7 @@ async def test_what_a_change_costs_is_told_before_it_is_made() -> None:
         cost = change_costs({FILE: KEPT})
         await until(pilot, lambda: f"1 change: {cost.new:,} tokens to read, {cost.lost:,} of them again" in screen(app))
         assert "about 6 s" in screen(app)
-        assert scripted.context == BLOCKS
+        assert scripted.prompt.given == BLOCKS
 
 
 async def test_enter_makes_the_changes_and_says_so() -> None:
@@ -92,7 +93,7 @@ async def test_enter_makes_the_changes_and_says_so() -> None:
         await ready(app, pilot)
         await opened(app, pilot, FILE)
         await pilot.press("space", "up", "space", "enter")
-        await until(pilot, lambda: scripted.context[FILE].place is DROPPED and scripted.context[2].place is DROPPED)
+        await until(pilot, lambda: {scripted.prompt.given[at].place for at in (2, FILE)} == {DROPPED})
         await until(pilot, lambda: "The context changes with the next message" in screen(app))
         await ready(app, pilot)
         assert len(app.screen_stack) == 1
@@ -128,9 +129,9 @@ async def test_changes_wait_for_the_answer() -> None:
         await opened(app, pilot, FILE)
         await pilot.press("space", "enter")
         await pilot.pause(0.2)
-        assert scripted.context == BLOCKS
+        assert scripted.prompt.given == BLOCKS
         gate.set()
-        await until(pilot, lambda: scripted.context[FILE].place is DROPPED)
+        await until(pilot, lambda: scripted.prompt.given[FILE].place is DROPPED)
         await ready(app, pilot)
 
 
@@ -142,9 +143,9 @@ async def test_a_new_chat_forgets_changes_that_wait() -> None:
         await until(pilot, lambda: "one" in transcript(app))
         await opened(app, pilot, FILE)
         await pilot.press("space", "enter", "ctrl+n")
-        await until(pilot, lambda: scripted.chats == 2)
+        await until(pilot, lambda: scripted.chat.chats == 2)
         await ready(app, pilot)
-        assert scripted.context == BLOCKS
+        assert scripted.prompt.given == BLOCKS
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -161,7 +162,7 @@ async def test_more_blocks_than_rows_are_scrolled_a_row_each(width: int) -> None
 
 
 async def test_a_change_that_cannot_be_made_says_why_and_the_chat_goes_on() -> None:
-    scripted = session(change_error=EngineError("The block is gone. Open the list again."))
+    scripted = session(error=EngineError("The block is gone. Open the list again."))
     async with running(scripted) as (app, pilot):
         await ready(app, pilot)
         await opened(app, pilot, FILE)
@@ -179,14 +180,14 @@ async def test_the_list_follows_an_answer_that_ends() -> None:
         await until(pilot, lambda: "one" in transcript(app))
         await opened(app, pilot, FILE)
         await pilot.press("space")
-        scripted.context = (*BLOCKS, replace(BLOCKS[-1], number=8, title="something new"))
+        scripted.prompt.given = (*BLOCKS, replace(BLOCKS[-1], number=8, title="something new"))
         gate.set()
         await until(pilot, lambda: "something new" in screen(app))
         assert app.screen.table.changes == {FILE: DROPPED}
 
 
 async def test_without_a_model_there_is_nothing() -> None:
-    async with running(ScriptedSession(opening=EngineError("no file"))) as (app, pilot):
+    async with running(PlayedSession(opening=EngineError("no file"))) as (app, pilot):
         await until(pilot, lambda: app.state is SessionState.FAILED)
         await pilot.press("f9")
         await until(pilot, lambda: "Nothing is in the context yet." in screen(app))

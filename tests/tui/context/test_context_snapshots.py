@@ -4,19 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.contexts import BLOCKS, TEXTS, change_costs, costs, names
+from tests.tui.contexts import BLOCKS, TEXTS, change_costs, costs, names, prompting
 from tests.tui.pilot import ready, screen, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 from tests.tui.test_snapshots import still
 
 NARROW, USUAL, WIDE = (40, 24), (80, 24), (200, 50)
 FILE = 3
 
 
-def session() -> ScriptedSession:
-    return ScriptedSession(
-        title="Laguna Nano",
-        folder=Path("/src/project"),
+def session() -> PlayedSession:
+    return prompting(
+        PlayedSession(title="Laguna Nano", folder=Path("/src/project")),
         costs=costs,
         names=names,
         blocks=BLOCKS,

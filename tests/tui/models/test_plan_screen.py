@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tui.pilot import ready, running, screen, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 from tests.tui.test_snapshots import still
 
 PLAN = (
@@ -17,7 +17,7 @@ PLAN = (
 
 
 async def test_the_plan_is_shown_and_escape_closes_it():
-    async with running(ScriptedSession(plan=(*PLAN, "evil: \x1b[2Jgone"))) as (app, pilot):
+    async with running(PlayedSession(plan=(*PLAN, "evil: \x1b[2Jgone"))) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("/plan")
         await pilot.press("enter")
@@ -29,7 +29,7 @@ async def test_the_plan_is_shown_and_escape_closes_it():
 
 
 async def test_without_a_model_the_plan_says_so():
-    async with running(ScriptedSession()) as (app, pilot):
+    async with running(PlayedSession()) as (app, pilot):
         await ready(app, pilot)
         await app.run_action("plan")
         await until(pilot, lambda: "No model is open yet" in screen(app))
@@ -41,4 +41,4 @@ def test_the_plan(snap_compare, size: tuple[int, int]) -> None:
         await ready(pilot.app, pilot)
         await pilot.app.run_action("plan")
 
-    assert snap_compare(still(ScriptedSession(plan=PLAN)), terminal_size=size, run_before=shown)
+    assert snap_compare(still(PlayedSession(plan=PLAN)), terminal_size=size, run_before=shown)

@@ -13,7 +13,7 @@ from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.models.test_model_picker import CHOICES
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 from tests.tui.scripted_model_setup import OFFER, STALLED, ScriptedModelSetup
 from tests.tui.test_snapshots import StillApp
 
@@ -28,7 +28,7 @@ NONE = replace(
 
 
 def session():
-    return ScriptedSession(title="Laguna Nano", models=CHOICES)
+    return PlayedSession(title="Laguna Nano", models=CHOICES)
 
 
 async def opened(app, pilot, *keys):
@@ -50,12 +50,12 @@ async def test_one_key_downloads_while_one_chats_and_one_key_switches():
         await until(pilot, lambda: "33 %" in screen(app) and "42.0 MB/s" in screen(app))
         await pilot.press("escape")
         await ask(app, pilot, "hello")
-        assert app._session.asked == ["hello"]
+        assert app._session.chat.asked == ["hello"]
         assert "33 %" in screen(app)
         model_setup.go_on.set()
         await until(pilot, lambda: "F8 switches to it" in screen(app))
         await pilot.press("f8")
-        await until(pilot, lambda: app._session.switched == ["xs-2.1"])
+        await until(pilot, lambda: app._session.models.switched == ["xs-2.1"])
         await ready(app, pilot)
         assert "hello" in transcript(app)
         assert "F8" not in app.hint_bar.download
@@ -71,7 +71,7 @@ async def test_it_is_paused_and_goes_on_with_the_same_key():
         await pilot.press("enter")
         await until(pilot, lambda: "Laguna XS 2.1 is here." in screen(app))
         await pilot.press("enter")
-        await until(pilot, lambda: app._session.switched == ["xs-2.1"])
+        await until(pilot, lambda: app._session.models.switched == ["xs-2.1"])
 
 
 async def test_an_error_is_told_and_the_same_key_goes_on():
@@ -278,7 +278,7 @@ async def test_what_is_typed_while_it_is_open_goes_to_the_input_and_downloads_no
         for letter in "what is x?":
             app.screen.post_message(events.Key({" ": "space", "?": "question_mark"}.get(letter, letter), letter))
         app.screen.post_message(events.Key("enter", None))
-        await until(pilot, lambda: app._session.asked == ["what is x?"])
+        await until(pilot, lambda: app._session.chat.asked == ["what is x?"])
         assert len(app.screen_stack) == 1
         assert model_setup.fetched == []
 
@@ -318,12 +318,12 @@ async def test_a_paste_over_it_goes_to_the_input():
 
 async def test_models_of_other_programs_are_looked_for_on_the_users_wish_alone():
     app_session = session()
-    app_session.others_found = [replace(CHOICES[1], name="http://127.0.0.1:11434/v1#qwen3", title="qwen3")]
+    app_session.models.found = [replace(CHOICES[1], name="http://127.0.0.1:11434/v1#qwen3", title="qwen3")]
     async with running(app_session, model_setup=ScriptedModelSetup()) as (app, pilot):
         await opened(app, pilot)
-        assert app_session.looked == 0
+        assert app_session.models.looked == 0
         await pilot.press("f12")
         await until(pilot, lambda: "qwen3" in screen(app))
-        assert app_session.looked == 1
+        assert app_session.models.looked == 1
         await pilot.press("enter")
-        await until(pilot, lambda: app_session.switched == ["http://127.0.0.1:11434/v1#qwen3"])
+        await until(pilot, lambda: app_session.models.switched == ["http://127.0.0.1:11434/v1#qwen3"])

@@ -12,9 +12,9 @@ from laguna_tui.context.blocks import Cost
 from laguna_tui.tui.context.cost_text import LITTLE, cost_part
 from laguna_tui.tui.prompt import prompt_controller
 from laguna_tui.tui.text_lines import cells
-from tests.tui.contexts import costs
+from tests.tui.contexts import costs, prompting
 from tests.tui.pilot import ready, running, screen, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedSession, answer
 from tests.tui.test_screen_safety import BRACKETS, HOSTILE, assert_harmless
 
 CHEAP = Cost(412, 38_100, 0, 0.3, fits=True)
@@ -70,7 +70,7 @@ def test_times_are_said_as_they_are_waited_for() -> None:
 
 
 async def test_it_stands_in_the_border_while_there_is_something_to_send() -> None:
-    async with running(ScriptedSession(costs=costs)) as (app, pilot):
+    async with running(prompting(PlayedSession(), costs=costs)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"hello")
         await until(pilot, lambda: "4 new, 38,100 cached, about 0.3 s" in screen(app))
@@ -86,7 +86,7 @@ async def test_what_is_still_being_measured_is_asked_for_again(monkeypatch: pyte
         asked.append(message)
         return replace(CHEAP, measuring=True) if len(asked) < 3 else replace(CHEAP, seconds=16.0)
 
-    async with running(ScriptedSession(costs=measured_at_the_third)) as (app, pilot):
+    async with running(prompting(PlayedSession(), costs=measured_at_the_third)) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("hello")
         await until(pilot, lambda: "about 16 s" in screen(app))
@@ -94,7 +94,7 @@ async def test_what_is_still_being_measured_is_asked_for_again(monkeypatch: pyte
 
 
 async def test_it_follows_the_width() -> None:
-    async with running(ScriptedSession(costs=costs)) as (app, pilot):
+    async with running(prompting(PlayedSession(), costs=costs)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"edit")
         await until(pilot, lambda: "breaks the cache: 12,400 tokens again, about 4 s" in screen(app))
@@ -104,7 +104,7 @@ async def test_it_follows_the_width() -> None:
 
 async def test_a_command_and_a_closed_model_cost_nothing() -> None:
     opening = threading.Event()
-    session = ScriptedSession(costs=costs, opening=opening)
+    session = prompting(PlayedSession(opening=opening), costs=costs)
     async with running(session) as (app, pilot):
         await pilot.press(*"hello")
         await pilot.pause(0.1)
@@ -117,7 +117,7 @@ async def test_a_command_and_a_closed_model_cost_nothing() -> None:
 
 async def test_while_it_answers_nothing_is_said_and_afterwards_it_is() -> None:
     gate = threading.Event()
-    session = ScriptedSession([TextDelta("one "), gate, *answer("")], costs=costs)
+    session = prompting(PlayedSession([TextDelta("one "), gate, *answer("")]), costs=costs)
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter", *"and then")
@@ -146,7 +146,7 @@ class Thorough:
 
 async def test_a_slow_answer_neither_holds_up_typing_nor_is_told_when_it_is_overtaken() -> None:
     slow = Thorough()
-    async with running(ScriptedSession(costs=slow)) as (app, pilot):
+    async with running(prompting(PlayedSession(), costs=slow)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("a")
         await until(pilot, lambda: slow.asked == ["a"])
@@ -163,7 +163,7 @@ async def test_a_slow_answer_neither_holds_up_typing_nor_is_told_when_it_is_over
 
 async def test_notes_about_what_is_mentioned_stand_in_the_rail_as_text_only() -> None:
     notes = (f"no file matches @{HOSTILE} {BRACKETS}", "and another")
-    session = ScriptedSession(costs=lambda message: Cost(1, 0, 0, None, fits=True, notes=notes))
+    session = prompting(PlayedSession(), costs=lambda message: Cost(1, 0, 0, None, fits=True, notes=notes))
     async with running(session, size=(120, 24)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("x")
@@ -179,7 +179,7 @@ async def test_a_cost_that_cannot_be_found_says_why() -> None:
     def broken(message: str) -> Cost:
         raise ValueError("no idea")
 
-    async with running(ScriptedSession(costs=broken)) as (app, pilot):
+    async with running(prompting(PlayedSession(), costs=broken)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("x")
         await until(pilot, lambda: "no idea" in screen(app))
@@ -188,7 +188,7 @@ async def test_a_cost_that_cannot_be_found_says_why() -> None:
 
 async def test_an_answer_after_the_end_of_the_app_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
     slow = Thorough()
-    async with running(ScriptedSession(costs=slow)) as (app, pilot):
+    async with running(prompting(PlayedSession(), costs=slow)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("a")
         await until(pilot, lambda: slow.asked)

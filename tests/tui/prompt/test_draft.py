@@ -12,13 +12,13 @@ from laguna_tui.tui.prompt.input_history import DRAFTS, Draft
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.job import Job
 from tests.tui.pilot import ready, screen, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 from tests.tui.supervised import STATES
 
 
 @asynccontextmanager
 async def started(state: Path, folder: str = "/project", **settings):
-    app = LagunaApp(ScriptedSession(folder=Path(folder)), TuiSettings(state, theme="laguna-dark"), **settings)
+    app = LagunaApp(PlayedSession(folder=Path(folder)), TuiSettings(state, theme="laguna-dark"), **settings)
     async with app.run_test(notifications=True) as pilot:
         await ready(app, pilot)
         yield app, pilot

@@ -9,14 +9,14 @@ import pytest
 from laguna_tui.context.blocks import Completion, Cost
 from laguna_tui.tui.prompt import prompt_controller
 from laguna_tui.tui.prompt.mention_list import FEW_ROWS, ROWS
-from tests.tui.contexts import FILES, names
+from tests.tui.contexts import FILES, names, prompting
 from tests.tui.pilot import ready, running, screen, until
-from tests.tui.scripted import ScriptedSession
+from tests.tui.scripted import PlayedSession
 from tests.tui.test_screen_safety import BRACKETS, HOSTILE, assert_harmless
 
 
-def session(**more) -> ScriptedSession:
-    return ScriptedSession(**{"names": names, **more})
+def session(**more) -> PlayedSession:
+    return prompting(PlayedSession(), **{"names": names, **more})
 
 
 async def typed(app, pilot, text: str) -> None:
@@ -49,7 +49,7 @@ async def test_it_is_chosen_with_the_rest_of_the_text_kept(key: str) -> None:
         assert app.prompt.cursor_location == (0, len("see @PrefixCache.keep"))
         await pilot.pause(0.1)
         assert not app.prompt.mentions.is_open
-        assert not scripted.asked
+        assert not scripted.chat.asked
 
 
 async def test_in_a_later_line_it_replaces_what_was_typed_there() -> None:
@@ -88,7 +88,7 @@ async def test_what_is_there_already_word_for_word_is_sent_by_enter() -> None:
     async with running(scripted) as (app, pilot):
         await typed(app, pilot, "what is @README.md")
         await pilot.press("enter")
-        await until(pilot, lambda: scripted.asked == ["what is @README.md"])
+        await until(pilot, lambda: scripted.chat.asked == ["what is @README.md"])
         assert not app.prompt.mentions.is_open
 
 
@@ -97,7 +97,7 @@ async def test_a_folder_that_is_there_is_sent_by_enter_and_gone_into_by_tab() ->
     async with running(scripted) as (app, pilot):
         await typed(app, pilot, "what is in @laguna_tui/")
         await pilot.press("enter")
-        await until(pilot, lambda: scripted.asked == ["what is in @laguna_tui/"])
+        await until(pilot, lambda: scripted.chat.asked == ["what is in @laguna_tui/"])
         await ready(app, pilot)
         await typed(app, pilot, "and @laguna_tui/")
         first = app.prompt.mentions.found[0].insert
@@ -112,7 +112,7 @@ async def test_what_was_looked_at_in_a_folder_is_chosen_by_enter() -> None:
         second = app.prompt.mentions.found[1].insert
         await pilot.press("down", "enter")
         assert app.prompt.text == f"what is in {second}"
-        assert not scripted.asked
+        assert not scripted.chat.asked
 
 
 async def test_behind_the_mention_keys_mean_what_they_always_mean() -> None:
@@ -120,7 +120,7 @@ async def test_behind_the_mention_keys_mean_what_they_always_mean() -> None:
     async with running(scripted) as (app, pilot):
         await typed(app, pilot, "what is @read")
         await pilot.press("space", "x", "enter")
-        await until(pilot, lambda: scripted.asked == ["what is @read x"])
+        await until(pilot, lambda: scripted.chat.asked == ["what is @read x"])
 
 
 async def test_a_folder_is_gone_into() -> None:

@@ -14,8 +14,38 @@ from laguna_tui.base.messages import Place
 from laguna_tui.tui.prompt import prompt_controller
 from laguna_tui.tui.session_controller import Prefetch, SessionController
 from laguna_tui.tui.session_messages import SessionState
+from tests.tui.contexts import prompting
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedChat, PlayedSession, answer
+
+
+class ReadingChat(PlayedChat):
+    """Notes what is read ahead.
+
+    Attributes:
+        prefetch_gate: waited for in a prefetch.
+        prefetched, prefetched_whole: the messages that were begun, and those that were read to the end.
+    """
+
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
+        self.prefetch_gate: threading.Event | None = None
+        self.prefetched: list[str] = []
+        self.prefetched_whole: list[str] = []
+
+    def prefetch(self, message: str) -> None:
+        self.cancelled.clear()
+        self.prefetched.append(message)
+        while self.prefetch_gate is not None and not self.prefetch_gate.wait(0.01):
+            if self.cancelled.is_set():
+                return
+        self.prefetched_whole.append(message)
+
+
+def held() -> PlayedSession:
+    session = PlayedSession(chat=ReadingChat)
+    session.chat.prefetch_gate = threading.Event()
+    return session
 
 
 @pytest.fixture(autouse=True)
@@ -24,69 +54,70 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompt_controller, "PREFETCH_PAUSE_S", 0.03)
 
 
-async def reading(app, pilot, session: ScriptedSession, message: str) -> None:
+async def reading(app, pilot, session: PlayedSession, message: str) -> None:
     """Type the message and wait until it is being read, which does not end by itself."""
-    await until(pilot, lambda: session.prefetched_whole and not app._controller.busy)
-    session.prefetch_gate = threading.Event()
+    await until(pilot, lambda: session.chat.prefetched_whole and not app._controller.busy)
+    session.chat.prefetch_gate = threading.Event()
     app.prompt.replace_text(message)
-    await until(pilot, lambda: session.prefetched[-1:] == [message] and app.status_bar.status.prefetching)
+    await until(pilot, lambda: session.chat.prefetched[-1:] == [message] and app.status_bar.status.prefetching)
 
 
 async def test_an_empty_prompt_has_the_system_prompt_read_after_opening() -> None:
-    session = ScriptedSession()
+    session = PlayedSession(chat=ReadingChat)
     async with running(session) as (_, pilot):
-        await until(pilot, lambda: session.prefetched_whole == [""])
+        await until(pilot, lambda: session.chat.prefetched_whole == [""])
 
 
 async def test_a_pause_in_typing_has_the_message_read_once() -> None:
-    session = ScriptedSession()
+    session = PlayedSession(chat=ReadingChat)
     async with running(session) as (app, pilot):
-        await until(pilot, lambda: session.prefetched_whole == [""])
+        await until(pilot, lambda: session.chat.prefetched_whole == [""])
         app.prompt.insert("why is")
-        await until(pilot, lambda: session.prefetched_whole == ["", "why is"])
+        await until(pilot, lambda: session.chat.prefetched_whole == ["", "why is"])
         await pilot.pause(0.2)
         app.prompt.insert(" it")
-        await until(pilot, lambda: session.prefetched_whole == ["", "why is", "why is it"])
+        await until(pilot, lambda: session.chat.prefetched_whole == ["", "why is", "why is it"])
         await until(pilot, lambda: not app._controller.busy)
 
 
 async def test_a_slash_command_is_not_read() -> None:
-    session = ScriptedSession()
+    session = PlayedSession(chat=ReadingChat)
     async with running(session) as (_, pilot):
-        await until(pilot, lambda: session.prefetched == [""])
+        await until(pilot, lambda: session.chat.prefetched == [""])
         await pilot.press(*"/he")
         await pilot.pause(0.2)
-        assert session.prefetched == [""]
+        assert session.chat.prefetched == [""]
 
 
 async def test_the_state_stays_ready_and_the_bar_says_so_quietly() -> None:
-    session = ScriptedSession(prefetch_gate=threading.Event())
+    session = held()
     async with running(session) as (app, pilot):
         await until(pilot, lambda: "reading ahead" in screen(app))
         assert app.state is SessionState.READY
         assert "● ready" in screen(app)
-        session.prefetch_gate.set()
+        session.chat.prefetch_gate.set()
         await until(pilot, lambda: "reading ahead" not in screen(app))
         assert not app.chat_controller._poller._active.is_set()
 
 
 async def test_a_message_that_is_sent_meanwhile_is_answered_at_once() -> None:
-    session = ScriptedSession(answer("Here."))
+    session = PlayedSession(answer("Here."), chat=ReadingChat)
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where")
         await pilot.press("enter")
         await until(pilot, lambda: "Here." in transcript(app))
         await ready(app, pilot)
-        assert session.asked == ["where"]
-        assert "where" not in session.prefetched_whole
+        assert session.chat.asked == ["where"]
+        assert "where" not in session.chat.prefetched_whole
         assert "stopped" not in transcript(app)
 
 
-class HardOfHearing(ScriptedSession):
+class HardOfHearing(ReadingChat):
     """A cancel before it has begun to read is not heard, as between a job's start and its first token."""
 
-    def __init__(self, *scripts, **more) -> None:
-        super().__init__(*scripts, prefetch_gate=threading.Event(), **more)
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
+        self.prefetch_gate = threading.Event()
         self.entered, self.begin = threading.Event(), threading.Event()
 
     def prefetch(self, message: str) -> None:
@@ -96,22 +127,22 @@ class HardOfHearing(ScriptedSession):
 
 
 async def test_a_cancel_that_came_too_early_is_sent_again() -> None:
-    session = HardOfHearing(answer("Here."))
+    session = PlayedSession(answer("Here."), chat=HardOfHearing)
     async with running(session) as (app, pilot):
-        await until(pilot, session.entered.is_set)
+        await until(pilot, session.chat.entered.is_set)
         app.prompt.replace_text("where")
         await pilot.press("enter")
-        await until(pilot, session.cancelled.is_set)
-        session.begin.set()
+        await until(pilot, session.chat.cancelled.is_set)
+        session.chat.begin.set()
         await until(pilot, lambda: "Here." in transcript(app))
-        assert session.prefetched_whole == []
+        assert session.chat.prefetched_whole == []
 
 
-class SlowToBegin(ScriptedSession):
+class SlowToBegin(ReadingChat):
     """Has something to do before it answers, and hears no cancel meanwhile."""
 
-    def __init__(self, *scripts, **more) -> None:
-        super().__init__(*scripts, **more)
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
         self.entered, self.begin = threading.Event(), threading.Event()
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
@@ -122,21 +153,21 @@ class SlowToBegin(ScriptedSession):
 
 async def test_a_stop_that_came_before_the_answer_began_is_sent_again() -> None:
     endless = threading.Event()
-    session = SlowToBegin(answer("Never said.", before=[endless]))
+    session = PlayedSession(answer("Never said.", before=[endless]), chat=SlowToBegin)
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         app.prompt.replace_text("where")
         await pilot.press("enter")
-        await until(pilot, session.entered.is_set)
+        await until(pilot, session.chat.entered.is_set)
         await pilot.press("escape")
-        await until(pilot, session.cancelled.is_set)
-        session.begin.set()
+        await until(pilot, session.chat.cancelled.is_set)
+        session.chat.begin.set()
         await ready(app, pilot)
-        assert session.asked == ["where"]
+        assert session.chat.asked == ["where"]
         assert "Never said." not in transcript(app)
 
 
-class Watchful(ScriptedSession):
+class Watchful(ReadingChat):
     """Notes whether a cancel ever met an answer."""
 
     hit = False
@@ -154,7 +185,7 @@ class Watchful(ScriptedSession):
 
 async def test_dropping_what_is_read_never_stops_the_answer() -> None:
     gate = threading.Event()
-    session = Watchful([TextDelta("one "), gate, *answer("two")])
+    session = PlayedSession([TextDelta("one "), gate, *answer("two")], chat=Watchful)
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where")
         await pilot.press("enter")
@@ -162,82 +193,82 @@ async def test_dropping_what_is_read_never_stops_the_answer() -> None:
         await pilot.pause(0.2)
         gate.set()
         await until(pilot, lambda: "two" in transcript(app))
-        assert not session.hit
+        assert not session.chat.hit
 
 
 def test_once_it_has_ended_it_cancels_nothing() -> None:
-    session = ScriptedSession()
-    ahead = Prefetch(session, "why")
+    session = PlayedSession(chat=ReadingChat)
+    ahead = Prefetch(session.chat, "why")
     ahead.run()
     ahead.drop()
-    assert session.prefetched_whole == ["why"]
-    assert not session.cancelled.is_set()
+    assert session.chat.prefetched_whole == ["why"]
+    assert not session.chat.cancelled.is_set()
 
 
 def test_dropped_before_it_began_it_never_begins() -> None:
-    session = ScriptedSession()
-    ahead = Prefetch(session, "why")
+    session = PlayedSession(chat=ReadingChat)
+    ahead = Prefetch(session.chat, "why")
     ahead.drop()
     ahead.run()
-    assert session.prefetched == []
+    assert session.chat.prefetched == []
 
 
 async def test_typing_on_lets_it_read_and_then_reads_the_rest() -> None:
-    session = ScriptedSession()
+    session = PlayedSession(chat=ReadingChat)
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where")
         await pilot.press("space", *"is it")
         await pilot.pause(0.2)
-        assert not session.cancelled.is_set()
-        session.prefetch_gate.set()
-        await until(pilot, lambda: session.prefetched_whole == ["", "where", "where is it"])
+        assert not session.chat.cancelled.is_set()
+        session.chat.prefetch_gate.set()
+        await until(pilot, lambda: session.chat.prefetched_whole == ["", "where", "where is it"])
 
 
 async def test_typing_something_else_drops_what_is_read() -> None:
-    session = ScriptedSession()
+    session = PlayedSession(chat=ReadingChat)
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where is it")
         app.prompt.replace_text("why")
-        await until(pilot, lambda: session.prefetched[-1] == "why")
-        assert "where is it" not in session.prefetched_whole
+        await until(pilot, lambda: session.chat.prefetched[-1] == "why")
+        assert "where is it" not in session.chat.prefetched_whole
 
 
 async def test_a_new_chat_does_not_wait_for_it_and_is_read_anew() -> None:
-    session = ScriptedSession()
+    session = PlayedSession(chat=ReadingChat)
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where")
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: session.chats == 2)
-        await until(pilot, lambda: session.prefetched.count("where") == 2)
+        await until(pilot, lambda: session.chat.chats == 2)
+        await until(pilot, lambda: session.chat.prefetched.count("where") == 2)
 
 
 async def test_another_model_does_not_wait_for_it() -> None:
-    session = ScriptedSession()
+    session = PlayedSession(chat=ReadingChat)
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where")
         app.model_controller.change("other")
-        await until(pilot, lambda: session.switched == ["other"])
-        await until(pilot, lambda: session.prefetched.count("where") == 2)
+        await until(pilot, lambda: session.models.switched == ["other"])
+        await until(pilot, lambda: session.chat.prefetched.count("where") == 2)
         assert "answers from here on" in transcript(app)
 
 
 async def test_another_mode_and_a_proof_do_not_wait_for_it() -> None:
-    session = ScriptedSession(answer("Here."), mode=Speculation.FAST)
+    session = PlayedSession(answer("Here."), mode=Speculation.FAST, chat=ReadingChat)
     async with running(session) as (app, pilot):
         await ask(app, pilot, "where")
         await reading(app, pilot, session, "why")
         await pilot.press("f6")
-        await until(pilot, lambda: session.info.mode is Speculation.OFF)
-        await until(pilot, lambda: session.prefetched.count("why") == 2)
+        await until(pilot, lambda: session.about.mode is Speculation.OFF)
+        await until(pilot, lambda: session.chat.prefetched.count("why") == 2)
         await pilot.press("f5")
-        await until(pilot, lambda: session.replays == 1)
+        await until(pilot, lambda: session.chat.replays == 1)
 
 
-class Ordered(ScriptedSession):
+class Ordered(PlayedChat):
     """Notes what was asked and read, in order."""
 
-    def __init__(self, *scripts, **more) -> None:
-        super().__init__(*scripts, **more)
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
         self.order: list[str] = []
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
@@ -250,21 +281,21 @@ class Ordered(ScriptedSession):
 
 async def test_messages_that_wait_come_first() -> None:
     opening = threading.Event()
-    session = Ordered(answer("Here."), opening=opening)
+    session = PlayedSession(answer("Here."), opening=opening, chat=Ordered)
     async with running(session) as (app, pilot):
         await pilot.press(*"one", "enter", *"two", "enter")
         await until(pilot, lambda: len(app.hint_bar.queued) == 2)
         opening.set()
-        await until(pilot, lambda: "read " in session.order)
-        assert session.order[:2] == ["asked one", "asked two"]
+        await until(pilot, lambda: "read " in session.chat.order)
+        assert session.chat.order[:2] == ["asked one", "asked two"]
 
 
 async def test_quitting_does_not_wait_for_it() -> None:
-    session = ScriptedSession()
+    session = PlayedSession(chat=ReadingChat)
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where")
         await pilot.press("ctrl+q")
-        await until(pilot, session.cancelled.is_set)
+        await until(pilot, session.chat.cancelled.is_set)
     assert app.return_code == 0
 
 
@@ -281,7 +312,7 @@ class Restless(Watchful):
 class Chat:
     """Turns as the app drives them: whatever is done, they are polled afterwards."""
 
-    def __init__(self, session: ScriptedSession) -> None:
+    def __init__(self, session: PlayedSession) -> None:
         self.turns = SessionController(session)
         self.turns.open()
         self.heard: list[object] = []
@@ -320,19 +351,19 @@ class Chat:
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from(["read", "wait", "send", "drop", "arrange", "prove"]), max_size=24))
 def test_in_whatever_order_it_comes_every_message_is_answered_once_and_whole(steps: list[str]) -> None:
-    session = Restless(answer("one two three"))
+    session = prompting(PlayedSession(answer("one two three"), chat=Restless))
     chat = Chat(session)
     for step in steps:
         chat.steps[step]()
         chat.poll()
     chat.finish()
-    assert session.asked == chat.sent
-    assert not session.hit
+    assert session.chat.asked == chat.sent
+    assert not session.chat.hit
     ends = [item.end for item in chat.heard if isinstance(item, TurnFinished)]
     assert ends == [TurnEnd.ANSWERED] * len(chat.sent)
 
 
-class Broken(ScriptedSession):
+class Broken(ReadingChat):
     """Cannot read ahead."""
 
     def prefetch(self, message: str) -> None:
@@ -341,13 +372,13 @@ class Broken(ScriptedSession):
 
 
 async def test_what_cannot_be_read_is_not_told_and_is_tried_again_after_the_next_answer() -> None:
-    session = Broken(answer("Here."))
+    session = PlayedSession(answer("Here."), chat=Broken)
     async with running(session) as (app, pilot):
-        await until(pilot, lambda: session.prefetched == [""])
+        await until(pilot, lambda: session.chat.prefetched == [""])
         await pilot.press(*"why")
         await pilot.pause(0.2)
-        assert session.prefetched == [""]
+        assert session.chat.prefetched == [""]
         await pilot.press("enter")
         await until(pilot, lambda: "Here." in transcript(app))
-        await until(pilot, lambda: len(session.prefetched) == 2)
+        await until(pilot, lambda: len(session.chat.prefetched) == 2)
         assert "luck" not in transcript(app)

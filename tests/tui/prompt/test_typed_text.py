@@ -1,7 +1,5 @@
 """Text that arrives in one read of the terminal is inserted at once, and never answers a question as single keys do."""
 
-from pathlib import Path
-
 import pytest
 from textual import events
 from textual.widgets.text_area import Edit
@@ -11,8 +9,9 @@ from laguna_tui.tui.prompt.history_search import HistorySearch
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.terminal_parser import TerminalParser
 from laguna_tui.tui.typed_text import TypedText, join_keys
+from tests.tui.contexts import prompting
 from tests.tui.pilot import ready, running, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import PlayedSession, answer
 
 
 def read(text: str) -> list[object]:
@@ -56,8 +55,8 @@ def edits(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return inserted
 
 
-def session(**more: object) -> ScriptedSession:
-    return ScriptedSession(answer("Done."), folder=Path("/project"), **more)
+def session(**more: object) -> PlayedSession:
+    return prompting(PlayedSession(answer("Done.")), **more)
 
 
 def typed(text: str) -> TypedText:

@@ -9,7 +9,8 @@ from laguna_tui.tui.sessions import session_picker
 from laguna_tui.tui.sessions.session_picker import SessionPicker
 from laguna_tui.tui.sessions.session_questions import DeleteQuestion, TitleQuestion
 from tests.tui.pilot import ready, screen, transcript, until
-from tests.tui.scripted import ScriptedSession, ScriptedSessions
+from tests.tui.scripted import PlayedSession
+from tests.tui.sessions.played_sessions import PlayedSessions, saving
 from tests.tui.sessions.test_sessions import TURNS, kept
 from tests.tui.test_snapshots import still
 
@@ -26,13 +27,13 @@ LISTED = (
 )  # fmt: skip
 
 
-def session() -> ScriptedSession:
-    found = ScriptedSessions(*LISTED)
+def session() -> PlayedSession:
+    found = PlayedSessions(*LISTED)
     found.events[LISTED[0].id] = TURNS
     found.contents = {LISTED[1].id: "… reading 38,100 tokens took nine seconds, because the sliding window …"}
     found.left_out, found.restored = 12, 38_100
     found.notices = ("It continues with Laguna Nano: Laguna XS 2.1 is not here. To download it: /setup",)
-    return ScriptedSession(title="Laguna Nano", folder=Path("/src/project"), sessions=found)
+    return saving(found, title="Laguna Nano", folder=Path("/src/project"))
 
 
 async def picked(pilot, *keys: str, shown: str = "fix the discount") -> None:

@@ -18,7 +18,8 @@ from laguna_tui.tui.sessions.session_picker import MAX_SHOWN, SessionPicker
 from laguna_tui.tui.sessions.session_questions import DeleteQuestion, FolderQuestion, TitleQuestion
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession, ScriptedSessions, answer, call
+from tests.tui.scripted import PlayedSession, answer, call
+from tests.tui.sessions.played_sessions import PlayedSessions, saving
 
 HERE, OTHER = Path("/project"), Path("/other/place")
 
@@ -48,15 +49,15 @@ TURNS = (
 )
 
 
-def sessions(*listed: SessionSummary, **options) -> ScriptedSessions:
-    made = ScriptedSessions(*(listed or (FIX, SPEED, ELSEWHERE)), **options)
+def sessions(*listed: SessionSummary, **options) -> PlayedSessions:
+    made = PlayedSessions(*(listed or (FIX, SPEED, ELSEWHERE)), **options)
     made.events[FIX.id] = TURNS
     return made
 
 
 @asynccontextmanager
-async def chatting(found: ScriptedSessions, *, resume=None, report=None, size=(80, 24), state=None):
-    session = ScriptedSession(answer("Hello."), sessions=found)
+async def chatting(found: PlayedSessions, *, resume=None, report=None, size=(80, 24), state=None):
+    session = saving(found, answer("Hello."))
     app = LagunaApp(session, TuiSettings(state, theme="laguna-dark"), None, "", report, resume=resume)
     async with app.run_test(size=size, notifications=True) as pilot:
         if resume is None:
@@ -258,7 +259,7 @@ async def test_of_a_session_that_is_open_elsewhere_it_says_by_which_keys_a_copy_
 async def test_nothing_is_resumed_while_the_model_answers():
     gate = Event()
     found = sessions()
-    session = ScriptedSession([TurnStarted(1, 0), gate, TurnFinished(TurnEnd.ANSWERED)], sessions=found)
+    session = saving(found, [TurnStarted(1, 0), gate, TurnFinished(TurnEnd.ANSWERED)])
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"hi", "enter")
@@ -344,11 +345,11 @@ async def test_a_copy_can_be_made_of_a_session_in_the_picker():
 async def test_it_is_said_once_that_nothing_is_kept_and_once_that_it_is_again():
     found = sessions(keeps=True)
     async with chatting(found) as (app, pilot):
-        found.failing = NotKept("Nothing is being kept: the disk is full. Make room in ~/.local/state.")
+        found.failed = NotKept("Nothing is being kept: the disk is full. Make room in ~/.local/state.")
         await ask(app, pilot, "one")
         await ask(app, pilot, "two")
         assert transcript(app).count("the disk is full") == 1
-        found.failing = NotKept()
+        found.failed = NotKept()
         await ask(app, pilot, "three")
         assert transcript(app).count("The session is being saved again.") == 1
 
@@ -356,12 +357,12 @@ async def test_it_is_said_once_that_nothing_is_kept_and_once_that_it_is_again():
 async def test_it_is_said_separately_that_the_kv_cache_is_not_kept():
     found = sessions(keeps=True)
     async with chatting(found) as (app, pilot):
-        found.failing = NotKept(cache="This conversation's KV cache is not being saved: no room.")
+        found.failed = NotKept(cache="This conversation's KV cache is not being saved: no room.")
         await ask(app, pilot, "one")
-        found.failing = NotKept("Nothing is being kept: the disk is full.", found.failing.cache)
+        found.failed = NotKept("Nothing is being kept: the disk is full.", found.failing.cache)
         await ask(app, pilot, "two")
         assert (transcript(app).count("no room"), transcript(app).count("the disk is full")) == (1, 1)
-        found.failing = NotKept(found.failing.said)
+        found.failed = NotKept(found.failing.said)
         await ask(app, pilot, "three")
         assert transcript(app).count("The KV cache is being saved again.") == 1
         assert "The session is being saved again." not in transcript(app)
@@ -370,7 +371,7 @@ async def test_it_is_said_separately_that_the_kv_cache_is_not_kept():
 async def test_the_parent_knows_the_session_as_soon_as_a_turn_begins():
     gate, report = Event(), AppReport()
     script = [TurnStarted(1, 0), gate, TextDelta("Hello."), TurnFinished(TurnEnd.ANSWERED)]
-    session = ScriptedSession(script, sessions=sessions(keeps=True))
+    session = saving(sessions(keeps=True), script)
     app = LagunaApp(session, TuiSettings(theme="laguna-dark"), None, "", report)
     async with app.run_test() as pilot:
         await ready(app, pilot)
@@ -411,7 +412,7 @@ async def test_old_sessions_are_deleted_behind_the_screen_once_and_what_was_dele
         pruned.append(1)
         return ["1 session older than keep_sessions = 30 days deleted, 2 kB freed: 'old \x1b[2Jone'"]
 
-    app = LagunaApp(ScriptedSession(answer("Hello.")), TuiSettings(theme="laguna-dark", prune_sessions=prune))
+    app = LagunaApp(PlayedSession(answer("Hello.")), TuiSettings(theme="laguna-dark", prune_sessions=prune))
     async with app.run_test(size=(100, 24)) as pilot:
         await ready(app, pilot)
         await until(pilot, lambda: "1 session older than keep_sessions = 30 days deleted" in transcript(app))
@@ -422,7 +423,7 @@ async def test_old_sessions_are_deleted_behind_the_screen_once_and_what_was_dele
 # -- a session whose folder was moved
 
 
-def without_its_folder() -> ScriptedSessions:
+def without_its_folder() -> PlayedSessions:
     found = sessions()
     found.homeless.add(FIX.id)
     return found

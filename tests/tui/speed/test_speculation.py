@@ -18,7 +18,7 @@ from laguna_tui.tui.speed.speed_panel import speed_column, speed_rows
 from laguna_tui.tui.speed.speed_stats import Speed, SpeedTracker
 from laguna_tui.tui.text_lines import cells
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
-from tests.tui.scripted import ScriptedSession, answer
+from tests.tui.scripted import IDENTICAL, PlayedSession, answer
 from tests.tui.story import ANSWER
 from tests.tui.test_screen_safety import BRACKETS, HOSTILE, assert_harmless
 
@@ -40,8 +40,14 @@ FULL = Speed(
 SIZES = [(80, 24), (40, 24), (200, 50)]
 
 
-def drafting(*scripts, **options) -> ScriptedSession:
-    return ScriptedSession(*(scripts or (DRAFTED,)), mode=Speculation.FAST, drafter="dflash, 2 M parameters", **options)
+def drafting(*scripts, **options) -> PlayedSession:
+    return PlayedSession(*(scripts or (DRAFTED,)), mode=Speculation.FAST, drafter="dflash, 2 M parameters", **options)
+
+
+def proving(proof: ReplayCheck | Exception = IDENTICAL, gate: threading.Event | None = None) -> PlayedSession:
+    session = drafting()
+    session.chat.proof, session.chat.proof_gate = proof, gate
+    return session
 
 
 def tones(app) -> set[str]:
@@ -211,7 +217,7 @@ async def test_rejected_drafts_are_only_text() -> None:
     text = f"{HOSTILE} {BRACKETS}"
     spun = Round(FileDrafter.source, 4, 2, 0.001, 0.01, 0.0, 0.012, text, text)
     session = drafting(answer("", before=[TextDelta(text), DraftRound(spun, text, text)]))
-    session.info = replace(session.info, drafter=text)
+    session.about = replace(session.about, drafter=text)
     async with running(session, size=(120, 30)) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press("f2")
@@ -229,10 +235,10 @@ async def test_speculation_is_switched_off_and_on_and_the_bar_says_so() -> None:
         await ready(app, pilot)
         assert "fast · " in screen(app)
         await pilot.press("f6")
-        await until(pilot, lambda: session.info.mode is Speculation.OFF and app.state is SessionState.READY)
+        await until(pilot, lambda: session.about.mode is Speculation.OFF and app.state is SessionState.READY)
         assert "spec off · " in screen(app)
         await pilot.press("f6")
-        await until(pilot, lambda: session.info.mode is Speculation.FAST and app.state is SessionState.READY)
+        await until(pilot, lambda: session.about.mode is Speculation.FAST and app.state is SessionState.READY)
         assert "fast · " in screen(app)
 
 
@@ -244,7 +250,8 @@ async def test_strict_and_back_and_off_remembers_strict() -> None:
             await pilot.press(*(["f6"] if key == "f6" else [*"/strict", "enter"]))
             wanted = Speculation[mode]
             await until(
-                pilot, lambda wanted=wanted: session.info.mode is wanted and app.speed_controller.tracker.mode is wanted
+                pilot,
+                lambda wanted=wanted: session.about.mode is wanted and app.speed_controller.tracker.mode is wanted,
             )
             await ready(app, pilot)
 
@@ -252,7 +259,7 @@ async def test_strict_and_back_and_off_remembers_strict() -> None:
 async def test_where_strict_cannot_be_had_it_is_said_at_once_and_nothing_else_happens() -> None:
     gate = threading.Event()
     session = drafting([TextDelta("one "), gate, TextDelta("two")])
-    session.info = replace(session.info, no_strict="Start again with: laguna-tui --speculation strict")
+    session.about = replace(session.about, no_strict="Start again with: laguna-tui --speculation strict")
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"go", "enter")
@@ -262,11 +269,12 @@ async def test_where_strict_cannot_be_had_it_is_said_at_once_and_nothing_else_ha
         assert app.state is SessionState.BUSY
         gate.set()
         await ready(app, pilot)
-        assert session.info.mode is Speculation.FAST
+        assert session.about.mode is Speculation.FAST
 
 
 async def test_a_mode_that_is_not_possible_says_why_and_everything_stays() -> None:
-    session = drafting(mode_error=EngineError("strict is not possible here; start again with --speculation strict"))
+    session = drafting()
+    session.models.error = EngineError("strict is not possible here; start again with --speculation strict")
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press(*"/strict", "enter")
@@ -274,7 +282,7 @@ async def test_a_mode_that_is_not_possible_says_why_and_everything_stays() -> No
         await ready(app, pilot)
         assert "fast · " in screen(app)
         await ask(app, pilot, "q")
-        assert session.asked == ["q"]
+        assert session.chat.asked == ["q"]
 
 
 async def test_a_mode_that_is_wished_in_the_middle_of_an_answer_comes_after_it() -> None:
@@ -286,18 +294,18 @@ async def test_a_mode_that_is_wished_in_the_middle_of_an_answer_comes_after_it()
         await until(pilot, lambda: "one" in transcript(app))
         await pilot.press(*"next", "enter", "f6")
         await pilot.pause(0.1)
-        assert session.info.mode is Speculation.FAST
+        assert session.about.mode is Speculation.FAST
         gate.set()
-        await until(pilot, lambda: session.asked == ["go", "next"])
+        await until(pilot, lambda: session.chat.asked == ["go", "next"])
         await ready(app, pilot)
-        assert session.info.mode is Speculation.OFF
+        assert session.about.mode is Speculation.OFF
         assert "two" in transcript(app)
         assert "three" in transcript(app)
 
 
 async def test_the_last_answer_is_proved_identical() -> None:
     gate = threading.Event()
-    session = drafting(proof_gate=gate)
+    session = proving(gate=gate)
     async with running(session) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press("f5")
@@ -323,7 +331,7 @@ async def test_a_difference_is_shown_with_both_candidates_their_margin_and_its_c
     margin: float, drawn: bool, cause: Cause | None, why: str
 ) -> None:
     found = Difference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin, drawn, cause)
-    async with running(drafting(proof=ReplayCheck(37, 412, found, 1.0))) as (app, pilot):
+    async with running(proving(ReplayCheck(37, 412, found, 1.0))) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press(*"/prove", "enter")
         await until(pilot, lambda: "then different" in transcript(app))
@@ -341,7 +349,7 @@ async def test_a_difference_is_shown_with_both_candidates_their_margin_and_its_c
 
 
 async def test_a_proof_can_be_stopped() -> None:
-    session = drafting(proof_gate=threading.Event())
+    session = proving(gate=threading.Event())
     async with running(session) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press("f5")
@@ -350,11 +358,11 @@ async def test_a_proof_can_be_stopped() -> None:
         await ready(app, pilot)
         assert "stopped after" in transcript(app)
         await ask(app, pilot, "again")
-        assert session.asked == ["q", "again"]
+        assert session.chat.asked == ["q", "again"]
 
 
 async def test_without_an_answer_there_is_nothing_to_prove() -> None:
-    session = drafting(proof=UserError("There is no answer to verify yet. Ask something first."))
+    session = proving(UserError("There is no answer to verify yet. Ask something first."))
     async with running(session) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f5")
@@ -372,25 +380,25 @@ async def test_nothing_is_proved_while_an_answer_comes() -> None:
         await until(pilot, lambda: "one" in transcript(app))
         await pilot.press("f5")
         await pilot.pause()
-        assert session.replays == 0
+        assert session.chat.replays == 0
         gate.set()
         await ready(app, pilot)
 
 
 async def test_a_new_chat_forgets_a_proof_that_runs() -> None:
-    session = drafting(proof_gate=threading.Event())
+    session = proving(gate=threading.Event())
     async with running(session) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press("f5")
         await until(pilot, lambda: "of 412 tokens" in transcript(app))
         await pilot.press("ctrl+n")
-        await until(pilot, lambda: session.chats == 2 and app.state is SessionState.READY)
+        await until(pilot, lambda: session.chat.chats == 2 and app.state is SessionState.READY)
         assert "tokens" not in transcript(app)
 
 
 async def test_a_drafters_name_is_never_markup() -> None:
     session = drafting()
-    session.info = replace(session.info, drafter=f"{BRACKETS} \\[x] name")
+    session.about = replace(session.about, drafter=f"{BRACKETS} \\[x] name")
     async with running(session, size=(140, 24)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f2")
