@@ -18,12 +18,11 @@ from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Event, Finished, Prefill, Stats, Token
 from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.compose import SWITCH_INTERVAL_S
-from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.tui_settings import TuiSettings
-from tests.bench.quiet import QuietSession
 from tests.engine import tiny
+from tests.tui.scripted import PlayedChat, PlayedSession
 
 LARGER = tiny.Shape(n_embd=1024, n_layer=12, n_ff=2048, expert_ff=1024, n_ctx=2048)
 PROMPT_TOKENS, NEW_TOKENS, N_CTX = 512, 512, 2048
@@ -32,15 +31,12 @@ SIZE = (120, 40)
 POLL_S = 0.05
 
 
-class EngineSession(QuietSession):
-    """A chat session whose answers are the engine's own words: no agent, no tools, only the drawing to measure."""
+class EngineChat(PlayedChat):
+    """Answers are the engine's own words: no agent, no tools, only the drawing to measure."""
 
-    def __init__(self, engine: Engine, prompt: list[int]) -> None:
-        self._engine, self._tokens = engine, prompt
-        self.stats: Stats | None = None
-
-    def open(self, progress: object) -> SessionInfo:
-        return SessionInfo(self._engine.n_ctx)
+    engine: Engine
+    prompt: list[int]
+    stats: Stats | None = None
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         for event in self.generate():
@@ -51,30 +47,33 @@ class EngineSession(QuietSession):
                     yield event
                 case Finished(_, stats):
                     self.stats = stats
-                    yield StepFinished(stats, stats.prompt_tokens + stats.generated_tokens, self._engine.n_ctx)
+                    yield StepFinished(stats, stats.prompt_tokens + stats.generated_tokens, self.engine.n_ctx)
         yield TurnFinished(TurnEnd.ANSWERED)
 
     def generate(self) -> Iterator[Event]:
-        self._engine.clear()
-        return self._engine.generate(Request(self._tokens, max_tokens=NEW_TOKENS))
+        self.engine.clear()
+        return self.engine.generate(Request(self.prompt, max_tokens=NEW_TOKENS))
 
     def cancel(self) -> None:
-        self._engine.cancel()
+        self.engine.cancel()
 
 
-async def measure(session: EngineSession) -> list[tuple[Stats, Stats]]:
+async def measure(engine: Engine, prompt: list[int]) -> list[tuple[Stats, Stats]]:
     """Pairs of what the engine measured: alone, then drawn."""
     pairs = []
+    session = PlayedSession(chat=EngineChat, context_size=engine.n_ctx)
+    chat = session.chat
+    chat.engine, chat.prompt = engine, prompt
     app = LagunaApp(session, TuiSettings(theme="laguna-dark"))
     async with app.run_test(size=SIZE) as pilot:
         while app.state is not SessionState.READY:
             await pilot.pause(POLL_S)
         for _ in range(TURNS):
-            *_, last = await asyncio.to_thread(lambda: list(session.generate()))
+            *_, last = await asyncio.to_thread(lambda: list(chat.generate()))
             app.chat_controller.send("go on")
             while app.state is not SessionState.READY:
                 await asyncio.sleep(POLL_S)
-            pairs.append((last.stats, session.stats))
+            pairs.append((last.stats, chat.stats))
             await pilot.press("ctrl+n")
             await pilot.pause(POLL_S)
     return pairs
@@ -91,7 +90,7 @@ def main() -> None:
         path = options.model or tiny.laguna(LARGER).write(Path(folder) / "random.gguf")
         with Engine.open(EngineOptions(path, n_ctx=N_CTX, threads=options.threads)) as engine:
             prompt = [100 + index % 50 for index in range(PROMPT_TOKENS)]
-            pairs = asyncio.run(measure(EngineSession(engine, prompt)))
+            pairs = asyncio.run(measure(engine, prompt))
     print("| work | alone, tok/s | drawn, tok/s | ratio | goal |\n|---|---|---|---|---|")
     for name, rate in (("prefill", lambda s: s.prefill_rate), ("decode", lambda s: s.decode_rate)):
         alone, drawn = (median(rate(pair[side]) for pair in pairs) for side in (0, 1))

@@ -8,16 +8,13 @@ less what the feeding thread takes with nothing drawn.
 import asyncio
 import resource
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 
-from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
-from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.tui_settings import TuiSettings
-from tests.bench.quiet import QuietSession
+from tests.tui.scripted import PlayedChat, PlayedSession
 
 SIZE = (120, 40)
 RATES = (200, 600)
@@ -39,29 +36,24 @@ KINDS: dict[str, Callable[[int], str]] = {
 }
 
 
-class PacedSession(QuietSession):
+class PacedChat(PlayedChat):
     """Streams one text at an exact rate. Stands in for the engine and does no work of its own."""
 
-    def __init__(self, text: str, rate: float) -> None:
-        self.done = threading.Event()
-        self._text = text
-        self._rate = rate
-
-    def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
-        return SessionInfo(8192)
+    text, rate = "", 0.0
 
     def ask(self, message: str) -> Iterator[AgentEvent]:
         started = time.perf_counter()
-        for number, at in enumerate(range(0, len(self._text), TOKEN)):
-            time.sleep(max(0.0, started + number / self._rate - time.perf_counter()))
-            yield TextDelta(self._text[at : at + TOKEN])
-        self.done.set()
+        for number, at in enumerate(range(0, len(self.text), TOKEN)):
+            time.sleep(max(0.0, started + number / self.rate - time.perf_counter()))
+            yield TextDelta(self.text[at : at + TOKEN])
+        self.ended.set()
         yield TurnFinished(TurnEnd.ANSWERED)
 
 
 async def measure(text: str, rate: float, before: str = "") -> tuple[float, float, float]:
     """CPU share in percent, and the median and 99th percentile of the loop's lag in milliseconds."""
-    session = PacedSession(text, rate)
+    session = PlayedSession(chat=PacedChat)
+    session.chat.text, session.chat.rate = text, rate
     app = LagunaApp(session, TuiSettings(theme="laguna-dark"))
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause(0.3)
@@ -75,7 +67,7 @@ async def measure(text: str, rate: float, before: str = "") -> tuple[float, floa
         await asyncio.sleep(0.3)
         lags: list[float] = []
         started, cpu = time.perf_counter(), _cpu()
-        while not session.done.is_set():
+        while not session.chat.ended.is_set():
             at = time.perf_counter()
             await asyncio.sleep(PROBE_S)
             lags.append((time.perf_counter() - at - PROBE_S) * 1000)

@@ -12,7 +12,7 @@ from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.themes import DARK, LIGHT
 from laguna_tui.tui.tui_settings import AUTO_THEME, TuiSettings
 from tests.app.odd_files import odd
-from tests.bench.quiet import QuietSession
+from tests.tui.scripted import PlayedSession
 
 
 def test_without_a_file_the_defaults_hold(tmp_path):
@@ -97,7 +97,7 @@ def test_a_setting_knows_whether_a_flag_or_the_file_fixed_it(tmp_path):
 
 
 def test_every_theme_that_the_screen_has_may_be_chosen(tmp_path):
-    themes = {*LagunaApp(QuietSession(), TuiSettings()).available_themes, DARK.name, LIGHT.name}
+    themes = {*LagunaApp(PlayedSession(), TuiSettings()).available_themes, DARK.name, LIGHT.name}
     assert set(THEMES) == {AUTO_THEME, DARK.name, LIGHT.name}
     for name in themes:
         assert Settings().merged({"theme": name}).theme == name
