@@ -1,0 +1,2 @@
+def total_price(items):
+    return round(sum(items), 2)
