@@ -265,7 +265,7 @@ class Chat:
         session.sessions.begin()
         session.prepare_undo(parts)
         with session.slot.watched():
-            yield from session.sessions.recorder.turn(message, parts.agent.run(message))
+            yield from session.sessions.recorder.recorded(parts.agent.run(message), message)
 
     def constrain(self, schema: "JsonSchema") -> None:
         """Have every answer from now on be JSON that a schema accepts."""
@@ -314,7 +314,7 @@ class Chat:
         session = self._session
         session.slot.healthy()
         with session.slot.watched():
-            yield from session.sessions.recorder.kept(session.opened().agent.compact(guidance))
+            yield from session.sessions.recorder.recorded(session.opened().agent.compact(guidance))
 
     def prefetch(self, message: str) -> None:
         """Prefill what is certain of a message being typed. Returns then, or soon after `cancel`."""

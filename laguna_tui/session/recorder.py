@@ -4,7 +4,6 @@ A session has no folder before its first message. If sessions are not saved, eve
 """
 
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,44 +74,41 @@ class Recorder:
 
     # -- turns
 
-    def turn(self, message: str, events: Iterator[AgentEvent]) -> Generator[AgentEvent, None, None]:
-        """The events of a turn, each yielded once it is written; the last one once the whole turn is."""
-        self.put_message(MessageSent, message)
-        end, detail = TurnEnd.CANCELLED.value, ""
-        finished: TurnFinished | None = None
-        try:
-            with closing(self.kept(events)) as whole:
-                for event in whole:
-                    if isinstance(event, TurnFinished):
-                        finished, end, detail = event, event.end.value, event.detail
-                    else:
-                        yield event
-        except Exception as error:
-            end, detail = FAILED, str(error)
-            raise
-        finally:
-            self.put(TurnEnded(end=end, detail=detail), durable=True)
-            self._cache.save()
-        if finished is not None:
-            yield finished
+    def recorded(self, events: Iterator[AgentEvent], message: str | None = None) -> Generator[AgentEvent, None, None]:
+        """Yield events, each once it and what it changed are written; the end of a turn once all of it is.
 
-    def kept(self, events: Iterator[AgentEvent]) -> Generator[AgentEvent, None, None]:
-        """Events, each yielded once it and what it changed are written, except the end of a turn."""
+        Args:
+            events: Those of a turn, or of a compaction.
+            message: What the user sent; None for a compaction.
+        """
         assert isinstance(events, Generator), "an agent's events can be closed"
+        if message is not None:
+            self.put_message(MessageSent, message)
         writer, compacting = self.writer, False
+        finished, ended = list[TurnFinished](), TurnEnded(end=TurnEnd.CANCELLED.value, detail="")
         try:
             for event in events:
+                if isinstance(event, TurnFinished):
+                    finished, ended = [event], TurnEnded(end=event.end.value, detail=event.detail)
+                    continue
                 if isinstance(event, Compacting | Compacted) and not compacting:
                     self._cache.save_now()
                 compacting = isinstance(event, Compacting)
-                if writer is not None and not isinstance(event, TurnFinished):
+                if writer is not None:
                     writer.take(event)
                 yield event
+        except Exception as error:
+            ended = TurnEnded(end=FAILED, detail=str(error))
+            raise
         finally:
             events.close()
             if writer is not None:
                 writer.flush()
                 writer.look()
+            if message is not None:
+                self.put(ended, durable=True)
+                self._cache.save()
+        yield from finished
 
     def begin(self) -> None:
         """Start recording in a new folder."""
