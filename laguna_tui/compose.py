@@ -21,7 +21,7 @@ from laguna_tui.session.values import SessionOptions
 if TYPE_CHECKING:
     from laguna_engine.constrain.json_schema import JsonSchema
     from laguna_tui.base.app_report import AppReport
-    from laguna_tui.headless.run import Format
+    from laguna_tui.headless.run import OutputFormat
     from laguna_tui.headless.time_limit import TimeLimit
     from laguna_tui.server.http_server import ServerOptions
     from laguna_tui.session.session_pool import SessionPool
@@ -68,7 +68,9 @@ class AskOptions:
 _PLAIN = AskOptions()
 
 
-def run_ask(settings: Settings, folder: Path, question: str, form: "Format", options: AskOptions = _PLAIN) -> ExitCode:
+def run_ask(
+    settings: Settings, folder: Path, question: str, form: "OutputFormat", options: AskOptions = _PLAIN
+) -> ExitCode:
     """Answer one question on stdout; returns the exit code. UserError for settings that name no model."""
     from laguna_tui.headless.run import run, write_failure
     from laguna_tui.headless.terminal_approver import terminal_approver

@@ -57,10 +57,10 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 if os.environ.get("LAGUNA_TUI_DEAD_BUFFERS"):
     from laguna_engine.ggml import extra_buffers
-    from laguna_engine.ggml.device import Backend
+    from laguna_engine.ggml.device import ComputeBackend
     from laguna_engine.native.verdicts import verdicts
 
-    _backend = Backend.cpu()
+    _backend = ComputeBackend.cpu()
     for _kind in _backend.extra_buffer_types():
         verdicts.put(extra_buffers.subject(extra_buffers.name_of(_kind)), "it dies of SIGSEGV")
     _backend.close()

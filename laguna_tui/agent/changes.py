@@ -27,7 +27,7 @@ EDITED_AWAY = "the user edited this change so that {path} stays as it is; ask wh
 STOPPED = "the turn was stopped before this edit was made"
 
 
-class Checkpoints(Protocol):
+class ChangeCheckpoints(Protocol):
     """Records the folder's contents around each change, so that it can be undone."""
 
     def before_change(self, paths: Collection[str] | None, should_stop: Callable[[], bool]) -> None:
@@ -55,7 +55,7 @@ class Changes:
         unfinished: records of writes in progress.
     """
 
-    def __init__(self, checkpoints: Checkpoints | None = None, state: Path | None = None) -> None:
+    def __init__(self, checkpoints: ChangeCheckpoints | None = None, state: Path | None = None) -> None:
         """Begin without changes, and remove half-written files of killed sessions.
 
         Args:

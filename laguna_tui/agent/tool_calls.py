@@ -78,7 +78,7 @@ class _Question:
     reply: "Future[PermissionAnswer]"
 
 
-class ToolCalls:
+class ToolCallRunner:
     """Runs the calls of a turn that are side by side; use once."""
 
     def __init__(

@@ -272,7 +272,7 @@ class Turn:
 
     def _run(self, calls: Sequence[ToolCall], *, too_many: bool) -> Iterator[AgentEvent]:
         # Imported late: most questions need no tool.
-        from laguna_tui.agent.tool_calls import CallRun, ToolCalls
+        from laguna_tui.agent.tool_calls import CallRun, ToolCallRunner
 
         runs = [
             CallRun(call, self._conversation.next_call_id(), self._refused_because(call, too_many)) for call in calls
@@ -281,7 +281,7 @@ class Turn:
             yield ToolStarted(each.call_id, each.call.name, each.call.arguments)
         self._rejected = 0
         self._running = runs
-        with closing(ToolCalls(self._parts.toolbox, self._objection, self._parts.cancelled).run(runs)) as events:
+        with closing(ToolCallRunner(self._parts.toolbox, self._objection, self._parts.cancelled).run(runs)) as events:
             for event in events:
                 yield self._finish() if isinstance(event, CallRun) else event
 

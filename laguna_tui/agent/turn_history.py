@@ -74,14 +74,14 @@ class TurnLog(Protocol):
         ...
 
 
-class Difference(NamedTuple):
+class ListDifference(NamedTuple):
     """How a list became another one: its first `kept` stay, and the others are `added`."""
 
     kept: int
     added: tuple[ChatMessage, ...]
 
     @classmethod
-    def between(cls, before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> "Difference":
+    def between(cls, before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> "ListDifference":
         """The difference of two lists; the same is what is the same object."""
         kept = 0
         for old, new in zip(before, after, strict=False):
@@ -95,14 +95,14 @@ class MemoryLog:
     """A `TurnLog` in memory, for a session that is not kept: what every moment added to the one before it."""
 
     def __init__(self) -> None:
-        self._changes: list[tuple[Difference, Difference]] = []
+        self._changes: list[tuple[ListDifference, ListDifference]] = []
         self._last = ConversationMark()
 
     def note(self, state: ConversationState) -> Place:
         """Remember the present moment."""
         before, self._last = self._last, ConversationMark(tuple(state.said), tuple(state.forgotten))
         changes = zip(before, self._last, strict=True)
-        said, forgotten = (Difference.between(old, new) for old, new in changes)
+        said, forgotten = (ListDifference.between(old, new) for old, new in changes)
         self._changes.append((said, forgotten))
         return len(self._changes)
 

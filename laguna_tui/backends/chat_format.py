@@ -29,7 +29,7 @@ _SNIPPET = 120
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRequest:
+class EndpointRequest:
     """One generation.
 
     Attributes:
@@ -44,7 +44,7 @@ class ChatRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class EndpointUsage:
     """Tokens as the endpoint counted them.
 
     Attributes:
@@ -63,14 +63,14 @@ class Answered:
     """The last event of every generation. usage: None where the endpoint does not count."""
 
     reason: FinishReason
-    usage: Usage | None = None
+    usage: EndpointUsage | None = None
 
 
 ChatEvent = Reasoning | Text | CallFinished | Malformed | Answered
 
 
 def request_body(
-    request: ChatRequest, model: str, sampling: Mapping[str, float], *, stream: bool = True
+    request: EndpointRequest, model: str, sampling: Mapping[str, float], *, stream: bool = True
 ) -> dict[str, Any]:
     """The body of a request. sampling: what is to be other than the endpoint has it, by its own names."""
     body: dict[str, Any] = {"model": model, "messages": list(messages_of(request.prompt)), **sampling}
@@ -264,7 +264,7 @@ class AnswerReader:
 
     def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
         """tools: those offered, whose calls may also come as text."""
-        self.usage: Usage | None = None
+        self.usage: EndpointUsage | None = None
         self.ended: FinishReason | None = None
         self.begun = False
         self._calls: list[_OpenCall] = []
@@ -288,7 +288,7 @@ class AnswerReader:
         if chunk.usage is not None:
             details = chunk.usage.prompt_tokens_details
             cached = details.cached_tokens if details is not None else None
-            self.usage = Usage(max(0, chunk.usage.prompt_tokens), max(0, chunk.usage.completion_tokens), cached)
+            self.usage = EndpointUsage(max(0, chunk.usage.prompt_tokens), max(0, chunk.usage.completion_tokens), cached)
         for choice in chunk.choices[:1]:
             delta = choice.delta or choice.message
             if delta is not None:

@@ -27,7 +27,7 @@ from laguna_tui.backends.chat_format import (
     Answered,
     AnswerReader,
     ChatEvent,
-    ChatRequest,
+    EndpointRequest,
     GarbageError,
     ReportedError,
     request_body,
@@ -132,7 +132,9 @@ class RemoteBackend:
 
     def generate(self, prompt: Prompt, options: Options) -> RemoteAnswer:
         """See `Backend`; the endpoint samples, drafts and constrains as it does, and nothing is sent twice."""
-        request = ChatRequest(prompt, options.max_tokens if options.aside else None, False if options.aside else None)
+        request = EndpointRequest(
+            prompt, options.max_tokens if options.aside else None, False if options.aside else None
+        )
         tokens = self.cost(prompt).total
         return RemoteAnswer(
             lambda: self.chat(request), self.cancel, self._tokenize, tokens, lambda: self.n_ctx, aside=options.aside
@@ -167,7 +169,7 @@ class RemoteBackend:
         """See `Backend`: no trace is a remote model's."""
         return answer_message(())
 
-    def chat(self, request: ChatRequest) -> Generator[ChatEvent, None, None]:
+    def chat(self, request: EndpointRequest) -> Generator[ChatEvent, None, None]:
         """One generation. Errors are `RemoteError`; EngineClosed after `close`."""
         events: SimpleQueue[ChatEvent | Exception] = SimpleQueue()
         with self._lock:
@@ -229,7 +231,7 @@ class RemoteBackend:
         if isinstance(error, RemoteError) and error.n_ctx is not None and self.options.context is None:
             self.n_ctx = min(self.n_ctx, error.n_ctx)
 
-    async def _stream(self, request: ChatRequest, put: Callable[[ChatEvent | Exception], None]) -> None:
+    async def _stream(self, request: EndpointRequest, put: Callable[[ChatEvent | Exception], None]) -> None:
         """Send the request and pass on what comes; the last is `Answered` or what went wrong."""
         reader = AnswerReader(request.prompt.tools)
         try:
@@ -244,7 +246,7 @@ class RemoteBackend:
         put(Answered(self._reason(reader.ended, request), reader.usage))
 
     async def _send(
-        self, request: ChatRequest, reader: AnswerReader, put: Callable[[ChatEvent | Exception], None]
+        self, request: EndpointRequest, reader: AnswerReader, put: Callable[[ChatEvent | Exception], None]
     ) -> None:
         url, body = f"{self.options.url}/chat/completions", self._body(request)
         async with (
@@ -273,17 +275,17 @@ class RemoteBackend:
             case _:
                 return of_exception(error, host, begun=begun)
 
-    def _body(self, request: ChatRequest) -> bytes:
+    def _body(self, request: EndpointRequest) -> bytes:
         options = self.options
         if request.thinking is None and options.thinking is not None:
-            request = ChatRequest(request.prompt, request.max_tokens, options.thinking)
+            request = EndpointRequest(request.prompt, request.max_tokens, options.thinking)
         body = request_body(request, self.model, options.sampling)
         if options.max_tokens is not None:
             body["max_tokens"] = min(options.max_tokens, body.get("max_tokens", options.max_tokens))
         # Lone surrogates, such as undecodable bytes of a file's name, have no UTF-8.
         return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
-    def _reason(self, ended: FinishReason | None, request: ChatRequest) -> FinishReason:
+    def _reason(self, ended: FinishReason | None, request: EndpointRequest) -> FinishReason:
         """Why it ended: a limit that is not ours is the context's."""
         if ended is FinishReason.MAX_TOKENS and request.max_tokens is None and self.options.max_tokens is None:
             return FinishReason.CONTEXT_FULL

@@ -347,7 +347,7 @@ class ReplayProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReplayDifference:
     """Where plain decoding went another way: after `index` equal tokens, behind the text `before`.
 
     `answered` and `plain` are the texts of the two tokens; `margin` is by how much plain decoding preferred its own,
@@ -373,5 +373,5 @@ class ReplayCheck:
 
     compared: int
     total: int
-    difference: Difference | None
+    difference: ReplayDifference | None
     seconds: float

@@ -30,7 +30,7 @@ def drafted_variant(use: str, length: int | None = None) -> Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class AnswerSample:
     """One answer.
 
     Attributes:
@@ -83,7 +83,7 @@ class Runner:
     progress: ProgressLine
     label: str = ""
 
-    def run(self, variants: Sequence[Variant], samples: list[Sample]) -> None:
+    def run(self, variants: Sequence[Variant], samples: list[AnswerSample]) -> None:
         """Answer every prompt in every variant, `repeats` times; append each finished answer to `samples`."""
         for variant in variants:
             # Untimed: the first answer builds graphs, touches memory, and trains the draft policy.
@@ -94,7 +94,7 @@ class Runner:
                     self._show(prompt, variant, repeat)
                     samples.append(self.answer(prompt, variant, repeat))
 
-    def answer(self, prompt: BenchPrompt, variant: Variant, repeat: int) -> Sample:
+    def answer(self, prompt: BenchPrompt, variant: Variant, repeat: int) -> AnswerSample:
         """Generate one answer."""
         request = Request(
             prompt.tokens,
@@ -110,7 +110,7 @@ class Runner:
         self.progress.show(f"{self.label}turn {turn}, {prompt.name}, {variant.name}")
 
 
-def collect_sample(events: Iterator[Event], way: str, prompt: str, repeat: int) -> Sample:
+def collect_sample(events: Iterator[Event], way: str, prompt: str, repeat: int) -> AnswerSample:
     """Return the sample of a generation's events."""
     tokens: list[int] = []
     rounds: list[Round] = []
@@ -125,7 +125,7 @@ def collect_sample(events: Iterator[Event], way: str, prompt: str, repeat: int) 
                 pass
             case _:
                 pass
-    return Sample(way, prompt, repeat, tuple(tokens), stats, tuple(rounds))
+    return AnswerSample(way, prompt, repeat, tuple(tokens), stats, tuple(rounds))
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import KV_TYPES
 from laguna_tui.bench import statistics
-from laguna_tui.bench.answer_runs import PLAIN_VARIANT, BenchEngine, Runner, Sample, Variant, drafted_variant
+from laguna_tui.bench.answer_runs import PLAIN_VARIANT, AnswerSample, BenchEngine, Runner, Variant, drafted_variant
 from laguna_tui.bench.measurement import BenchResult, MarkdownTable, number, percent
 from laguna_tui.bench.parity import NEAR_TIE, Parity, compare, pieces, replayer
 from laguna_tui.bench.workload import BenchOptions, label_of, uses
@@ -55,7 +55,7 @@ class DrafterRow:
     parity: Parity | None
 
     @classmethod
-    def of(cls, samples: list[Sample], way: str, parity: Parity | None) -> "DrafterRow":
+    def of(cls, samples: list[AnswerSample], way: str, parity: Parity | None) -> "DrafterRow":
         """Compute the figures of one variant."""
         chosen = statistics.of_variant(samples, way)
         summary = statistics.summary_of(statistics.rounds_of(chosen))
@@ -87,7 +87,7 @@ class DrafterComparison:
     """Comparison of the available drafters."""
 
     options: BenchOptions
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[AnswerSample] = field(default_factory=list)
     engine: BenchEngine = field(default_factory=BenchEngine)
     parities: dict[str, Parity] = field(default_factory=dict)
 
@@ -173,7 +173,7 @@ class KvRow:
     same_as_f16: int | None
 
     @classmethod
-    def of(cls, samples: list[Sample], way: str, here: str, first: str) -> "KvRow":
+    def of(cls, samples: list[AnswerSample], way: str, here: str, first: str) -> "KvRow":
         """Compute the figures of one variant; `here` and `first` name the plain variants of its type and of f16."""
         chosen = statistics.of_variant(samples, way)
         summary = statistics.summary_of(statistics.rounds_of(chosen))
@@ -207,7 +207,7 @@ class KvComparison:
     """Comparison of every KV cache type."""
 
     options: BenchOptions
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[AnswerSample] = field(default_factory=list)
     engine: BenchEngine = field(default_factory=BenchEngine)
 
     def measure(self, progress: ProgressLine) -> None:

@@ -13,7 +13,7 @@ from laguna_engine.events import Round
 from laguna_engine.gguf import drafter_header as drafter_file
 from laguna_engine.speculate.cost_model import constant_acceptance_tokens, expected_tokens, speedup
 from laguna_tui.bench import statistics
-from laguna_tui.bench.answer_runs import PLAIN_VARIANT, Sample, Variant, drafted_variant
+from laguna_tui.bench.answer_runs import PLAIN_VARIANT, AnswerSample, Variant, drafted_variant
 from laguna_tui.bench.measurement import BenchResult, MarkdownTable, VariantMeasurement, number, percent
 from laguna_tui.bench.workload import DFLASH, BenchOptions
 
@@ -59,7 +59,7 @@ class SweepRow:
     by_position: tuple[float, ...]
 
     @classmethod
-    def of(cls, samples: list[Sample], way: str) -> "SweepRow":
+    def of(cls, samples: list[AnswerSample], way: str) -> "SweepRow":
         """Compute the figures of one length."""
         chosen = statistics.of_variant(samples, way)
         summary = statistics.summary_of(statistics.rounds_of(chosen))
@@ -142,7 +142,7 @@ class DraftCosts:
     plain_s: float
 
     @classmethod
-    def of(cls, samples: Sequence[Sample]) -> "DraftCosts | None":
+    def of(cls, samples: Sequence[AnswerSample]) -> "DraftCosts | None":
         """Compute it from the longest drafts and the plain answers; None before there are both."""
         plain = statistics.rate(statistics.of_variant(samples, PLAIN_VARIANT.name))
         lengths = [int(sample.way) for sample in samples if sample.way.isdecimal()]
@@ -178,7 +178,7 @@ class PredictionRow:
     difference: float | None
 
     @classmethod
-    def of(cls, samples: list[Sample], length: int, costs: DraftCosts) -> "PredictionRow | None":
+    def of(cls, samples: list[AnswerSample], length: int, costs: DraftCosts) -> "PredictionRow | None":
         """Compute the figures of one length; None when no round drafted that many tokens."""
         rounds = statistics.rounds_of(statistics.of_variant(samples, str(length)))
         full = [round_ for round_ in rounds if round_.drafted == length]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from laguna_tui.base.progress import ProgressLine
-from laguna_tui.bench.answer_runs import BenchEngine, Sample, Variant
+from laguna_tui.bench.answer_runs import AnswerSample, BenchEngine, Variant
 from laguna_tui.bench.workload import BenchOptions
 
 
@@ -67,7 +67,7 @@ class BenchResult:
 class Measurement(Protocol):
     """A benchmark. `outcome` may be called at any time, and returns the result so far."""
 
-    samples: list[Sample]
+    samples: list[AnswerSample]
     engine: BenchEngine
 
     def measure(self, progress: ProgressLine) -> None:
@@ -84,7 +84,7 @@ class VariantMeasurement(ABC):
     """A benchmark of variants. `samples` grow while it measures, so that an interruption keeps what there is."""
 
     options: BenchOptions
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[AnswerSample] = field(default_factory=list)
     engine: BenchEngine = field(default_factory=BenchEngine)
 
     @abstractmethod

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from laguna_engine.config import Sampling
 from laguna_engine.engine import Engine
 from laguna_engine.events import Cause
-from laguna_tui.bench.answer_runs import Sample
+from laguna_tui.bench.answer_runs import AnswerSample
 from laguna_tui.bench.statistics import of_variant
 from laguna_tui.bench.workload import BenchPrompt
 
@@ -100,7 +100,7 @@ class Parity:
         return {"prompts": self.prompts, "same": self.same, "differences": [each.fields() for each in self.differences]}
 
 
-Replayer = Callable[[Sample], ReplayResult]
+Replayer = Callable[[AnswerSample], ReplayResult]
 """Replays an answer that differs."""
 
 
@@ -113,7 +113,7 @@ def first_difference(one: Sequence[int], other: Sequence[int]) -> int | None:
 
 
 def compare(
-    samples: Sequence[Sample], way: str, base: str, text: Callable[[int], str], replay: Replayer | None = None
+    samples: Sequence[AnswerSample], way: str, base: str, text: Callable[[int], str], replay: Replayer | None = None
 ) -> Parity:
     """Compare every answer of `way` with the first plain one to the same prompt."""
     plain = {sample.prompt: sample for sample in reversed(of_variant(samples, base))}
@@ -147,7 +147,7 @@ def replayer(engine: Engine, prompts: Sequence[BenchPrompt], sampling: Sampling)
     """Return a function that replays an answer."""
     by_name = {prompt.name: prompt for prompt in prompts}
 
-    def replay(sample: Sample) -> ReplayResult:
+    def replay(sample: AnswerSample) -> ReplayResult:
         rounds = [(round_.drafted, round_.accepted) for round_ in sample.rounds]
         found = engine.replay(by_name[sample.prompt].tokens, sample.tokens, sampling, rounds=rounds).divergence
         return ReplayResult(None) if found is None else ReplayResult(found.margin, found.cause)

@@ -19,7 +19,7 @@ from laguna_tui import __version__
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize
 from laguna_tui.base.units import memory
-from laguna_tui.bench.answer_runs import Sample
+from laguna_tui.bench.answer_runs import AnswerSample
 from laguna_tui.bench.comparisons import DrafterComparison, KvComparison
 from laguna_tui.bench.draft_lengths import LengthSweep, RoundProfile, SpeedupPrediction
 from laguna_tui.bench.measurement import Measurement
@@ -222,7 +222,7 @@ class Report:
         return [*lines, f"machine: {self.machine.line()}; {loads}"]
 
 
-def _sample(sample: Sample) -> dict[str, object]:
+def _sample(sample: AnswerSample) -> dict[str, object]:
     return {
         "way": sample.way,
         "prompt": sample.prompt,

@@ -5,25 +5,25 @@ from statistics import median
 
 from laguna_engine.events import Round
 from laguna_engine.speculate.metrics import SpeculationMetrics, Summary
-from laguna_tui.bench.answer_runs import Sample
+from laguna_tui.bench.answer_runs import AnswerSample
 
 PHASES = ("draft", "verify", "sample", "other")
 """Phases of a round; "other" is the engine's own work."""
 
 
-def of_variant(samples: Iterable[Sample], way: str) -> list[Sample]:
+def of_variant(samples: Iterable[AnswerSample], way: str) -> list[AnswerSample]:
     """Return the samples of one variant."""
     return [sample for sample in samples if sample.way == way]
 
 
-def rate(samples: Iterable[Sample]) -> float | None:
+def rate(samples: Iterable[AnswerSample]) -> float | None:
     """Return tokens per second over all of them."""
     chosen = list(samples)
     seconds = sum(sample.seconds for sample in chosen)
     return sum(sample.decoded for sample in chosen) / seconds if seconds > 0 else None
 
 
-def ratio_median(samples: Sequence[Sample], way: str, base: str) -> float | None:
+def ratio_median(samples: Sequence[AnswerSample], way: str, base: str) -> float | None:
     """Return the median speed-up of `way` over `base` in the turns that have both."""
     ratios = []
     turns = {(each.prompt, each.repeat): each.rate for each in of_variant(samples, base)}
@@ -34,7 +34,7 @@ def ratio_median(samples: Sequence[Sample], way: str, base: str) -> float | None
     return median(ratios) if ratios else None
 
 
-def ratio_best(samples: Sequence[Sample], way: str, base: str) -> float | None:
+def ratio_best(samples: Sequence[AnswerSample], way: str, base: str) -> float | None:
     """Return the speed-up between the fastest answers to each prompt, which were disturbed least."""
     fast, slow = _fastest(of_variant(samples, way)), _fastest(of_variant(samples, base))
     both = [name for name in fast if name in slow]
@@ -42,7 +42,7 @@ def ratio_best(samples: Sequence[Sample], way: str, base: str) -> float | None:
     return ours / theirs if ours and theirs else None
 
 
-def rounds_of(samples: Iterable[Sample], length: int | None = None) -> list[Round]:
+def rounds_of(samples: Iterable[AnswerSample], length: int | None = None) -> list[Round]:
     """Return all rounds, or those that drafted `length` tokens."""
     rounds = (round_ for sample in samples for round_ in sample.rounds)
     return [round_ for round_ in rounds if length is None or round_.drafted == length]
@@ -77,7 +77,7 @@ def seconds(rounds: Iterable[Round], phase: str) -> list[float]:
     return [getattr(round_, f"{phase}_s") for round_ in rounds]
 
 
-def between_rounds(samples: Iterable[Sample]) -> float | None:
+def between_rounds(samples: Iterable[AnswerSample]) -> float | None:
     """Return the mean seconds between two rounds, in which tokens are committed and reported."""
     chosen = [sample for sample in samples if sample.rounds]
     count = sum(len(sample.rounds) for sample in chosen)
@@ -95,8 +95,8 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None
 
 
-def _fastest(samples: Iterable[Sample]) -> dict[str, Sample]:
-    best: dict[str, Sample] = {}
+def _fastest(samples: Iterable[AnswerSample]) -> dict[str, AnswerSample]:
+    best: dict[str, AnswerSample] = {}
     for sample in samples:
         known = best.get(sample.prompt)
         if sample.rate and (known is None or sample.rate > (known.rate or 0)):

@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     from laguna_tui.headless import run as headless
     from laguna_tui.headless.time_limit import TimeLimit, TimeLimitReached
 
-    form = headless.Format(arguments.form or "text")
+    form = headless.OutputFormat(arguments.form or "text")
     with TimeLimit(arguments.timeout) as limit:
         late = _STDIN_OPEN
         try:

@@ -13,7 +13,7 @@ from laguna_tui.base.text import sanitize
 from laguna_tui.cli.console import say
 
 if TYPE_CHECKING:
-    from laguna_engine.fit.constraints import Constraints
+    from laguna_engine.fit.constraints import PlanConstraints
     from laguna_engine.fit.devices import Machine
     from laguna_engine.fit.plan import FitCell, Plan
     from laguna_tui.models.entry import ModelEntry
@@ -71,19 +71,23 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(sanitize(str(error))) from error
 
 
-def _constraints(arguments: argparse.Namespace) -> "Constraints":
+def _constraints(arguments: argparse.Namespace) -> "PlanConstraints":
     from laguna_engine.config import KvType
-    from laguna_engine.fit.constraints import Constraints, Priority
+    from laguna_engine.fit.constraints import PlanConstraints, Priority
 
     for key, advice in (("kv", "choose"), ("context", "it must be")):
         setting, value = declarations(Settings)[key], getattr(arguments, key)
         if setting.wrong(value):
             raise UserError(f"{setting.flag} {value}: {advice} {setting.allowed}")
-    return Constraints(arguments.context, KvType(arguments.kv) if arguments.kv else None, Priority(arguments.first))
+    return PlanConstraints(arguments.context, KvType(arguments.kv) if arguments.kv else None, Priority(arguments.first))
 
 
 def _one(
-    wanted: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "Constraints", as_json: bool
+    wanted: str,
+    catalogue: "Mapping[str, ModelEntry]",
+    machine: "Machine",
+    constraints: "PlanConstraints",
+    as_json: bool,
 ) -> int:
     """Report one model."""
     from laguna_tui.base.settings import load_settings
@@ -104,7 +108,9 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
 
 
-def _all(catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "Constraints", as_json: bool) -> int:
+def _all(
+    catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "PlanConstraints", as_json: bool
+) -> int:
     """Report every model, a line each."""
     from laguna_tui.models.entry import ModelKind
     from laguna_tui.models.fit import summary, wrapped
@@ -127,7 +133,7 @@ def _all(catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints:
 
 
 def _verdict(
-    name: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "Constraints"
+    name: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "PlanConstraints"
 ) -> "tuple[Plan | None, str]":
     from laguna_engine.errors import EngineError
     from laguna_tui.base.settings import load_settings

@@ -23,7 +23,7 @@ from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.evals.samples import Sample, TokenTurn
 from laguna_tui.evals.task import ANSWER, SOLUTION, Task, TaskSet
-from laguna_tui.evals.verdict import TASKS, Verdict, check_solution, code_of, read_files, write_files
+from laguna_tui.evals.verdict import TASKS, TaskVerdict, check_solution, code_of, read_files, write_files
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.session_pool import SharedEngine
 from laguna_tui.session.session_scorer import SessionScorer
@@ -99,7 +99,7 @@ class EvaluatedModel:
             begun = time.monotonic()
             heard = self._tried(task, session, folder, begun + limit_s)
             seconds = time.monotonic() - begun
-        verdict = check_solution(task, heard.solution) if heard.solution else Verdict(False, "no code was given")
+        verdict = check_solution(task, heard.solution) if heard.solution else TaskVerdict(False, "no code was given")
         return _sample(task, index, seed, heard, verdict, seconds)
 
     @contextmanager
@@ -215,7 +215,7 @@ class _Deadline:
         return self.reached
 
 
-def _sample(task: Task, index: int, seed: int, heard: Outcome, verdict: Verdict, seconds: float) -> Sample:
+def _sample(task: Task, index: int, seed: int, heard: Outcome, verdict: TaskVerdict, seconds: float) -> Sample:
     steps = heard.steps
     return Sample(
         task=task.name,

@@ -72,7 +72,7 @@ def _wilson(share: float, count: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PairedDifference:
     """Two runs of the same tasks, the second one less the first.
 
     Attributes:
@@ -93,7 +93,7 @@ class Difference:
         return -share <= self.mean.low and self.mean.high <= share
 
 
-def compared(differences: Sequence[int], samples: int) -> Difference:
+def compared(differences: Sequence[int], samples: int) -> PairedDifference:
     """Compare two runs, paired by task.
 
     The p-value is of the test that gives every task's difference a random sign; with one sample a task that is
@@ -111,7 +111,9 @@ def compared(differences: Sequence[int], samples: int) -> Difference:
     means = np.random.default_rng(_SEED).choice(shares, (_RESAMPLES, len(shares))).mean(axis=1)
     resampled_low, resampled_high = np.quantile(means, (0.025, 0.975))
     mean = Interval(float(shares.mean()), min(low, float(resampled_low)), max(high, float(resampled_high)))
-    return Difference(len(counts), int((counts > 0).sum()), int((counts < 0).sum()), mean, sign_flip_p(differences))
+    return PairedDifference(
+        len(counts), int((counts > 0).sum()), int((counts < 0).sum()), mean, sign_flip_p(differences)
+    )
 
 
 def ratio_change(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> Interval:

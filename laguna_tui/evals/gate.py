@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.units import count
-from laguna_tui.evals.estimates import Difference, Interval, compared, ratio_change
+from laguna_tui.evals.estimates import Interval, PairedDifference, compared, ratio_change
 from laguna_tui.evals.samples import RunFacts, Sample
 from laguna_tui.evals.score_report import markdown_table, percent
 from laguna_tui.evals.task import TaskSet
@@ -23,7 +23,7 @@ _LEAVE_DRAFTS = {"speculation", "kv", "constrain"}
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class GateAcceptance:
     """Which share of the drafted tokens was accepted in either run.
 
     Attributes:
@@ -52,16 +52,16 @@ class Comparison:
         acceptance: None where either run was without speculation.
     """
 
-    sets: Mapping[str, Difference]
+    sets: Mapping[str, PairedDifference]
     differing: Sequence[tuple[str, object, object]]
     shares: Mapping[str, tuple[float, float]]
     same: int
     pairs: int
     changed: Sequence[tuple[str, int]]
-    acceptance: Acceptance | None
+    acceptance: GateAcceptance | None
 
     @property
-    def all(self) -> Difference:
+    def all(self) -> PairedDifference:
         """The difference over all tasks."""
         return self.sets[_ALL]
 
@@ -131,7 +131,7 @@ def _shares(pairs: Sequence[tuple[Sample, Sample]]) -> tuple[float, float]:
 
 def _acceptance(
     first: RunFacts, second: RunFacts, tasks: Sequence[Sequence[tuple[Sample, Sample]]]
-) -> Acceptance | None:
+) -> GateAcceptance | None:
     by_task = [[_drafts([pair[run] for pair in found]) for found in tasks] for run in (0, 1)]
     accepted, drafted = (tuple(sum(each[at] for each in run) for run in by_task) for at in (0, 1))
     if "off" in (first.settings.get("speculation"), second.settings.get("speculation")) or not any(drafted):
@@ -139,7 +139,7 @@ def _acceptance(
     before, after = (a / max(1, d) for a, d in zip(accepted, drafted, strict=True))
     alike = {name for name, _, _ in first.differing(second)} <= _LEAVE_DRAFTS
     counts = alike and first.settings.get("draft_length") is not None
-    return Acceptance(before, after, ratio_change(by_task[0], by_task[1]), counts)
+    return GateAcceptance(before, after, ratio_change(by_task[0], by_task[1]), counts)
 
 
 def _drafts(samples: Sequence[Sample]) -> tuple[int, int]:
@@ -193,7 +193,7 @@ def comparison_report(comparison: Comparison, points: float) -> str:
 _NARROWER = "More tasks or samples make the interval narrower."
 
 
-def _acceptance_line(found: Acceptance) -> str:
+def _acceptance_line(found: GateAcceptance) -> str:
     why = (
         "" if found.counts else " It decides nothing: the drafts are for other text, or of lengths that timing decides."
     )

@@ -54,7 +54,7 @@ class TaskSet(StrEnum):
 
 
 @dataclass(frozen=True)
-class Language:
+class TaskLanguage:
     """What a language's checks need.
 
     Attributes:
@@ -72,15 +72,15 @@ class Language:
 
 _CHECKS = '"$TMPDIR/checks"'
 _C, _RUST = f"-std=c11 -Wall -o {_CHECKS}", f"--edition 2021 --test -o {_CHECKS}"
-LANGUAGES: Mapping[str, Language] = {
-    "python": Language((), "{python} -E -s -B check.py", CHECK, 'print("{word}")'),
-    "javascript": Language(("node --version",), "node check.js", "check.js", 'console.log("{word}");'),
-    "c": Language(("cc --version",), f"cc {_C} *.c && {_CHECKS}"),
-    "c++": Language(("c++ --version",), f"c++ -std=c++17 -o {_CHECKS} *.cpp && {_CHECKS}"),
-    "rust": Language(("rustc --version",), f"rustc {_RUST} check.rs && {_CHECKS} -q"),
-    "java": Language(("javac -version", "java -version"), f"javac -d {_CHECKS} *.java && java -cp {_CHECKS} Check"),
-    "go": Language(("go version",), "go test ./..."),
-    "shell": Language(("bash --version",), "bash check.sh", "check.sh", "echo {word}"),
+LANGUAGES: Mapping[str, TaskLanguage] = {
+    "python": TaskLanguage((), "{python} -E -s -B check.py", CHECK, 'print("{word}")'),
+    "javascript": TaskLanguage(("node --version",), "node check.js", "check.js", 'console.log("{word}");'),
+    "c": TaskLanguage(("cc --version",), f"cc {_C} *.c && {_CHECKS}"),
+    "c++": TaskLanguage(("c++ --version",), f"c++ -std=c++17 -o {_CHECKS} *.cpp && {_CHECKS}"),
+    "rust": TaskLanguage(("rustc --version",), f"rustc {_RUST} check.rs && {_CHECKS} -q"),
+    "java": TaskLanguage(("javac -version", "java -version"), f"javac -d {_CHECKS} *.java && java -cp {_CHECKS} Check"),
+    "go": TaskLanguage(("go version",), "go test ./..."),
+    "shell": TaskLanguage(("bash --version",), "bash check.sh", "check.sh", "echo {word}"),
 }
 
 

@@ -37,7 +37,7 @@ _BLOCK = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^\n]*\n(.*?)(?:^\1[ \t]*$|
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TaskVerdict:
     """What a check said.
 
     Attributes:
@@ -91,7 +91,9 @@ def code_of(answer: str, entry: str) -> str:
     return answer if defines.search(answer) else ""
 
 
-def check_solution(task: Task, solution: Mapping[str, str], cancelled: Callable[[], bool] = lambda: False) -> Verdict:
+def check_solution(
+    task: Task, solution: Mapping[str, str], cancelled: Callable[[], bool] = lambda: False
+) -> TaskVerdict:
     """Run the task's check over a solution in a new folder.
 
     Args:
@@ -106,7 +108,7 @@ def check_solution(task: Task, solution: Mapping[str, str], cancelled: Callable[
     result = run_in_folder({**solution, **hidden}, command, what, cancelled)
     output = result.stdout.strip()
     passed = result.exit_code == 0 and word in output
-    return Verdict(passed, output.replace(word, "")[-_KEPT_CHARS:], result.timed_out)
+    return TaskVerdict(passed, output.replace(word, "")[-_KEPT_CHARS:], result.timed_out)
 
 
 def _with_end(task: Task) -> tuple[Mapping[str, str], str]:
@@ -123,7 +125,7 @@ def _with_end(task: Task) -> tuple[Mapping[str, str], str]:
     return {**task.hidden, language.main: f"{task.hidden[language.main]}\n{end}\n"}, word
 
 
-def _check_function(task: Task, solution: Mapping[str, str], what: str, cancelled: Callable[[], bool]) -> Verdict:
+def _check_function(task: Task, solution: Mapping[str, str], what: str, cancelled: Callable[[], bool]) -> TaskVerdict:
     with folder_with(solution) as folder:
         check = FunctionCheck(task.entry, task.hidden[CHECK], folder)
         try:
@@ -131,7 +133,7 @@ def _check_function(task: Task, solution: Mapping[str, str], what: str, cancelle
         finally:
             outcome = check.finish()
     output = "\n".join(filter(None, (result.stdout.strip(), outcome.problem)))
-    return Verdict(outcome.passed, output[-_KEPT_CHARS:], result.timed_out)
+    return TaskVerdict(outcome.passed, output[-_KEPT_CHARS:], result.timed_out)
 
 
 def run_in_folder(

@@ -19,7 +19,7 @@ from laguna_tui.headless.outcome import TurnOutcome
 from laguna_tui.headless.text_output import end_lines, finish_text, text_writer
 
 
-class Format(Enum):
+class OutputFormat(Enum):
     """Format of stdout."""
 
     TEXT = "text"
@@ -29,7 +29,7 @@ class Format(Enum):
 
 def run(
     events: Iterator[AgentEvent],
-    form: Format,
+    form: OutputFormat,
     model: str,
     *,
     stats: bool,
@@ -38,8 +38,8 @@ def run(
 ) -> ExitCode:
     """Write the events of one turn; returns the exit code.
 
-    Exceptions of `events` are passed on. For an Exception the object of `Format.JSON`, or the last line of
-    `Format.STREAM_JSON`, is written first: edits may have been made.
+    Exceptions of `events` are passed on. For an Exception the object of `OutputFormat.JSON`, or the last line of
+    `OutputFormat.STREAM_JSON`, is written first: edits may have been made.
 
     Args:
         events: One turn of the agent.
@@ -60,23 +60,23 @@ def run(
     except BaseException as error:
         # The reader of stdout may be gone, which the exception already says.
         with suppress(OSError):
-            if form is Format.TEXT:
+            if form is OutputFormat.TEXT:
                 end_lines(outcome)
             if isinstance(error, Exception):
                 write_failure(form, model, error, outcome)
         raise
-    if form is Format.JSON:
+    if form is OutputFormat.JSON:
         write_line(sys.stdout, turn_object(outcome, model))
-    if form is Format.TEXT:
+    if form is OutputFormat.TEXT:
         finish_text(outcome, stats=stats, opened=opened)
     return outcome.exit_code
 
 
-def write_failure(form: Format, model: str, error: Exception, outcome: TurnOutcome | None = None) -> None:
+def write_failure(form: OutputFormat, model: str, error: Exception, outcome: TurnOutcome | None = None) -> None:
     """Write what `form` says of a turn that an error ended; nothing as text. outcome: None if it never began."""
-    if form is Format.JSON:
+    if form is OutputFormat.JSON:
         write_line(sys.stdout, turn_object(outcome or TurnOutcome(), model, error))
-    elif form is Format.STREAM_JSON:
+    elif form is OutputFormat.STREAM_JSON:
         write_line(sys.stdout, turn_failed(error))
 
 
@@ -89,8 +89,8 @@ def _show_progress(line: ProgressLine, event: AgentEvent) -> None:
         line.clear()
 
 
-def _writer(form: Format, *, verbose: bool) -> Callable[[AgentEvent], None]:
-    if form is Format.TEXT:
+def _writer(form: OutputFormat, *, verbose: bool) -> Callable[[AgentEvent], None]:
+    if form is OutputFormat.TEXT:
         return text_writer(sys.stdout, sys.stderr, verbose=verbose)
     # Of the whole object nothing is written before the turn is over.
-    return stream_writer(sys.stdout) if form is Format.STREAM_JSON else lambda event: None
+    return stream_writer(sys.stdout) if form is OutputFormat.STREAM_JSON else lambda event: None

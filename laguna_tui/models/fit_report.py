@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.errors import UserError
 
 if TYPE_CHECKING:
-    from laguna_engine.fit.constraints import Constraints
+    from laguna_engine.fit.constraints import PlanConstraints
     from laguna_engine.fit.devices import Machine
     from laguna_engine.fit.plan import FitCell, Plan
     from laguna_tui.base.settings import Settings
@@ -51,7 +51,7 @@ def fit_report(
     catalogue: "Mapping[str, ModelEntry]",
     settings: "Settings",
     machine: "Machine",
-    constraints: "Constraints",
+    constraints: "PlanConstraints",
 ) -> FitReport:
     """Plan a model on a machine, and look at every context and cache. UserError, EngineError: it is not known."""
     from laguna_engine.fit.plan import TABLE_CONTEXTS, fit_table, search_space
@@ -64,7 +64,9 @@ def fit_report(
     return FitReport(model, machine, plan, refusal, fit_table(wider, tuple(sorted({*TABLE_CONTEXTS, *own}))))
 
 
-def plan_or_refusal(model: "ModelToFit", machine: "Machine", constraints: "Constraints") -> "tuple[Plan | None, str]":
+def plan_or_refusal(
+    model: "ModelToFit", machine: "Machine", constraints: "PlanConstraints"
+) -> "tuple[Plan | None, str]":
     """The plan, or why there is none."""
     from laguna_engine.fit.plan import DoesNotFit, choose_plan
 
@@ -74,7 +76,7 @@ def plan_or_refusal(model: "ModelToFit", machine: "Machine", constraints: "Const
         return None, str(error)
 
 
-def _unbound(constraints: "Constraints") -> "Constraints":
+def _unbound(constraints: "PlanConstraints") -> "PlanConstraints":
     """Without what the table itself goes through."""
     from dataclasses import replace
 
@@ -87,10 +89,10 @@ def fit_lines(wanted: str, settings: "Settings", width: int) -> list[str]:
     Raises:
         UserError: there is no such model. EngineError: its file cannot be read.
     """
-    from laguna_engine.fit.constraints import Constraints
+    from laguna_engine.fit.constraints import PlanConstraints
     from laguna_tui.models.catalogue import load_catalogue
 
-    found = fit_report(wanted, load_catalogue(), settings, described_machine(None), Constraints())
+    found = fit_report(wanted, load_catalogue(), settings, described_machine(None), PlanConstraints())
     return list(report_lines(found, min(max(width, _LEAST), WIDEST)))
 
 

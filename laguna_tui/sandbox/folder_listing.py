@@ -128,11 +128,11 @@ class Marks:
         return bool(self.protected or self.secrets or self.unreadable or self.unwritable)
 
 
-NO_FOLDERS: "dict[str, Folder]" = {}
+NO_FOLDERS: "dict[str, ListedFolder]" = {}
 """Of the folders that contain none; never changed."""
 
 
-class Folder:
+class ListedFolder:
     """A folder as it was when it was read. Of most entries nothing is stored."""
 
     __slots__ = ("ctime", "device", "entries", "folders", "inode", "marks", "scope")
@@ -148,8 +148,8 @@ class Folder:
 class Listing:
     """What is directly in a folder while it is read."""
 
-    def __init__(self, rules: CompiledRules, inside: str, scope: Scope, known: Mapping[str, Folder]) -> None:
-        self.folders: dict[str, Folder] = {}
+    def __init__(self, rules: CompiledRules, inside: str, scope: Scope, known: Mapping[str, ListedFolder]) -> None:
+        self.folders: dict[str, ListedFolder] = {}
         self.marks = Marks()
         self._rules, self._scope, self._known = rules, scope, known
         self._above = inside.rpartition("/")[2]
@@ -230,10 +230,10 @@ class Listing:
             self.marks.secrets.append(entry.name)
             return
         known = self._known.get(entry.name)
-        self.folders[entry.name] = known if known is not None and known.scope is scope else Folder(scope)
+        self.folders[entry.name] = known if known is not None and known.scope is scope else ListedFolder(scope)
 
 
-def folders_below(inside: str, folder: Folder) -> Iterator[tuple[str, Folder]]:
+def folders_below(inside: str, folder: ListedFolder) -> Iterator[tuple[str, ListedFolder]]:
     prefix = f"{inside}/" if inside else ""
     return ((prefix + name, below) for name, below in folder.folders.items())
 

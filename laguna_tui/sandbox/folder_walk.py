@@ -18,7 +18,7 @@ from laguna_tui.repo.files.root_folder import RootFolder
 from laguna_tui.sandbox.folder_listing import (
     NO_FOLDERS,
     CompiledRules,
-    Folder,
+    ListedFolder,
     Listing,
     Marks,
     PathRules,
@@ -73,7 +73,7 @@ class FolderWalk:
         self._max_entries, self._clock = max_entries, clock
         self._lock = threading.Lock()
         self._rules = CompiledRules(PathRules())
-        self._root: Folder | None = None
+        self._root: ListedFolder | None = None
         self._found = Found()
         self._reliable: dict[int, bool] = {}
 
@@ -98,8 +98,8 @@ class FolderWalk:
     def _read(self) -> Found:
         # What lies behind a full folder is unknown, so a change anywhere means to read all again.
         if self._root is None or (self._found.filled_by is not None and self._is_changed(self._root)):
-            self._root, self._found = Folder(self._rules.top), Found(listed=1)
-        listed, left, marked = 0, self._max_entries, list[tuple[str, Folder]]()
+            self._root, self._found = ListedFolder(self._rules.top), Found(listed=1)
+        listed, left, marked = 0, self._max_entries, list[tuple[str, ListedFolder]]()
         pending = deque([("", self._root)])
         with RootFolder(self.top) as tree:
             while pending and left > 0:
@@ -117,7 +117,7 @@ class FolderWalk:
             self._found = replace(self._found, listed=0)
         return self._found
 
-    def _is_same(self, inside: str, folder: Folder) -> bool:
+    def _is_same(self, inside: str, folder: ListedFolder) -> bool:
         """Whether a folder is as it was read. By its path: what an exchange leads to has another device or inode."""
         try:
             status = os.lstat(self._prefix + inside if inside else self.top)
@@ -125,7 +125,7 @@ class FolderWalk:
             return False
         return status.st_ino == folder.inode and status.st_ctime_ns == folder.ctime and status.st_dev == folder.device
 
-    def _is_changed(self, root: Folder) -> bool:
+    def _is_changed(self, root: ListedFolder) -> bool:
         pending, left = deque([("", root)]), self._max_entries
         while pending and left > 0:
             inside, folder = pending.popleft()
@@ -135,7 +135,7 @@ class FolderWalk:
             pending.extend(folders_below(inside, folder))
         return False
 
-    def _list(self, tree: RootFolder, inside: str, folder: Folder, left: int) -> None:
+    def _list(self, tree: RootFolder, inside: str, folder: ListedFolder, left: int) -> None:
         """Read what is directly in a folder, of at most so many entries."""
         known, folder.folders, folder.marks = folder.folders, NO_FOLDERS, None
         folder.ctime, folder.entries = -1, 0
@@ -165,7 +165,7 @@ class FolderWalk:
             self._reliable[device] = has_reliable_ctime(descriptor)
         return self._reliable[device]
 
-    def _collected(self, marked: Iterable[tuple[str, Folder]], listed: int, filled_by: Path | None) -> Found:
+    def _collected(self, marked: Iterable[tuple[str, ListedFolder]], listed: int, filled_by: Path | None) -> Found:
         protected = dict[Path, tuple[int, int]]()
         secrets, unreadable, unwritable = list[Path](), list[Path](), list[Path]()
         for inside, folder in marked:
@@ -176,7 +176,7 @@ class FolderWalk:
             unwritable += [place / name for name in marks.unwritable]
         return Found(protected, tuple(secrets), tuple(unreadable), tuple(unwritable), filled_by, listed)
 
-    def _filled_by(self, root: Folder) -> Path:
+    def _filled_by(self, root: ListedFolder) -> Path:
         counts = dict[str, int]()
         pending = deque([("", root)])
         while pending:

@@ -17,7 +17,7 @@ from laguna_tui.server.chat_answer import (
     Progress,
     ReasoningPiece,
     TextPiece,
-    Usage,
+    TokenUsage,
 )
 from laguna_tui.server.chat_request import (
     CallChoice,
@@ -31,7 +31,7 @@ from laguna_tui.server.chat_request import (
     text_of,
     tool_spec,
 )
-from laguna_tui.server.openai_shared import Format, new_id, sse
+from laguna_tui.server.openai_shared import ResponseFormat, new_id, sse
 from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
@@ -102,7 +102,7 @@ class Thinking(Struct):
 class OutputConfig(Struct):
     """The form of the answer's text."""
 
-    format: Format | None = None
+    format: ResponseFormat | None = None
 
 
 class MessagesBody(GenerationBody, kw_only=True):
@@ -116,7 +116,7 @@ class MessagesBody(GenerationBody, kw_only=True):
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None
-    output_format: Format | None = None
+    output_format: ResponseFormat | None = None
 
 
 def parse(body: MessagesBody, model: SharedModel, *, counting: bool = False) -> ChatRequest:
@@ -186,7 +186,7 @@ def _answer(blocks: Sequence[Block], place: str) -> Said:
     return Said(Speaker.ASSISTANT, answer=AssistantMessage("\n".join(texts), "\n".join(thoughts), tuple(calls)))
 
 
-def _usage(usage: Usage) -> dict[str, object]:
+def _usage(usage: TokenUsage) -> dict[str, object]:
     stats = usage.stats
     tokens = _input(stats.prompt_tokens, stats.cached_tokens)
     return {**tokens, "output_tokens": stats.generated_tokens, "speculation": usage.speculation}

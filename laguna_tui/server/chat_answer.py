@@ -67,7 +67,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """What an answer took.
 
     Attributes:
@@ -118,7 +118,7 @@ class AnswerEnded:
     """The last piece. stop: the text that ended it, empty for none."""
 
     ending: Ending
-    usage: Usage
+    usage: TokenUsage
     stop: str = ""
 
 
@@ -214,7 +214,7 @@ class ChatAnswer:
         self.said = AssistantMessage("".join(self._texts), "".join(self._thoughts), tuple(self._calls))
         self._prompts.remember(self._prompt, self.said, self._generated)
         ending = Ending.CALLS if self._calls else Ending.STOP if whole or over else Ending.LENGTH
-        usage = Usage(event.stats, self._reasoning, event.read_again)
+        usage = TokenUsage(event.stats, self._reasoning, event.read_again)
         rest = [] if self._shown is None else self._shown.rest()
         pieces += [TextPiece("", rest)] if rest else []
         return [*pieces, AnswerEnded(ending, usage, event.stop)]

@@ -153,7 +153,7 @@ class GenerationBody(Struct, kw_only=True):
         return replace(default, **{name: value for name, value in changes.items() if value is not None})
 
 
-class Part(Struct):
+class ContentPart(Struct):
     """A part of a message."""
 
     type: str | None = None
@@ -164,7 +164,7 @@ class Part(Struct):
         self.type = self.type or "text"
 
 
-Content = str | list[Part] | None
+Content = str | list[ContentPart] | None
 """A message's text, or its parts."""
 
 

@@ -15,7 +15,7 @@ from laguna_tui.server.openai_shared import (
     DONE,
     FINGERPRINT,
     CallBody,
-    Format,
+    ResponseFormat,
     ToolsBody,
     call_of,
     new_id,
@@ -85,7 +85,7 @@ class ChatBody(ToolsBody, kw_only=True):
     stop: Stops = None
     logprobs: bool | None = None
     top_logprobs: Logprobs | None = None
-    response_format: Format | None = None
+    response_format: ResponseFormat | None = None
     json_schema: dict[str, Any] | None = None
     thinking_budget_tokens: Annotated[int, Meta(ge=0)] | None = None
     add_generation_prompt: bool | None = None

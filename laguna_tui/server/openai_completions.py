@@ -9,11 +9,11 @@ from laguna_engine.constrain.json_schema import JsonSchema
 from laguna_engine.errors import RequestError
 from laguna_engine.events import FinishReason, Token
 from laguna_tui.server.api_error import ApiError
-from laguna_tui.server.chat_answer import Usage
+from laguna_tui.server.chat_answer import TokenUsage
 from laguna_tui.server.chat_prompts import check_size
 from laguna_tui.server.chat_request import GenerationBody, Limit, Logprobs, Stops, Wanted
 from laguna_tui.server.generation_run import GenerationRun, RunFinished
-from laguna_tui.server.openai_shared import DONE, FINGERPRINT, Format, new_id, now, schema_of, sse, usage_of
+from laguna_tui.server.openai_shared import DONE, FINGERPRINT, ResponseFormat, new_id, now, schema_of, sse, usage_of
 from laguna_tui.server.request_body import refuse
 from laguna_tui.server.shown_tokens import ShownToken, ShownTokens
 from laguna_tui.session.shared_model import SharedModel
@@ -29,7 +29,7 @@ class CompletionBody(GenerationBody, kw_only=True):
     n_predict: Limit | None = None
     stop: Stops = None
     logprobs: Logprobs | None = None
-    response_format: Format | None = None
+    response_format: ResponseFormat | None = None
     json_schema: dict[str, Any] | None = None
 
 
@@ -104,7 +104,7 @@ class TextCompletion:
                 finished = event
         assert finished is not None, "every run ends"
         shown += self._shown.rest()
-        usage = Usage(finished.stats, 0, finished.read_again)
+        usage = TokenUsage(finished.stats, 0, finished.read_again)
         choice = self._choice("".join(texts), shown, _ENDS.get(finished.reason, "length"))
         return self._head() | {"choices": [choice], "usage": usage_of(usage), "timings": usage.timings}
 
@@ -116,7 +116,7 @@ class TextCompletion:
                 if event.text:
                     yield sse(self._head() | {"choices": [self._choice(event.text, shown, None)]})
             elif isinstance(event, RunFinished):
-                usage = Usage(event.stats, 0, event.read_again)
+                usage = TokenUsage(event.stats, 0, event.read_again)
                 choice = self._choice("", self._shown.rest(), _ENDS.get(event.reason, "length"))
                 yield sse(self._head() | {"choices": [choice], "timings": usage.timings})
                 if self._wanted.usage:

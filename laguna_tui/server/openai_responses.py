@@ -15,10 +15,10 @@ from laguna_tui.server.chat_answer import (
     Ending,
     ReasoningPiece,
     TextPiece,
-    Usage,
+    TokenUsage,
 )
 from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Said, Speaker, Stops, text_of
-from laguna_tui.server.openai_shared import Format, ToolsBody, call_of, new_id, now, sse
+from laguna_tui.server.openai_shared import ResponseFormat, ToolsBody, call_of, new_id, now, sse
 from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
@@ -78,7 +78,7 @@ class Item(Struct):
 class TextBody(Struct):
     """The form of the answer's text."""
 
-    format: Format | None = None
+    format: ResponseFormat | None = None
 
 
 class ResponsesBody(ToolsBody, kw_only=True):
@@ -126,7 +126,7 @@ def _joined(said: list[Said]) -> list[Said]:
     return joined
 
 
-def _usage(usage: Usage) -> dict[str, object]:
+def _usage(usage: TokenUsage) -> dict[str, object]:
     stats = usage.stats
     return {
         "input_tokens": stats.prompt_tokens,

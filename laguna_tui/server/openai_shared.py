@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from laguna_engine.chat.messages import ToolCall, ToolSpec
 from laguna_tui import __version__
-from laguna_tui.server.chat_answer import Usage
+from laguna_tui.server.chat_answer import TokenUsage
 from laguna_tui.server.chat_request import CallChoice, ChatRequest, GenerationBody, Said, Wanted, tool_spec
 from laguna_tui.server.request_body import parse_json, refuse
 
@@ -37,7 +37,7 @@ DONE = b"data: [DONE]\n\n"
 """The end of a stream."""
 
 
-def usage_of(usage: Usage) -> dict[str, object]:
+def usage_of(usage: TokenUsage) -> dict[str, object]:
     """As chats and completions report it, with the drafts' figures beside."""
     stats = usage.stats
     return {
@@ -72,7 +72,7 @@ class SchemaFormat(Struct):
     schema: dict[str, Any] | None = None
 
 
-class Format(Struct):
+class ResponseFormat(Struct):
     """The form of an answer's text. Chats have the schema inside `json_schema`, responses beside the type."""
 
     type: Literal["text", "json_object", "json_schema"] | None = None
@@ -91,7 +91,7 @@ class Format(Struct):
         return schema
 
 
-def schema_of(schema: Mapping[str, Any] | None, form: Format | None) -> tuple[Mapping[str, Any] | None, str]:
+def schema_of(schema: Mapping[str, Any] | None, form: ResponseFormat | None) -> tuple[Mapping[str, Any] | None, str]:
     """Return the schema of `json_schema` or `response_format`, None for free text, and where it is."""
     if schema is None and form is not None:
         return form.schema_at("response_format"), "response_format"
@@ -104,7 +104,7 @@ class TemplateSwitches(Struct):
     enable_thinking: bool | None = None
 
 
-class Reasoning(Struct):
+class ReasoningBody(Struct):
     """How much the model thinks."""
 
     effort: str | None = None
@@ -117,7 +117,7 @@ class ToolsBody(GenerationBody, kw_only=True):
     tool_choice: str | Tool | None = None
     parallel_tool_calls: bool | None = None
     chat_template_kwargs: TemplateSwitches | None = None
-    reasoning: Reasoning | None = None
+    reasoning: ReasoningBody | None = None
     reasoning_effort: str | None = None
 
     def request(self, said: Sequence[Said], wanted: Wanted, **more: Any) -> ChatRequest:

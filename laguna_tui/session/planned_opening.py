@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from laguna_engine.config import EngineOptions, KvType, Speculation
 from laguna_engine.errors import EngineError
-from laguna_engine.fit.constraints import Constraints
+from laguna_engine.fit.constraints import PlanConstraints
 from laguna_engine.fit.devices import installed_build, read_machine
 from laguna_engine.fit.fallback import FailedPlans, difference, open_with_fallback
 from laguna_engine.fit.model_shape import ModelShape
@@ -93,11 +93,11 @@ def _scorer_bytes(settings: Settings) -> int:
 
 def _wishes(
     settings: Settings, shape: ModelShape, context: int | None, mode: Speculation, *, paired: bool
-) -> Constraints:
+) -> PlanConstraints:
     # What the catalogue says may be more than this file can use; what the user says was refused then.
     limited = settings.context or (context if context is not None and context < shape.n_ctx else None)
     own = paired and (settings.drafter not in (None, NO_DRAFTER) or settings.adapter is not None)
-    return Constraints(
+    return PlanConstraints(
         limited,
         KvType(settings.kv) if settings.kv else None,
         drafter=True if own else False if settings.drafter == NO_DRAFTER else None,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from laguna_tui.base.events import Difference, ReplayCheck, ReplayProgress
+from laguna_tui.base.events import ReplayCheck, ReplayDifference, ReplayProgress
 
 if TYPE_CHECKING:
     from laguna_engine.engine import Engine
@@ -37,12 +37,12 @@ def check_replay(
     return ReplayCheck(replay.compared, total, difference, time.monotonic() - begun)
 
 
-def _difference(engine: "Engine", generated: "GenerationRecord", found: "Divergence") -> Difference:
+def _difference(engine: "Engine", generated: "GenerationRecord", found: "Divergence") -> ReplayDifference:
     def text(*some: int) -> str:
         return b"".join(map(engine.vocab.piece, some)).decode("utf-8", "replace")
 
     before = generated.tokens[max(0, found.index - _TOKENS_BEFORE) : found.index]
-    return Difference(
+    return ReplayDifference(
         index=found.index,
         before=text(*before),
         answered=text(found.expected),

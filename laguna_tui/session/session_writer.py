@@ -10,7 +10,7 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.todo_list import TodoList
-from laguna_tui.agent.turn_history import Difference, Place
+from laguna_tui.agent.turn_history import ListDifference, Place
 from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
 from laguna_tui.base.messages import ChatMessage
@@ -235,7 +235,7 @@ class SessionWriter:
         return event
 
     def _difference(self, before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> Change | None:
-        change = Difference.between(before, after)
+        change = ListDifference.between(before, after)
         if change.kept == len(before) and not change.added:
             return None
         return Change(change.kept, tuple(map(self._numbered, change.added)))

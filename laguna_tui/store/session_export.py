@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from laguna_tui.base.redact import redact
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.store.transcript_parts import Part, PartKind, Transcript
+from laguna_tui.store.transcript_parts import PartKind, SessionTranscript, TranscriptPart
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -46,13 +46,13 @@ class ExportForm(StrEnum):
         return {ExportForm.MARKDOWN: ".md", ExportForm.HTML: ".html", ExportForm.JSON: ".json"}[self]
 
 
-def exported(transcript: Transcript, form: ExportForm) -> str:
+def exported(transcript: SessionTranscript, form: ExportForm) -> str:
     """The whole transcript in a form, without secrets."""
     writers = {ExportForm.MARKDOWN: to_markdown, ExportForm.HTML: to_html, ExportForm.JSON: to_json}
     return writers[form](transcript)
 
 
-def to_markdown(transcript: Transcript) -> str:
+def to_markdown(transcript: SessionTranscript) -> str:
     """The transcript as Markdown."""
     blocks = [f"# {_escaped(sanitize_line(redact(transcript.title)))}"]
     if transcript.session:
@@ -63,7 +63,7 @@ def to_markdown(transcript: Transcript) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def to_html(transcript: Transcript) -> str:
+def to_html(transcript: SessionTranscript) -> str:
     """The transcript as one HTML file."""
     title = html.escape(sanitize_line(redact(transcript.title)))
     about = f'<p class="about">{html.escape(sanitize_line(_about(transcript)))}</p>\n' if transcript.session else ""
@@ -76,8 +76,8 @@ def to_html(transcript: Transcript) -> str:
     )
 
 
-def to_json(transcript: Transcript) -> str:
-    """The transcript as JSON: an object with the fields of `Transcript`."""
+def to_json(transcript: SessionTranscript) -> str:
+    """The transcript as JSON: an object with the fields of `SessionTranscript`."""
     parts = [asdict(replace(part, text=redact(part.text), title=redact(part.title))) for part in transcript.parts]
     for part in parts:
         del part["is_tight"]
@@ -92,19 +92,19 @@ def to_json(transcript: Transcript) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _clean(part: Part) -> Part:
+def _clean(part: TranscriptPart) -> TranscriptPart:
     """A part without secrets, and without what a terminal would obey. Tabs are taken from a line, a diff keeps them."""
     title = redact(part.title)
     title = sanitize(title) if title.startswith("$ ") else sanitize_line(title)
     return replace(part, text=sanitize(redact(part.text)), title=title)
 
 
-def _about(transcript: Transcript) -> str:
+def _about(transcript: SessionTranscript) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(transcript.created))
     return ", ".join(filter(None, (when, transcript.model, transcript.about, transcript.session)))
 
 
-def _markdown(part: Part) -> str:
+def _markdown(part: TranscriptPart) -> str:
     match part.kind:
         case PartKind.MESSAGE:
             return "\n".join(f"> {line}" for line in part.text.split("\n"))
@@ -118,7 +118,7 @@ def _markdown(part: Part) -> str:
     return part.text
 
 
-def _body(part: Part) -> str:
+def _body(part: TranscriptPart) -> str:
     """The output of a call; a command of several lines stands before it, because its title has only one."""
     return f"{part.title}\n{part.text}" if "\n" in part.title else part.text
 
@@ -135,7 +135,7 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _html(part: Part) -> str:
+def _html(part: TranscriptPart) -> str:
     text = html.escape(part.text)
     match part.kind:
         case PartKind.ANSWER:

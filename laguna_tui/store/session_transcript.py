@@ -28,14 +28,14 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.store.events import Began, Content, Moved, Opened, Titled
 from laguna_tui.store.journal_lines import JOURNAL, BlobReader, read_journal
 from laguna_tui.store.session_turns import SentMessages, shown_events
-from laguna_tui.store.transcript_parts import Part, PartKind, Transcript
+from laguna_tui.store.transcript_parts import PartKind, SessionTranscript, TranscriptPart
 
 _TODO = "todo"
 _STREAMED = {TextDelta: PartKind.ANSWER, ReasoningDelta: PartKind.THINKING}
 _STOPPED = "The answer was stopped."
 
 
-def read_transcript(folder: Path) -> Transcript:
+def read_transcript(folder: Path) -> SessionTranscript:
     """Read a stored session's transcript, up to where its journal is damaged, without what was undone.
 
     Changes nothing.
@@ -71,16 +71,16 @@ def read_transcript(folder: Path) -> Transcript:
                 writer.add(event)
     first = next((part.text for part in writer.parts if part.kind is PartKind.MESSAGE), "")
     title = sanitize_line(title) or " ".join(first.split())[:80] or folder.name
-    return Transcript(title, folder.name, about, model, created, tuple(writer.parts))
+    return SessionTranscript(title, folder.name, about, model, created, tuple(writer.parts))
 
 
 class _PartWriter:
     """Makes parts of events."""
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[TranscriptPart] = []
         # By their number, until they have ended.
-        self._calls: dict[int, Part] = {}
+        self._calls: dict[int, TranscriptPart] = {}
 
     def add(self, event: Asked | AgentEvent) -> None:
         """Add what an event shows."""
@@ -108,8 +108,8 @@ class _PartWriter:
         self._calls.clear()
         self._add(PartKind.NOTICE, event.sentence or (_STOPPED if event.end is TurnEnd.CANCELLED else ""))
 
-    def _add(self, kind: PartKind, text: str, title: str = "") -> Part:
-        part = Part(kind, text, title)
+    def _add(self, kind: PartKind, text: str, title: str = "") -> TranscriptPart:
+        part = TranscriptPart(kind, text, title)
         if text or title:
             self.parts.append(part)
         return part

@@ -17,7 +17,7 @@ class PartKind(StrEnum):
 
 
 @dataclass(slots=True)
-class Part:
+class TranscriptPart:
     """A part of a transcript, raw.
 
     Attributes:
@@ -34,7 +34,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Transcript:
+class SessionTranscript:
     """A session from its beginning to its end.
 
     Attributes:
@@ -51,4 +51,4 @@ class Transcript:
     about: str
     model: str
     created: float
-    parts: tuple[Part, ...]
+    parts: tuple[TranscriptPart, ...]

@@ -29,7 +29,7 @@ from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.model_controller import ModelController
 from laguna_tui.tui.notification import Notifier
 from laguna_tui.tui.process_setup import on_ending_signals
-from laguna_tui.tui.prompt.input_history import Draft
+from laguna_tui.tui.prompt.input_history import InputDraft
 from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.serve_screen import ServeController
@@ -150,7 +150,7 @@ class LagunaApp(AppActions):
         self.shell_controller = ShellController(self, session.commands, writer, prompt=prompt, transcript=transcript)
         self._interrupted_at = -TWICE_S
         self._question, self._wanted, self._report = question, resume, report
-        self._draft = Draft(self, settings.state_dir, session.folder.path)
+        self._draft = InputDraft(self, settings.state_dir, session.folder.path)
         self.ended_by = ""
 
     @property

@@ -28,7 +28,7 @@ from laguna_tui.tui.slash_commands import COMMANDS, Command
 from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
 from laguna_tui.tui.transcript import selection
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.export import write_chat
 from laguna_tui.tui.transcript.request_entries import ChangeEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
@@ -88,7 +88,7 @@ class BaseApp(CrashSafeApp):
     ]
 
     def __init__(self, settings: TuiSettings, placeholder: str) -> None:
-        super().__init__(Document(), settings.state_dir)
+        super().__init__(TranscriptDocument(), settings.state_dir)
         self.settings = settings
         self.transcript = Transcript(self.document, self.type_in_prompt, id="transcript")
         self.speed_panel = SpeedPanel(id="speed")

@@ -18,7 +18,7 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.tui.driver import TerminalDriver
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.text_lines import crop
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import QuestionEntry
 from laguna_tui.tui.transcript.export import write_chat
 
@@ -34,7 +34,7 @@ class CrashSafeApp(App[None]):
         state_dir: folder of the saved files; None for the system's default.
     """
 
-    def __init__(self, document: Document, state_dir: Path | None) -> None:
+    def __init__(self, document: TranscriptDocument, state_dir: Path | None) -> None:
         super().__init__(driver_class=TerminalDriver)
         self.document = document
         self.state_dir = state_dir
@@ -101,7 +101,7 @@ class CrashSafeApp(App[None]):
         self._close_messages_no_wait()
 
 
-def save_crash(error: BaseException, document: Document, state: Path | None) -> str:
+def save_crash(error: BaseException, document: TranscriptDocument, state: Path | None) -> str:
     """Write the conversation and the traceback into the state folder, or else the system's default.
 
     Returns:

@@ -69,7 +69,7 @@ class JobsController:
             self._timer.pause()
 
 
-class CommandOutput(Static):
+class JobOutput(Static):
     """What a command has written: tabs are drawn as blanks and copied as tabs."""
 
     _expanded = ""
@@ -109,7 +109,7 @@ class JobsScreen(Modal[None]):
             yield Static(NONE, id="none", markup=False)
             yield RowList(compact=True)
             with VerticalScroll(id="output", can_focus=False):
-                yield CommandOutput(id="text")
+                yield JobOutput(id="text")
 
     def on_mount(self) -> None:
         self._show()
@@ -177,7 +177,7 @@ class JobsScreen(Modal[None]):
         box.border_title = Content(f"What {job.number} has written last")
         follows = job.number != self._shown[0] or box.is_vertical_scroll_end
         self._shown = shown
-        self.query_one(CommandOutput).show(text)
+        self.query_one(JobOutput).show(text)
         if follows:
             self.call_after_refresh(box.scroll_end, animate=False)
 

@@ -150,7 +150,7 @@ class CommitDrafted:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class CommitMade:
     """It was committed, or not. `text`: what came of it, sanitised."""
 
     text: str

@@ -8,7 +8,7 @@ from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.object_store import ObjectStore
 from laguna_tui.base.text_diff import Hunk, Sign, count_lines, diff_texts, unified
 from laguna_tui.repo.files.text_files import decode, is_binary
-from laguna_tui.undo.file_tree import Entry, Kind, same
+from laguna_tui.undo.file_tree import Entry, EntryKind, same
 
 # Nobody reads more; a command may have changed thousands of files.
 TOTAL_LIMIT_BYTES = 16 * 1024 * 1024
@@ -77,17 +77,17 @@ def file_diffs(pairs: Mapping[str, Pair], store: ObjectStore) -> tuple[FileDiff,
 
 
 def _is_shown(pair: Pair) -> bool:
-    return any(entry is not None and entry.kind is not Kind.FOLDER for entry in pair) and not same(*pair)
+    return any(entry is not None and entry.kind is not EntryKind.FOLDER for entry in pair) and not same(*pair)
 
 
 def _moves(files: Mapping[str, Pair]) -> Iterator[tuple[str, str]]:
     """Old and new path of files that disappeared and appeared again with the same bytes and mode."""
     appeared: dict[tuple[str, int], list[str]] = {}
     for path, (before, after) in files.items():
-        if before is None and after is not None and after.kind is Kind.FILE and after.size:
+        if before is None and after is not None and after.kind is EntryKind.FILE and after.size:
             appeared.setdefault((after.content, after.mode), []).append(path)
     for path, (before, after) in files.items():
-        if after is None and before is not None and before.kind is Kind.FILE:
+        if after is None and before is not None and before.kind is EntryKind.FILE:
             places = appeared.get((before.content, before.mode))
             if places:
                 yield path, places.pop(0)
@@ -95,8 +95,8 @@ def _moves(files: Mapping[str, Pair]) -> Iterator[tuple[str, str]]:
 
 def _file_diff(path: str, before: Entry | None, after: Entry | None, store: ObjectStore, room: int) -> FileDiff:
     kind = ChangeKind.CREATE if before is None else ChangeKind.DELETE if after is None else ChangeKind.EDIT
-    entries = [entry for entry in (before, after) if entry is not None and entry.kind is not Kind.FOLDER]
-    notes = [entry.why for entry in entries if entry.kind is Kind.UNCOVERED][:1]
+    entries = [entry for entry in (before, after) if entry is not None and entry.kind is not EntryKind.FOLDER]
+    notes = [entry.why for entry in entries if entry.kind is EntryKind.UNCOVERED][:1]
     if sum(entry.size for entry in entries) > room:
         notes.append("it is too large to show")
     if notes:
@@ -112,7 +112,7 @@ def _file_diff(path: str, before: Entry | None, after: Entry | None, store: Obje
 def _differences(before: Entry, after: Entry) -> Iterator[str]:
     if before.kind is not after.kind:
         yield f"it was a {before.kind} and is a {after.kind}"
-    elif before.mode != after.mode and before.kind is Kind.FILE:
+    elif before.mode != after.mode and before.kind is EntryKind.FILE:
         yield f"its mode was {before.mode:o} and is {after.mode:o}"
 
 
@@ -121,4 +121,4 @@ def _data(entry: Entry | None, store: ObjectStore) -> bytes:
 
 
 def _text(data: bytes, entry: Entry | None) -> str:
-    return fsdecode(data) if entry is not None and entry.kind is Kind.LINK else decode(data).text
+    return fsdecode(data) if entry is not None and entry.kind is EntryKind.LINK else decode(data).text

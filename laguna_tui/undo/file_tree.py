@@ -36,7 +36,7 @@ _SPECIAL = "it is neither a file nor a link"
 _CHUNK_BYTES = 1024 * 1024
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What is at a path."""
 
     FILE = "file"
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
         why: Of UNCOVERED: why, as a clause.
     """
 
-    kind: Kind
+    kind: EntryKind
     mode: int
     content: str
     size: int
@@ -71,9 +71,9 @@ def same(one: Entry | None, other: Entry | None) -> bool:
     """Whether two entries stand for the same kind, contents and mode; None is that nothing is there."""
     if one is None or other is None or one.kind is not other.kind:
         return one is other
-    if one.kind is Kind.UNCOVERED:
+    if one.kind is EntryKind.UNCOVERED:
         return one == other
-    return one.content == other.content and (one.mode == other.mode or one.kind is Kind.LINK)
+    return one.content == other.content and (one.mode == other.mode or one.kind is EntryKind.LINK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class TreeReader:
         except OSError as error:
             if error.errno in _NOTHING:
                 return None
-            return Entry(Kind.UNCOVERED, 0, "", 0, 0, 0, 0, f"it cannot be read: {_reason(error)}")
+            return Entry(EntryKind.UNCOVERED, 0, "", 0, 0, 0, 0, f"it cannot be read: {_reason(error)}")
         known = self.known.get(path)
         if known is not None and _matches(known, status):
             return known
@@ -190,38 +190,38 @@ class TreeReader:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return _made(Kind.UNCOVERED, status, why=f"it cannot be read: {_reason(error)}")
+            return _made(EntryKind.UNCOVERED, status, why=f"it cannot be read: {_reason(error)}")
         except StoreFullError as error:
-            return _made(Kind.UNCOVERED, status, why=str(error))
+            return _made(EntryKind.UNCOVERED, status, why=str(error))
 
     def _read(self, tree: RootFolder, path: str, status: os.stat_result) -> Entry:
         kind = stat.S_IFMT(status.st_mode)
         if kind == stat.S_IFDIR:
             tree.folder(path)  # raises where its files cannot be listed
-            return _made(Kind.FOLDER, status)
+            return _made(EntryKind.FOLDER, status)
         if kind == stat.S_IFLNK:
             folder, name = tree.holding(path)
-            return _made(Kind.LINK, status, self._store.put(os.fsencode(os.readlink(name, dir_fd=folder))))
+            return _made(EntryKind.LINK, status, self._store.put(os.fsencode(os.readlink(name, dir_fd=folder))))
         if kind == stat.S_IFREG:
             return self._file(tree, path, status)
-        return _made(Kind.UNCOVERED, status, why=_SPECIAL)
+        return _made(EntryKind.UNCOVERED, status, why=_SPECIAL)
 
     def _file(self, tree: RootFolder, path: str, status: os.stat_result) -> Entry:
         for _ in range(_READS):
             if status.st_size > self._file_limit:
-                return _made(Kind.UNCOVERED, status, why=f"it is larger than {self._file_limit:,} bytes")
+                return _made(EntryKind.UNCOVERED, status, why=f"it is larger than {self._file_limit:,} bytes")
             descriptor = tree.open(path)
             try:
                 before = os.fstat(descriptor)
                 if not stat.S_ISREG(before.st_mode):
-                    return _made(Kind.UNCOVERED, before, why=_SPECIAL)
+                    return _made(EntryKind.UNCOVERED, before, why=_SPECIAL)
                 data = _read(descriptor, self._file_limit + 1)
                 status = os.fstat(descriptor)
             finally:
                 os.close(descriptor)
             if _stamp(before) == _stamp(status) and len(data) == status.st_size:
-                return _made(Kind.FILE, status, self._store.put(data))
-        return _made(Kind.UNCOVERED, status, why="it changes while it is read")
+                return _made(EntryKind.FILE, status, self._store.put(data))
+        return _made(EntryKind.UNCOVERED, status, why="it changes while it is read")
 
 
 def _drop_aliases(entries: dict[str, Entry], exact: Collection[str]) -> None:
@@ -244,13 +244,13 @@ def _matches(known: Entry, status: os.stat_result) -> bool:
         and known.size == status.st_size
         and known.inode == status.st_ino
         and known.mode == stat.S_IMODE(status.st_mode)
-        and known.kind is not Kind.UNCOVERED
+        and known.kind is not EntryKind.UNCOVERED
     )
 
 
-def _made(kind: Kind, status: os.stat_result, content: str = "", why: str = "") -> Entry:
+def _made(kind: EntryKind, status: os.stat_result, content: str = "", why: str = "") -> Entry:
     mtime, ctime = status.st_mtime_ns, status.st_ctime_ns
-    if kind is not Kind.UNCOVERED and time.time_ns() - ctime < _SETTLED_NS:
+    if kind is not EntryKind.UNCOVERED and time.time_ns() - ctime < _SETTLED_NS:
         ctime = UNSETTLED
     return Entry(kind, stat.S_IMODE(status.st_mode), content, status.st_size, mtime, ctime, status.st_ino, why)
 

@@ -20,7 +20,7 @@ from laguna_tui.repo.files.source_writer import (
     written,
 )
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
-from laguna_tui.undo.file_tree import Entry, Kind, TreeReader, same
+from laguna_tui.undo.file_tree import Entry, EntryKind, TreeReader, same
 
 _CHANGED = "it was changed since"
 _NOT_EMPTY = "other files are in it"
@@ -29,7 +29,7 @@ _NO_FOLDER = "its folder is missing, or a link now"
 _NEW_FOLDER_MODE = 0o700
 
 
-class Step(NamedTuple):
+class RestoreStep(NamedTuple):
     """What is to be at a path, in place of what is there now; None is nothing."""
 
     path: str
@@ -62,7 +62,7 @@ class Restorer:
         self._unfinished = unfinished or TemporaryFiles()
         self._failed: dict[str, str] = {}
 
-    def restore(self, steps: Sequence[Step], *, again: bool = False) -> dict[str, str]:
+    def restore(self, steps: Sequence[RestoreStep], *, again: bool = False) -> dict[str, str]:
         """Make the steps; returns the paths that stay as they are, and why, as a clause.
 
         Args:
@@ -79,11 +79,11 @@ class Restorer:
                 announce(self._workspace.root / step.path)
                 self._attempt(step, self._put, again)
         for step in sorted(steps, key=lambda step: step.path, reverse=True):
-            if step.then is not None and step.then.kind is Kind.FOLDER:
+            if step.then is not None and step.then.kind is EntryKind.FOLDER:
                 self._attempt(step, self._set_mode, again)
         return self._failed
 
-    def _attempt(self, step: Step, make: Callable[[Step, bool], str], again: bool) -> None:
+    def _attempt(self, step: RestoreStep, make: Callable[[RestoreStep, bool], str], again: bool) -> None:
         if step.path in self._failed:
             return
         try:
@@ -99,7 +99,7 @@ class Restorer:
         if why:
             self._failed[step.path] = why
 
-    def _remove(self, step: Step, again: bool) -> str:
+    def _remove(self, step: RestoreStep, again: bool) -> str:
         status, found = self._look(step.path)
         if found is None or status is None:
             return "" if again or step.then is None else _CHANGED
@@ -107,7 +107,7 @@ class Restorer:
             return ""
         if not same(found, step.now):
             return _CHANGED
-        if found.kind is not Kind.FOLDER:
+        if found.kind is not EntryKind.FOLDER:
             with self._workspace.holding(step.path) as (folder, name):
                 check_same(folder, name, step.path, status)
                 os.unlink(name, dir_fd=folder)
@@ -121,20 +121,20 @@ class Restorer:
             return _NOT_EMPTY
         return ""
 
-    def _put(self, step: Step, again: bool) -> str:
+    def _put(self, step: RestoreStep, again: bool) -> str:
         then = step.then
         assert then is not None
         status, found = self._look(step.path)
-        if same(found, then) or (again and found is not None and found.kind is then.kind is Kind.FOLDER):
+        if same(found, then) or (again and found is not None and found.kind is then.kind is EntryKind.FOLDER):
             return ""
         expected = None if step.replaces_kind else step.now
         if not same(found, expected):
             return _CHANGED
-        if then.kind is Kind.FOLDER and found is not None:
+        if then.kind is EntryKind.FOLDER and found is not None:
             return ""  # only its mode differs
         if found is None:
             self._make_parents(step.path)
-        if then.kind is Kind.FOLDER:
+        if then.kind is EntryKind.FOLDER:
             with self._workspace.holding(step.path) as (folder, name):
                 os.mkdir(name, _NEW_FOLDER_MODE, dir_fd=folder)
         else:
@@ -145,7 +145,7 @@ class Restorer:
         """Put a file or link in place of what had this status; None is nothing."""
         new = temporary_name()
         with self._workspace.holding(path) as (folder, name), ExitStack() as made:
-            if then.kind is Kind.LINK:
+            if then.kind is EntryKind.LINK:
                 os.symlink(data, os.fsencode(new), dir_fd=folder)
                 made.callback(_unlink, folder, new)
             else:
@@ -166,7 +166,7 @@ class Restorer:
             with self._workspace.holding("/".join(parts[:depth])) as (folder, name), suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
 
-    def _set_mode(self, step: Step, again: bool) -> str:
+    def _set_mode(self, step: RestoreStep, again: bool) -> str:
         assert step.then is not None
         with RootFolder(self._workspace.root, self._workspace.identity) as tree:
             folder = tree.folder(step.path)
@@ -182,7 +182,7 @@ class Restorer:
         return status, self._reader.at([path])[path]
 
 
-def is_begun(step: Step, here: Entry | None) -> bool:
+def is_begun(step: RestoreStep, here: Entry | None) -> bool:
     """Whether what is at a path is what a step leaves when it is killed in the middle."""
     if here is None:
         return step.replaces_kind
@@ -210,4 +210,4 @@ def _unlink(folder: int, name: str) -> None:
 
 
 def _is_folder(entry: Entry) -> bool:
-    return entry.kind is Kind.FOLDER
+    return entry.kind is EntryKind.FOLDER

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from laguna_tui.undo.file_tree import UNSETTLED, Entry, FileTree, Kind, same
+from laguna_tui.undo.file_tree import UNSETTLED, Entry, EntryKind, FileTree, same
 
 # Clocks of a file system and of the processor differ by less.
 _CLOCK_NS = 2_000_000_000
@@ -13,7 +13,7 @@ ALSO_BY_OTHERS = "it was also changed by someone else in between"
 AUTHOR_UNKNOWN = "laguna-tui ended while it was being changed, so it is not known who changed it"
 
 
-class Change(NamedTuple):
+class TreeChange(NamedTuple):
     """What happened at one path.
 
     Attributes:
@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TreeDifference:
     """The changes between two moments.
 
     Attributes:
@@ -35,36 +35,38 @@ class Difference:
         left: Paths of files that appeared, but that may have been there before, unseen; they are not undone.
     """
 
-    changes: Mapping[str, Change]
+    changes: Mapping[str, TreeChange]
     left: tuple[str, ...] = ()
 
 
-def difference(before: FileTree, after: FileTree, unsure: str = "") -> Difference:
+def difference(before: FileTree, after: FileTree, unsure: str = "") -> TreeDifference:
     """The changes from one tree to a later one, which covers all paths of the first.
 
     A path that only the later tree has was created, unless it was ignored before or is older than the first tree.
     """
-    changes: dict[str, Change] = {}
+    changes: dict[str, TreeChange] = {}
     left: list[str] = []
     for path, entry in after.entries.items():
         old = before.entries.get(path)
         if old is not None:
             if old is not entry and not same(old, entry):
-                changes[path] = Change(old, entry, unsure)
+                changes[path] = TreeChange(old, entry, unsure)
         elif _is_new(before, path, entry):
-            changes[path] = Change(None, entry, unsure)
+            changes[path] = TreeChange(None, entry, unsure)
         else:
             left.append(path)
     if left:
         # Files in a folder that was moved keep their times.
         moved = {_identity(entry) for entry in before.entries.values()}
         changes |= {
-            path: Change(None, after.entries[path], unsure) for path in left if _identity(after.entries[path]) in moved
+            path: TreeChange(None, after.entries[path], unsure)
+            for path in left
+            if _identity(after.entries[path]) in moved
         }
-        left = [path for path in left if path not in changes and after.entries[path].kind is not Kind.FOLDER]
+        left = [path for path in left if path not in changes and after.entries[path].kind is not EntryKind.FOLDER]
     for path in before.entries.keys() - after.entries.keys():
-        changes[path] = Change(before.entries[path], None, unsure)
-    return Difference(changes, tuple(left))
+        changes[path] = TreeChange(before.entries[path], None, unsure)
+    return TreeDifference(changes, tuple(left))
 
 
 def _identity(entry: Entry) -> tuple[int, int, int]:
@@ -79,19 +81,19 @@ def _is_new(before: FileTree, path: str, entry: Entry) -> bool:
 
 def listed_difference(
     before: Mapping[str, Entry | None], after: Mapping[str, Entry | None], unsure: str = ""
-) -> Difference:
+) -> TreeDifference:
     """The changes of paths that were looked at one by one at both moments."""
-    return Difference(
-        {path: Change(old, after[path], unsure) for path, old in before.items() if not same(old, after[path])}
+    return TreeDifference(
+        {path: TreeChange(old, after[path], unsure) for path, old in before.items() if not same(old, after[path])}
     )
 
 
-def joined(steps: Iterable[Mapping[str, Change]]) -> dict[str, Change]:
+def joined(steps: Iterable[Mapping[str, TreeChange]]) -> dict[str, TreeChange]:
     """Changes one after another as one: of each path what was there first and what is there last.
 
     A path that was not left alone in between, and one that ends as it began, keep the reason in `unsure`.
     """
-    total: dict[str, Change] = {}
+    total: dict[str, TreeChange] = {}
     for changes in steps:
         for path, change in changes.items():
             earlier = total.get(path)
@@ -101,10 +103,10 @@ def joined(steps: Iterable[Mapping[str, Change]]) -> dict[str, Change]:
             unsure = earlier.unsure or change.unsure
             if not same(earlier.after, change.before):
                 unsure = unsure or ALSO_BY_OTHERS
-            total[path] = Change(earlier.before, change.after, unsure)
+            total[path] = TreeChange(earlier.before, change.after, unsure)
     return {path: change for path, change in total.items() if change.unsure or not same(change.before, change.after)}
 
 
 def is_stored(entry: Entry | None) -> bool:
     """Whether what was there can be put back."""
-    return entry is None or entry.kind is not Kind.UNCOVERED
+    return entry is None or entry.kind is not EntryKind.UNCOVERED

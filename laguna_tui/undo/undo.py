@@ -18,10 +18,10 @@ from laguna_tui.repo.files.source_writer import TemporaryFiles
 from laguna_tui.repo.files.walk import is_generated
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.undo.file_diff import FileDiff, file_diffs
-from laguna_tui.undo.file_tree import FILE_LIMIT_BYTES, Entry, FileTree, Kind, StoppedError, TreeReader, same
-from laguna_tui.undo.restore import Restorer, Step, is_begun
-from laguna_tui.undo.tree_changes import AUTHOR_UNKNOWN, Difference, difference, joined, listed_difference
-from laguna_tui.undo.undo_log import Turn, UndoKind, UndoLog
+from laguna_tui.undo.file_tree import FILE_LIMIT_BYTES, Entry, EntryKind, FileTree, StoppedError, TreeReader, same
+from laguna_tui.undo.restore import Restorer, RestoreStep, is_begun
+from laguna_tui.undo.tree_changes import AUTHOR_UNKNOWN, TreeDifference, difference, joined, listed_difference
+from laguna_tui.undo.undo_log import LoggedTurn, UndoKind, UndoLog
 from laguna_tui.undo.undo_plan import (
     CHANGED_SINCE,
     PlannedFile,
@@ -222,7 +222,7 @@ class UndoHistory:
             wanted = {file.path for file in plan.conflicts} if overwrite is True else set(overwrite or ())
             replaced = [file for file in plan.conflicts if file.path in wanted]
             chosen = sorted((*plan.files, *replaced), key=lambda file: file.path)
-            steps = [Step(file.path, file.now, file.then) for file in chosen]
+            steps = [RestoreStep(file.path, file.now, file.then) for file in chosen]
             if not plan.resumes:
                 self._recorded(lambda: self._begin(plan, steps, replaced))
             failed = self._restorer.restore(steps, again=plan.resumes)
@@ -269,7 +269,7 @@ class UndoHistory:
     def uncovered(self) -> Mapping[str, str]:
         """Files that the last checkpoint does not cover, and why, as a clause. Does not wait for a checkpoint."""
         entries = self._reader.known.copy()
-        return {path: entry.why for path, entry in sorted(entries.items()) if entry.kind is Kind.UNCOVERED}
+        return {path: entry.why for path, entry in sorted(entries.items()) if entry.kind is EntryKind.UNCOVERED}
 
     def close(self) -> None:
         """End the turn and close the store. Idempotent."""
@@ -280,14 +280,14 @@ class UndoHistory:
             self._store.close()
 
     @property
-    def _turn(self) -> Turn | None:
+    def _turn(self) -> LoggedTurn | None:
         return self._log.turns[self._log.position - 1] if self._log.position else None
 
     @property
     def _is_open(self) -> bool:
         return self._turn is not None and self._turn.open is not None
 
-    def _point(self, turn: Turn) -> UndoPoint:
+    def _point(self, turn: LoggedTurn) -> UndoPoint:
         undone = turn in self._log.turns[self._log.position :]
         return UndoPoint(turn.number, turn.title, turn.time, paths_of_files(turn.changes), turn.ran_commands, undone)
 
@@ -325,7 +325,7 @@ class UndoHistory:
             now: Mapping[str, Entry | None] = {path: after.entries.get(path) for path in listed}
             changes = {path: change for path, change in found.changes.items() if path not in listed}
             left = tuple(path for path in found.left if path not in listed)
-            found = Difference({**changes, **listed_difference(listed, now, unsure).changes}, left)
+            found = TreeDifference({**changes, **listed_difference(listed, now, unsure).changes}, left)
         else:
             found = listed_difference(listed, self._reader.at(sorted(listed)), unsure)
         self._log.record({"event": "after", "changes": self._log.stored_difference(found)})
@@ -356,7 +356,7 @@ class UndoHistory:
         """What is at these paths now, its contents stored, so that nothing is lost that an undo replaces."""
         return self._recorded(lambda: self._reader.at(sorted(paths)))
 
-    def _begin(self, plan: UndoPlan, steps: Iterable[Step], overwritten: Iterable[PlannedFile]) -> None:
+    def _begin(self, plan: UndoPlan, steps: Iterable[RestoreStep], overwritten: Iterable[PlannedFile]) -> None:
         """Write down an undo that begins. Its reverse brings back what it takes away, and nothing else."""
         numbers = [point.number for point in plan.points]
         turns = [turn for number in numbers for turn in self._log.turns if turn.number == number]

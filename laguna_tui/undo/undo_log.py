@@ -15,9 +15,9 @@ from typing import Any
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.locked_file import open_private
 from laguna_tui.base.object_store import ObjectStore, StoreError
-from laguna_tui.undo.file_tree import Entry, FileTree, Kind
-from laguna_tui.undo.restore import Step
-from laguna_tui.undo.tree_changes import Change, Difference, joined
+from laguna_tui.undo.file_tree import Entry, EntryKind, FileTree
+from laguna_tui.undo.restore import RestoreStep
+from laguna_tui.undo.tree_changes import TreeChange, TreeDifference, joined
 
 LOG = "turns.jsonl"
 _VERSION = 1
@@ -50,7 +50,7 @@ class OpenChange:
 
 
 @dataclass(slots=True)
-class Turn:
+class LoggedTurn:
     """A user's message and all that was done to the files until the next one.
 
     Attributes:
@@ -67,7 +67,7 @@ class Turn:
     title: str
     time: float
     ran_commands: bool = False
-    changes: dict[str, Change] = field(default_factory=dict)
+    changes: dict[str, TreeChange] = field(default_factory=dict)
     left: tuple[str, ...] = ()
     open: OpenChange | None = None
 
@@ -99,7 +99,7 @@ class UndoLog:
         Raises:
             StoreError: It cannot be read or created, or belongs to another folder.
         """
-        self.turns: list[Turn] = []
+        self.turns: list[LoggedTurn] = []
         self.position = 0
         self.unfinished: Applied | None = None
         self.last_number = 0
@@ -168,17 +168,17 @@ class UndoLog:
             self._last, self._since_whole = tree, len(chain) - 1
         return tree
 
-    def stored_difference(self, found: Difference) -> str:
+    def stored_difference(self, found: TreeDifference) -> str:
         """Store changes; returns their name."""
         return self._put({"changes": found.changes, "left": found.left})
 
-    def stored_steps(self, steps: Iterable[Step]) -> str:
+    def stored_steps(self, steps: Iterable[RestoreStep]) -> str:
         """Store the steps of an undo; returns their name."""
         return self._put({"steps": list(steps)})
 
-    def load_steps(self, name: str) -> tuple[Step, ...]:
+    def load_steps(self, name: str) -> tuple[RestoreStep, ...]:
         """Return stored steps. Raises as `load_tree`."""
-        return tuple(Step(path, _maybe(now), _maybe(then)) for path, now, then in self._got(name)["steps"])
+        return tuple(RestoreStep(path, _maybe(now), _maybe(then)) for path, now, then in self._got(name)["steps"])
 
     def close(self) -> None:
         """Close it. Idempotent."""
@@ -229,7 +229,7 @@ class UndoLog:
     def _take_turn(self, event: Event) -> None:
         del self.turns[self.position :]
         self.last_number = event["number"]
-        self.turns.append(Turn(event["number"], event["title"], event["time"]))
+        self.turns.append(LoggedTurn(event["number"], event["title"], event["time"]))
         self.position = len(self.turns)
         self.unfinished = None
 
@@ -244,7 +244,9 @@ class UndoLog:
     def _take_after(self, event: Event) -> None:
         turn = self.turns[self.position - 1]
         found = self._got(event["changes"])
-        changes = {path: Change(_maybe(old), _maybe(new), why) for path, (old, new, why) in found["changes"].items()}
+        changes = {
+            path: TreeChange(_maybe(old), _maybe(new), why) for path, (old, new, why) in found["changes"].items()
+        }
         turn.changes = joined((turn.changes, changes))
         turn.left = (*turn.left, *found["left"])
         turn.open = None
@@ -303,7 +305,7 @@ def unfinished_stores(parents: Iterable[Path], root: Path) -> list[Path]:
 
 
 def _entry(values: Sequence[Any]) -> Entry:
-    return Entry(Kind(values[0]), *values[1:])
+    return Entry(EntryKind(values[0]), *values[1:])
 
 
 def _maybe(values: Sequence[Any] | None) -> Entry | None:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from laguna_tui.base.units import plural
-from laguna_tui.undo.file_tree import Entry, Kind, same
-from laguna_tui.undo.tree_changes import Change, is_stored
-from laguna_tui.undo.undo_log import Turn, UndoKind
+from laguna_tui.undo.file_tree import Entry, EntryKind, same
+from laguna_tui.undo.tree_changes import TreeChange, is_stored
+from laguna_tui.undo.undo_log import LoggedTurn, UndoKind
 
 CHANGED_SINCE = "it was changed since"
 _COMMANDS_NOTE = (
@@ -111,7 +111,7 @@ class UndoResult:
 
 
 def sorted_out(
-    changes: Mapping[str, Change], now: Mapping[str, Entry | None], kind: UndoKind
+    changes: Mapping[str, TreeChange], now: Mapping[str, Entry | None], kind: UndoKind
 ) -> tuple[tuple[PlannedFile, ...], tuple[PlannedFile, ...], Mapping[str, str]]:
     """Return what is changed, the conflicts and what is not covered, as in `UndoPlan`.
 
@@ -139,17 +139,17 @@ def sorted_out(
     return tuple(files), tuple(conflicts), uncovered
 
 
-def paths_of_files(changes: Mapping[str, Change]) -> tuple[str, ...]:
+def paths_of_files(changes: Mapping[str, TreeChange]) -> tuple[str, ...]:
     """Paths of changes without those of folders, sorted."""
     return tuple(sorted(path for path, change in changes.items() if not is_folder(change.before, change.after)))
 
 
 def is_folder(*sides: Entry | None) -> bool:
     """Whether there is a folder or nothing on each side."""
-    return all(entry is None or entry.kind is Kind.FOLDER for entry in sides)
+    return all(entry is None or entry.kind is EntryKind.FOLDER for entry in sides)
 
 
-def notes(turns: Iterable[Turn]) -> tuple[str, ...]:
+def notes(turns: Iterable[LoggedTurn]) -> tuple[str, ...]:
     """Sentences about what of the turns is not tracked."""
     turns = tuple(turns)
     said: list[str] = []

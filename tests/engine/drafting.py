@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.draft.dflash import DFlash
-from laguna_engine.ggml.device import Backend, Device
+from laguna_engine.ggml.device import ComputeBackend, Device
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.ggml.weights import HostEmbedding, Weights
@@ -77,7 +77,7 @@ def drafter(
     device: the CPU unless it says otherwise.
     """
     (file or drafters.make(variant)).write(path)
-    backend = Backend(device or Device.cpu(), threads=1)
+    backend = ComputeBackend(device or Device.cpu(), threads=1)
     facts = TargetFacts(variant.n_embd, max(variant.taps) + 1, variant.n_vocab, "laguna")
     store = DeviceTensors(backend, {"features": (Type.F32, (variant.n_embd * len(variant.taps), rows))})
     shared = None if target is None else header.check(target)

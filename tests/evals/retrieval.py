@@ -26,7 +26,7 @@ import numpy as np
 
 from laguna_tui.repo.search.index import Index
 from laguna_tui.repo.search.index_writer import unpack_spans
-from laguna_tui.repo.search.ranking import Found, Weights, by_file, search
+from laguna_tui.repo.search.ranking import Found, RankingWeights, by_file, search
 from tests.evals.corpora import HERE, history, npm_package, package
 from tests.evals.golds import Gold, changes, check_out, commits, definitions, is_built, symbols
 from tests.evals.short_forms import short_forms
@@ -167,7 +167,7 @@ def ndcg(hits: Sequence[bool], answers: int) -> float:
     return sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits[:DEPTH])) / ideal
 
 
-def judged(index: Index, gold: Gold, weights: Weights) -> tuple[float, ...]:
+def judged(index: Index, gold: Gold, weights: RankingWeights) -> tuple[float, ...]:
     """NDCG@10 of `FIGURES`, and the seconds that the search took."""
     began = time.perf_counter()
     found = search(index, gold.question, 200, weights)
@@ -220,9 +220,9 @@ def row(name: str, now: Sequence[Sequence[float]], before: Sequence[Sequence[flo
     return "| " + " | ".join(cells) + " |"
 
 
-def features() -> dict[str, Weights]:
+def features() -> dict[str, RankingWeights]:
     """The ranking without each of its features."""
-    return {field.name: replace(Weights(), **{field.name: 0.0}) for field in fields(Weights)}
+    return {field.name: replace(RankingWeights(), **{field.name: 0.0}) for field in fields(RankingWeights)}
 
 
 def each(name: str) -> list[str]:
@@ -231,7 +231,7 @@ def each(name: str) -> list[str]:
     whole = []
     with tempfile.TemporaryDirectory() as folder:
         for index, golds in SETS[name](Indexes(Path(folder))):
-            whole += [judged(index, gold, Weights()) for gold in golds]
+            whole += [judged(index, gold, RankingWeights()) for gold in golds]
             for feature, weights in features().items():
                 without[feature] += [judged(index, gold, weights) for gold in golds]
             index.close()
@@ -247,7 +247,7 @@ def changes_of(now: Sequence[Sequence[float]], before: Sequence[Sequence[float]]
 
 
 def main() -> None:
-    names = [field.name for field in fields(Weights)]
+    names = [field.name for field in fields(RankingWeights)]
     parser = argparse.ArgumentParser(description=re.sub(r"\s+", " ", __doc__ or ""))
     parser.add_argument("--sets", nargs="+", choices=SETS, default=[name for name in SETS if name != "here"])
     parser.add_argument("--without", nargs="+", choices=names, default=[], metavar="FEATURE", help=", ".join(names))
@@ -260,7 +260,7 @@ def main() -> None:
         for name in options.sets:
             print("\n".join(each(name)), flush=True)
         return
-    weights = replace(Weights(), **dict.fromkeys(options.without, 0.0))
+    weights = replace(RankingWeights(), **dict.fromkeys(options.without, 0.0))
     before = json.loads(options.before.read_text()) if options.before else None
     kept = {}
     heads = ["set", "questions", *FIGURES, "p50 / p95, ms", *(f"{figure}, change" for figure in FIGURES if before)]

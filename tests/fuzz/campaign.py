@@ -130,7 +130,7 @@ def _use(role: str, path: Path, folder: Path) -> None:
     """Open the file as what it is to be, and use it a little."""
     from laguna_engine.compress.scorer import Scorer
     from laguna_engine.engine import Engine, EngineOptions, Request
-    from laguna_engine.fit.constraints import Constraints
+    from laguna_engine.fit.constraints import PlanConstraints
     from laguna_engine.fit.devices import read_machine
     from laguna_engine.fit.model_shape import ModelShape
     from laguna_engine.fit.plan import choose_plan
@@ -145,7 +145,7 @@ def _use(role: str, path: Path, folder: Path) -> None:
     drafter = {mutants.DRAFTER: path, mutants.ADAPTER: folder / "drafter.gguf"}.get(role)
     adapters = (("mine", path),) if role == mutants.ADAPTER else ()
     shape = ModelShape.of(header.check(target))
-    choose_plan(shape, None if drafter is None else drafter_files.read(drafter), read_machine(), Constraints())
+    choose_plan(shape, None if drafter is None else drafter_files.read(drafter), read_machine(), PlanConstraints())
     options = EngineOptions(target, n_ctx=1024, n_ubatch=64, threads=1, drafter=drafter, adapters=adapters)
     with Engine.open(options) as engine:
         tokens = engine.vocab.tokenize("def add(a, b):\n    return a + b\n\u00e9\u4e2d\x01", special=True)

@@ -9,7 +9,7 @@ from textual.selection import SELECT_ALL
 
 from laguna_tui.sandbox.background import BackgroundCommand
 from laguna_tui.session.commands import STOPPED, Commands
-from laguna_tui.tui.jobs_screen import CommandOutput, JobsScreen
+from laguna_tui.tui.jobs_screen import JobOutput, JobsScreen
 from tests.tui.pilot import ask, ready, running, screen, until
 from tests.tui.scripted import PlayedSession, answer, call
 from tests.tui.test_screen_safety import assert_harmless
@@ -89,7 +89,7 @@ async def test_the_tabs_of_an_output_are_copied() -> None:
     async with running(chat) as (app, pilot):
         await opened(app, pilot)
         await until(pilot, lambda: "│ a   b" in screen(app))
-        app.screen.selections = {app.screen.query_one(CommandOutput): SELECT_ALL}
+        app.screen.selections = {app.screen.query_one(JobOutput): SELECT_ALL}
         await pilot.press("ctrl+c")
         assert app.clipboard == "a\tb\n\tc"
 

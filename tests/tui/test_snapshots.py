@@ -6,7 +6,7 @@ import pytest
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import ModelFileError
-from laguna_tui.base.events import Difference, ReplayCheck
+from laguna_tui.base.events import ReplayCheck, ReplayDifference
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
@@ -110,10 +110,10 @@ def test_drafts_that_did_not_stand(snap_compare) -> None:
 
 @pytest.mark.parametrize(
     "difference",
-    [None, Difference(37, "The prefix cache compares the **new tokens** with", " what", " the", 0.0031)],
+    [None, ReplayDifference(37, "The prefix cache compares the **new tokens** with", " what", " the", 0.0031)],
     ids=["identical", "different"],
 )
-def test_what_a_proof_says(snap_compare, difference: Difference | None) -> None:
+def test_what_a_proof_says(snap_compare, difference: ReplayDifference | None) -> None:
     proof = ReplayCheck(37 if difference else 412, 412, difference, 3.2)
     assert snap_compare(still(drafted(proof)), terminal_size=(80, 24), run_before=after("f5"))
 

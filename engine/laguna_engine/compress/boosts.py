@@ -11,7 +11,7 @@ from typing import NamedTuple
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.lexical import Lexicon, words
 from laguna_engine.compress.result import Why
-from laguna_engine.compress.symbols import Definitions, Mention, UnitId, imported_words, mentions, named_files
+from laguna_engine.compress.symbols import Definitions, SymbolMention, UnitId, imported_words, mentions, named_files
 
 NAMED = 8.0
 ANSWER = 8.0
@@ -118,11 +118,11 @@ def find_boosts(
         _boost_uses(found, documents, known)
     else:
         for name in sorted(frozenset(imported_words(documents[home]))):
-            _boost_name(found, known, Mention(name, 1.0), home, Boost(IMPORTED, Why.EDITED, sure=False))
+            _boost_name(found, known, SymbolMention(name, 1.0), home, Boost(IMPORTED, Why.EDITED, sure=False))
     for number, document in enumerate(documents):
         if document.protected:
             for name in sorted({name for unit in document.units for name in unit.refers}):
-                _boost_name(found, known, Mention(name, 1.0), number, Boost(EDITED, Why.EDITED, sure=False))
+                _boost_name(found, known, SymbolMention(name, 1.0), number, Boost(EDITED, Why.EDITED, sure=False))
         else:
             _boost_protected(found, number, document)
     return found
@@ -139,7 +139,7 @@ def _home(documents: Sequence[Document], nearness: Sequence[float]) -> int:
     return max(range(len(documents)), key=lambda number: (documents[number].protected, nearness[number], -number))
 
 
-def _boost_name(found: Boosts, known: Definitions, mention: Mention, near: int, boost: Boost) -> None:
+def _boost_name(found: Boosts, known: Definitions, mention: SymbolMention, near: int, boost: Boost) -> None:
     """Boost the definitions a name may mean; several share the value."""
     unit_ids = known.find(mention, near)
     for unit_id in (inner for found_id in unit_ids for inner in known.with_members(found_id)):
@@ -166,7 +166,7 @@ def _boost_uses(found: Boosts, documents: Sequence[Document], known: Definitions
             strengths[key] = max(strengths.get(key, 0.0), strength)
     for (name, number), strength in sorted(strengths.items()):
         boost = Boost(CALLED, Why.CALLED, sure=strength > _SURE_USER)
-        _boost_name(found, known, Mention(name, strength), number, boost)
+        _boost_name(found, known, SymbolMention(name, strength), number, boost)
 
 
 def _boost_answers(found: Boosts, documents: Sequence[Document], lexicon: Lexicon, starts: Sequence[int]) -> None:

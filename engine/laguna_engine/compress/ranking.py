@@ -13,7 +13,7 @@ from laguna_engine.compress.boosts import Boosts, find_boosts
 from laguna_engine.compress.document import Document
 from laguna_engine.compress.lexical import Lexicon
 from laguna_engine.compress.result import UNSCORED, Scores, SpanScorer
-from laguna_engine.compress.symbols import Definitions, Mention, UnitId
+from laguna_engine.compress.symbols import Definitions, SymbolMention, UnitId
 from laguna_engine.errors import Stopped
 
 # k of reciprocal rank fusion: at 10, rank 10 (from 0) gets half the points of rank 0. The paper's 60 is for lists of
@@ -122,7 +122,7 @@ def _used(documents: Sequence[Document], known: Definitions, values: Sequence[fl
         user = unit_ids[index]
         # Sorted: sums of floats in a set's order differ between processes.
         for name in sorted(documents[user.document].units[user.unit].refers):
-            found = known.find(Mention(name, 1.0), user.document)
+            found = known.find(SymbolMention(name, 1.0), user.document)
             for unit_id in found:
                 if unit_id != user:
                     used[unit_id] += values[index] / len(found)

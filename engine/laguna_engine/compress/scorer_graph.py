@@ -16,7 +16,7 @@ from laguna_engine.compress.scorer_file import EMBEDDINGS, HEAD, LAST_NORM, Scor
 from laguna_engine.compress.scorer_memory import graph_size, graphs_room
 from laguna_engine.compress.scorer_windows import OUTSIDE_TEXT, TAIL, Window, capacity, sizes, slots
 from laguna_engine.errors import ModelFileError, RequestError
-from laguna_engine.ggml.device import Backend, Device
+from laguna_engine.ggml.device import ComputeBackend, Device
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor, Type
@@ -42,7 +42,7 @@ class BodyGraph:
         weights: Weights,
         embedding: HostEmbedding,
         hidden: Tensor | None,
-        backend: Backend,
+        backend: ComputeBackend,
     ) -> None:
         """Build the graph.
 
@@ -175,7 +175,7 @@ _BOUND = np.float32(1e30)
 class HeadGraph:
     """Computes log-probabilities from hidden states."""
 
-    def __init__(self, matrix: Tensor, hidden: Tensor, backend: Backend, path: Path) -> None:
+    def __init__(self, matrix: Tensor, hidden: Tensor, backend: ComputeBackend, path: Path) -> None:
         """Build the graphs.
 
         Args:
@@ -219,7 +219,7 @@ class HeadGraph:
 class _HeadBatch:
     """The graph for `rows` consecutive hidden rows."""
 
-    def __init__(self, rows: int, matrix: Tensor, hidden: Tensor, backend: Backend) -> None:
+    def __init__(self, rows: int, matrix: Tensor, hidden: Tensor, backend: ComputeBackend) -> None:
         self.rows = rows
         self._graph = graph = Graph(backend, _HEAD_NODES)
         try:
@@ -280,7 +280,7 @@ class ScorerModel:
         stop: may be set from any thread; ends a computation on the CPU at once, and `run` raises `Stopped`.
     """
 
-    def __init__(self, vocabulary: Model, file: ScorerFile, layers: int, window: int, backend: Backend) -> None:
+    def __init__(self, vocabulary: Model, file: ScorerFile, layers: int, window: int, backend: ComputeBackend) -> None:
         """Takes ownership of `vocabulary` and `backend`, also when it raises."""
         self.vocab, self.file, self.layers, self.window = vocabulary.vocab, file, layers, window
         self._vocabulary, self._backend = vocabulary, backend
@@ -320,7 +320,7 @@ class ScorerModel:
         try:
             if not 0 <= layers <= file.n_layer:
                 raise RequestError(f"{layers} layers cannot be run of {file.n_layer}; choose 1 to {file.n_layer}")
-            backend = Backend(device or Device.cpu(), threads or physical_cores())
+            backend = ComputeBackend(device or Device.cpu(), threads or physical_cores())
         except BaseException:
             vocabulary.close()
             raise

@@ -35,7 +35,7 @@ class UnitId(NamedTuple):
     unit: int
 
 
-class Mention(NamedTuple):
+class SymbolMention(NamedTuple):
     """A name in a question.
 
     Attributes:
@@ -75,7 +75,7 @@ class Definitions:
             for inner in self._inside.get(unit_id, ()):
                 yield from self.with_members(inner)
 
-    def find(self, mention: Mention, near: int) -> Sequence[UnitId]:
+    def find(self, mention: SymbolMention, near: int) -> Sequence[UnitId]:
         """The definitions that a name may refer to when used in document `near`."""
         unit_ids = self._unit_ids.get(mention.name, ())
         if len(unit_ids) < 2:
@@ -98,14 +98,14 @@ class Definitions:
         return [frozenset(imported_words(document)) for document in self._documents]
 
 
-def mentions(query: str, known: Definitions) -> list[Mention]:
+def mentions(query: str, known: Definitions) -> list[SymbolMention]:
     """The names in a question that are defined in the documents, each once with its greatest strength."""
     quoted = {part for match in _QUOTED.findall(query) for part in (match, *_SEPARATOR.split(match))}
     found: dict[tuple[str, str], float] = {}
     for match in _NAME.finditer(query):
         for name, strength, qualifier in _readings(match, quoted, known):
             found[name, qualifier] = max(found.get((name, qualifier), 0.0), strength)
-    return [Mention(name, strength, qualifier) for (name, qualifier), strength in found.items()]
+    return [SymbolMention(name, strength, qualifier) for (name, qualifier), strength in found.items()]
 
 
 def named_files(query: str, paths: Sequence[str]) -> frozenset[int]:
@@ -125,23 +125,23 @@ def named_files(query: str, paths: Sequence[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Iterator[Mention]:
+def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Iterator[SymbolMention]:
     """Readings of names joined by dots: the longest known suffix, and the words before it."""
     pieces = _SEPARATOR.split(match["name"])
     dotted = ".".join(pieces)
     most = 1.0
     if len(pieces) > 1 and ".".join(pieces[-2:]) in known:
-        yield Mention(".".join(pieces[-2:]), 1.0)
+        yield SymbolMention(".".join(pieces[-2:]), 1.0)
         pieces, most = pieces[:-1], _QUALIFIER_STRENGTH
     elif dotted in known:
         sure = _is_code(dotted, quoted) or match["call"] is not None or len(pieces) > 1
-        yield Mention(dotted, 1.0 if sure else _plain(dotted))
+        yield SymbolMention(dotted, 1.0 if sure else _plain(dotted))
         return
     for index, piece in enumerate(pieces):
         if piece in known and piece not in _ON_ITSELF:
             last = index == len(pieces) - 1
             sure = _is_code(piece, quoted) or (last and (match["call"] is not None or len(pieces) > 1))
-            yield Mention(piece, most if sure else min(most, _plain(piece)), pieces[index - 1] if index else "")
+            yield SymbolMention(piece, most if sure else min(most, _plain(piece)), pieces[index - 1] if index else "")
 
 
 def _is_code(name: str, quoted: set[str]) -> bool:

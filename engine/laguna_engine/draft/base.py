@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from laguna_engine.checkpoints import DrafterSnapshot
     from laguna_engine.config import EngineOptions
     from laguna_engine.constrain.base import Constraints
-    from laguna_engine.ggml.device import Backend
+    from laguna_engine.ggml.device import ComputeBackend
     from laguna_engine.ggml.tensor import Tensor
     from laguna_engine.gguf.header import Header
     from laguna_engine.sequence import TokenSequence
@@ -199,7 +199,7 @@ class DraftTarget:
 
     header: "Header"
     sequence: "TokenSequence"
-    backend: "Backend"
+    backend: "ComputeBackend"
     head: "Tensor | None"
     features: "Tensor | None"
     outputs: int | None

@@ -22,7 +22,7 @@ from laguna_engine.draft.dflash_kv import FeatureBuffer, KvMemory, Ring, header_
 from laguna_engine.draft.dflash_weights import MARKOV, DrafterWeights
 from laguna_engine.errors import GraphError, ModelFileError, RequestError
 from laguna_engine.events import Source
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.tensor import Tensor, Type
 from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import adapter as adapter_files
@@ -50,7 +50,7 @@ class DFlash:
         weights: DrafterWeights,
         features: Tensor,
         embedding: HostEmbedding,
-        backend: Backend,
+        backend: ComputeBackend,
         *,
         context: int,
         kv: Type,
@@ -87,7 +87,7 @@ class DFlash:
         features: Tensor,
         head: Tensor | None,
         embedding: HostEmbedding | None,
-        backend: Backend,
+        backend: ComputeBackend,
         adapters: Sequence[tuple[str, Path]] = (),
         *,
         context: int = DRAFT_CONTEXT,

@@ -18,7 +18,7 @@ import numpy as np
 from laguna_engine.draft.dflash_kv import KvMemory, Mask
 from laguna_engine.draft.dflash_weights import MARKOV, TAP_NORMS, DrafterWeights, LayerBuilder
 from laguna_engine.draft.heads import HEAD_NODES, HEAD_NODES_A_ROW, Proposals, build_heads
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor, Type
 from laguna_engine.ggml.weights import HostEmbedding
@@ -53,7 +53,7 @@ class BlockGraph:
         weights: DrafterWeights,
         memory: KvMemory,
         embedding: HostEmbedding,
-        backend: Backend,
+        backend: ComputeBackend,
     ) -> None:
         nodes = HEAD_NODES + HEAD_NODES_A_ROW * shape.rows + _NODES_A_LAYER * drafter.n_layer
         self._graph = Graph(backend, nodes)
@@ -190,7 +190,7 @@ class InjectionGraph:
         memory: KvMemory,
         features: Tensor,
         adapter: str | None,
-        backend: Backend,
+        backend: ComputeBackend,
     ) -> None:
         self._memory = memory
         self._feature_rows = features.shape[1]
@@ -297,7 +297,7 @@ class GraphCache:
         memory: KvMemory,
         features: Tensor,
         embedding: HostEmbedding,
-        backend: Backend,
+        backend: ComputeBackend,
     ) -> None:
         self._drafter, self._weights, self._memory = drafter, weights, memory
         self._features, self._embedding, self._backend = features, embedding, backend

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.checkpoints import DrafterSnapshot
 from laguna_engine.ggml import device_tensors
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.tensor import Tensor, Type
 from laguna_engine.gguf.drafter_header import DrafterHeader
@@ -130,7 +130,7 @@ class Mask:
 class KvMemory:
     """Keys and values of every layer. rings: by whether the layers slide."""
 
-    def __init__(self, drafter: DrafterHeader, rings: Mapping[bool, Ring], backend: Backend, kind: Type) -> None:
+    def __init__(self, drafter: DrafterHeader, rings: Mapping[bool, Ring], backend: ComputeBackend, kind: Type) -> None:
         shapes: dict[str, tuple[Type, tuple[int, ...]]] = {}
         for layer, kv_heads in enumerate(drafter.kv_heads):
             shape = (kv_heads * drafter.head_size, rings[drafter.sliding[layer]].slots)

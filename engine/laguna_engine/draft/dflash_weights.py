@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.draft.dflash_kv import KvMemory
 from laguna_engine.errors import ModelFileError
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor, Type
@@ -42,7 +42,7 @@ class DrafterWeights:
         vocabulary: int,
         head: Tensor | None,
         adapters: Mapping[str, AdapterHeader],
-        backend: Backend,
+        backend: ComputeBackend,
         *,
         repack: bool,
     ) -> None:
@@ -88,7 +88,7 @@ class DrafterWeights:
         self._parts.append(part)
         return part
 
-    def _load(self, drafter: DrafterHeader, backend: Backend, *, repack: bool) -> None:
+    def _load(self, drafter: DrafterHeader, backend: ComputeBackend, *, repack: bool) -> None:
         embedding = () if drafter.own_head == "token_embd.weight" else ("token_embd.weight",)
         apart = (*_HOST_ONLY, *embedding, MARKOV)
         names = [name for name in drafter.tensors if name not in apart and not name.startswith(_TAP_NORM)]
@@ -98,7 +98,7 @@ class DrafterWeights:
             self._tensors[MARKOV] = self._keep(Weights(drafter.file, [MARKOV], backend, repack=False))[MARKOV]
         self._load_made(drafter, backend)
 
-    def _load_made(self, drafter: DrafterHeader, backend: Backend) -> None:
+    def _load_made(self, drafter: DrafterHeader, backend: ComputeBackend) -> None:
         arrays: dict[str, tuple[Type, NDArray[np.float32] | NDArray[np.int32]]] = {}
         norms = [info for name, info in drafter.tensors.items() if name.startswith(_TAP_NORM)]
         if norms:

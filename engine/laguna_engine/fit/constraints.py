@@ -34,7 +34,7 @@ class Priority(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Constraints:
+class PlanConstraints:
     """The user's choices; a plan meets all of them or is refused. None leaves the choice to the planner.
 
     Attributes:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from laguna_engine.config import KvType
-from laguna_engine.fit.constraints import KV_TYPES, Constraints
+from laguna_engine.fit.constraints import KV_TYPES, PlanConstraints
 from laguna_engine.fit.devices import GIB
 from laguna_engine.fit.memory import ALL, HOST, Load, kv_per_token
 from laguna_engine.fit.plan_search import SMALL, PlanCandidate, SearchSpace, shortfall
@@ -51,7 +51,7 @@ def cache_name(kv: KvType) -> str:
     return f"{'an' if kv is KvType.F16 else 'a'} {kv.value} cache"
 
 
-def describe_constraints(constraints: Constraints) -> str:
+def describe_constraints(constraints: PlanConstraints) -> str:
     """The constraints as a phrase that follows a model's name."""
     parts = [
         f"a context of {tokens(constraints.context)} tokens" if constraints.context is not None else "",

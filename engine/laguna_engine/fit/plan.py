@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from laguna_engine.config import KvType
 from laguna_engine.errors import EngineError
 from laguna_engine.fit import explanation
-from laguna_engine.fit.constraints import KV_TYPES, Constraints
+from laguna_engine.fit.constraints import KV_TYPES, PlanConstraints
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import Reason, threads_for
 from laguna_engine.fit.memory import ALL, HOST, DrafterShape, Load, MemoryUse
@@ -84,7 +84,7 @@ def choose_plan(
     target: ModelShape | Header,
     drafter: DrafterShape | DrafterHeader | None,
     machine: Machine,
-    constraints: Constraints | None = None,
+    constraints: PlanConstraints | None = None,
     scorer: int = 0,
 ) -> Plan:
     """The best plan for a machine; DoesNotFit if there is none, or none that meets the constraints.
@@ -107,12 +107,12 @@ def search_space(
     target: ModelShape | Header,
     drafter: DrafterShape | DrafterHeader | None,
     machine: Machine,
-    constraints: Constraints | None = None,
+    constraints: PlanConstraints | None = None,
     scorer: int = 0,
 ) -> SearchSpace:
     """The search space of `choose_plan`; DoesNotFit for a context that the model does not support on any machine."""
     shape = ModelShape.of(target) if isinstance(target, Header) else target
-    constraints = constraints or Constraints()
+    constraints = constraints or PlanConstraints()
     if constraints.context is not None and constraints.context > shape.n_ctx:
         asked, most = (explanation.tokens(count) for count in (constraints.context, shape.n_ctx))
         raise DoesNotFit(f"{shape.name} can use {most} tokens of context, not {asked}; ask for {most} or less")
@@ -155,7 +155,7 @@ def to_plan(space: SearchSpace, found: PlanCandidate) -> Plan:
 def _refusal(space: SearchSpace) -> str:
     """A sentence: why nothing fits, with the numbers, and what would."""
     shape, constraints = space.shape, space.constraints
-    free = replace(space, constraints=Constraints(priority=constraints.priority))
+    free = replace(space, constraints=PlanConstraints(priority=constraints.priority))
     other = best(free, candidates(free))
     asked = explanation.describe_constraints(constraints)
     if other is None:

@@ -6,7 +6,17 @@ from itertools import product
 
 from laguna_engine.config import DRAFT_CONTEXT, KvType
 from laguna_engine.draft.dflash_graph import LAST_LAYER_OUTPUTS
-from laguna_engine.fit.constraints import ENOUGH, KV_TYPES, LEAST, LONG, STEPS, UBATCHES, Constraints, Merits, Priority
+from laguna_engine.fit.constraints import (
+    ENOUGH,
+    KV_TYPES,
+    LEAST,
+    LONG,
+    STEPS,
+    UBATCHES,
+    Merits,
+    PlanConstraints,
+    Priority,
+)
 from laguna_engine.fit.devices import GIB, DeviceFacts, Machine
 from laguna_engine.fit.memory import ALL, HOST, VERIFY_OUTPUTS, DrafterShape, Load, MemoryUse, memory_of
 from laguna_engine.fit.model_shape import ModelShape
@@ -66,7 +76,7 @@ class SearchSpace:
     shape: ModelShape
     drafter: DrafterShape | None
     machine: Machine
-    constraints: Constraints
+    constraints: PlanConstraints
     scorer: int = 0
     last_tapped: bool = False
 
@@ -181,7 +191,7 @@ def _place(space: SearchSpace, load: Load, drafter: bool) -> PlanCandidate | Non
     return PlanCandidate(chosen, drafter, memory, _merits(space, chosen, drafter), paged)
 
 
-def placements(shape: ModelShape, constraints: Constraints, gpus: int) -> list[tuple[int, int]]:
+def placements(shape: ModelShape, constraints: PlanConstraints, gpus: int) -> list[tuple[int, int]]:
     """(GPU layers, layers whose experts stay in RAM), the most on the GPU first: experts leave before whole layers."""
     if not gpus or constraints.gpu_layers == 0:
         return [(0, 0)]

@@ -73,7 +73,7 @@ class Device:
         return address
 
 
-class Backend:
+class ComputeBackend:
     """A device opened for computation. Used by one thread; close it after everything allocated on it."""
 
     def __init__(self, device: Device, threads: int = 0) -> None:
@@ -88,7 +88,7 @@ class Backend:
             self._set_threads(threads)
 
     @classmethod
-    def cpu(cls, threads: int = 1) -> "Backend":
+    def cpu(cls, threads: int = 1) -> "ComputeBackend":
         """The CPU with `threads` threads."""
         return cls(Device.cpu(), threads)
 

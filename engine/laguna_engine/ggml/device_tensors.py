@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.errors import GraphError
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.tensor import Tensor, TensorContext, Type, check_array
 from laguna_engine.native.library import lib
 
@@ -84,7 +84,7 @@ def _put(tensor: Tensor, address: int, offset: int, size: int) -> None:
 class DeviceTensors:
     """Named tensors in one device buffer, initialised to zero."""
 
-    def __init__(self, backend: Backend, tensors: Mapping[str, tuple[Type, tuple[int, ...]]]) -> None:
+    def __init__(self, backend: ComputeBackend, tensors: Mapping[str, tuple[Type, tuple[int, ...]]]) -> None:
         """Allocate the tensors; GraphOutOfMemory if memory is short."""
         self._arena = TensorContext(len(tensors))
         self._tensors = {name: self._arena.new(name, kind, *shape) for name, (kind, shape) in tensors.items()}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.ggml import device_tensors
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.gguf_writer import quantized
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
@@ -59,7 +59,7 @@ def works(buffer_type: BufferTypeHandle) -> bool:
 
 def faults() -> dict[str, str]:
     """The CPU's buffer types that failed their trial, with the failure; runs the trials that are missing."""
-    backend = Backend.cpu()
+    backend = ComputeBackend.cpu()
     try:
         names = [name_of(buffer_type) for buffer_type in backend.extra_buffer_types()]
     finally:
@@ -99,7 +99,7 @@ def name_of(buffer_type: BufferTypeHandle) -> str:
     return text
 
 
-def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle, backend: Backend) -> bool:
+def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle, backend: ComputeBackend) -> bool:
     """Whether ggml has a kernel for such a matrix in this buffer type; it answers only for an allocated tensor."""
     arena, trial = TensorContext(1), TensorContext(2)
     try:
@@ -116,7 +116,7 @@ def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle
 class _Matrix:
     """The same weights in a plain buffer and in the one to be tried."""
 
-    def __init__(self, kind: Type, buffer_type: BufferTypeHandle, backend: Backend, experts: int) -> None:
+    def __init__(self, kind: Type, buffer_type: BufferTypeHandle, backend: ComputeBackend, experts: int) -> None:
         self._arenas: list[TensorContext] = []
         self._backend = backend
         numbers = np.random.default_rng(0).standard_normal(_ROWS * _COLUMNS * experts, np.float32)
@@ -164,7 +164,7 @@ class _Matrix:
 
 def _agree(name: str, threads: int) -> Iterator[bool]:
     """Whether each product that the buffer type `name` supports is correct."""
-    backend = Backend.cpu(threads)
+    backend = ComputeBackend.cpu(threads)
     found = [kind for kind in backend.extra_buffer_types() if name_of(kind) == name]
     for buffer_type in found:
         for kind in Type:
@@ -173,7 +173,7 @@ def _agree(name: str, threads: int) -> Iterator[bool]:
     backend.close()
 
 
-def _agree_in(kind: Type, buffer_type: BufferTypeHandle, backend: Backend) -> Iterator[bool]:
+def _agree_in(kind: Type, buffer_type: BufferTypeHandle, backend: ComputeBackend) -> Iterator[bool]:
     experts = (1, _EXPERTS) if _multiplies_experts(kind, buffer_type, backend) else (1,)
     for count in experts:
         matrix = _Matrix(kind, buffer_type, backend, count)
@@ -181,7 +181,7 @@ def _agree_in(kind: Type, buffer_type: BufferTypeHandle, backend: Backend) -> It
         matrix.close()
 
 
-def _multiplies_experts(kind: Type, buffer_type: BufferTypeHandle, backend: Backend) -> bool:
+def _multiplies_experts(kind: Type, buffer_type: BufferTypeHandle, backend: ComputeBackend) -> bool:
     arena, trial = TensorContext(1), TensorContext(3)
     try:
         matrix = arena.new("trial", kind, _COLUMNS, _ROWS, _EXPERTS)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from laguna_engine.errors import GraphError, GraphOutOfMemory, Stopped
 from laguna_engine.ggml import device_tensors
 from laguna_engine.ggml import tensor as transfer_tensor
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.operations import STRUCTS_PER_OPERATION, Operations
 from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
 from laguna_engine.native import tensor_layout
@@ -27,7 +27,7 @@ _ABORTED = 1
 class Graph(Operations):
     """A graph on one backend, with named inputs and outputs."""
 
-    def __init__(self, backend: Backend, nodes: int) -> None:
+    def __init__(self, backend: ComputeBackend, nodes: int) -> None:
         """`nodes` is the largest number of operations, views and reshapes included."""
         super().__init__(TensorContext(STRUCTS_PER_OPERATION * nodes, nodes))
         self._backend = backend
@@ -89,7 +89,7 @@ class Graph(Operations):
         device_tensors.write(self._named[name], values)
 
     def compute(self) -> None:
-        """Run the graph; GraphError if the device fails, Stopped if its abort flag was set (`Backend.heed`)."""
+        """Run the graph; GraphError if the device fails, Stopped if its abort flag was set (`ComputeBackend.heed`)."""
         if self._allocator is None:
             raise GraphError("the graph is not finished; call finish first")
         code = lib.ggml_backend_graph_compute(self._backend_handle or self._backend.handle, self._graph)

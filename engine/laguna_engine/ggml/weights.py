@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml import device_tensors, extra_buffers
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
 from laguna_engine.gguf.header import Header
 from laguna_engine.gguf.tensors import TensorInfo
@@ -27,7 +27,7 @@ _PLAIN = (Type.F32, Type.F16, Type.BF16, Type.I32, Type.I64)
 class Weights:
     """Tensors of one file on one device, by name."""
 
-    def __init__(self, header: Header, names: Sequence[str], backend: Backend, *, repack: bool = True) -> None:
+    def __init__(self, header: Header, names: Sequence[str], backend: ComputeBackend, *, repack: bool = True) -> None:
         """Load the tensors `names`; ModelFileError if the file lacks one, GraphOutOfMemory if memory is short."""
         self._arenas: list[TensorContext] = []
         self._tensors: dict[str, Tensor] = {}
@@ -57,7 +57,7 @@ class Weights:
         for arena in self._arenas:
             arena.close()
 
-    def _load(self, header: Header, infos: list[TensorInfo], backend: Backend, *, repack: bool) -> None:
+    def _load(self, header: Header, infos: list[TensorInfo], backend: ComputeBackend, *, repack: bool) -> None:
         plain: list[TensorInfo] = []
         groups: dict[int, tuple[BufferTypeHandle, list[TensorInfo]]] = {}
         for info in infos:
@@ -86,7 +86,7 @@ class Weights:
         self._tensors.update(tensors)
 
 
-def _repacking_type(info: TensorInfo, backend: Backend) -> BufferTypeHandle | None:
+def _repacking_type(info: TensorInfo, backend: ComputeBackend) -> BufferTypeHandle | None:
     """An extra buffer type in which the backend multiplies such a matrix faster, or None."""
     kind = Type.from_name(info.format)
     if kind in _PLAIN or len(info.shape) != 2 or not backend.device.is_cpu:

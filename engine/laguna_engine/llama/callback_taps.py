@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.errors import ContextError
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.llama.sampler import LOGITS, Readout
 from laguna_engine.llama.taps import HiddenStates, TargetShape
 from laguna_engine.native import tensor_layout
@@ -24,7 +24,7 @@ class CallbackTaps:
         """Arguments as for `Taps`. The features are in host memory, and the drafter runs on the CPU."""
         self.layers = layers
         self.outputs = outputs
-        self.backend = Backend.cpu(threads)
+        self.backend = ComputeBackend.cpu(threads)
         self.callback = EvalCallback(self._on_node)
         self._features = HiddenStates(self.backend, len(layers), shape.n_embd, rows) if layers else None
         self._names = {b"l_out-%d" % layer: place for place, layer in enumerate(layers)}

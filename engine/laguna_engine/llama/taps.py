@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.errors import GraphError
-from laguna_engine.ggml.device import Backend, Device
+from laguna_engine.ggml.device import ComputeBackend, Device
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.operations import Operations
 from laguna_engine.ggml.tensor import BorrowedContext, Port, Tensor, Type
@@ -51,7 +51,7 @@ class HiddenStates:
         rows: positions that it holds.
     """
 
-    def __init__(self, backend: Backend, taps: int, n_embd: int, rows: int) -> None:
+    def __init__(self, backend: ComputeBackend, taps: int, n_embd: int, rows: int) -> None:
         """Allocate the buffer; GraphOutOfMemory if memory is short."""
         self.backend = backend
         self.rows = rows
@@ -126,7 +126,7 @@ class Taps:
         self._n_embd = shape.n_embd
         self._n_layer = shape.n_layer
         self._threads = threads
-        self._backend: Backend | None = None
+        self._backend: ComputeBackend | None = None
         self._features: HiddenStates | None = None
         self._store: DeviceTensors | None = None
         self._readout = BEST
@@ -136,7 +136,7 @@ class Taps:
         self._owner = _Weights()
 
     @property
-    def backend(self) -> Backend:
+    def backend(self) -> ComputeBackend:
         """The device of the logits and the features; GraphError before a context was created."""
         if self._backend is None:
             raise GraphError("no context was made with these taps yet; make one first")
@@ -222,7 +222,7 @@ class Taps:
         if self._backend is not None:
             return
         device = _device_of(buffer_type)
-        self._backend = Backend(device, self._threads)
+        self._backend = ComputeBackend(device, self._threads)
         width, rows, outputs = self._n_embd, self._rows, self.outputs
         self._store = DeviceTensors(
             self._backend,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.draft.dflash import CANDIDATES, DFlash
 from laguna_engine.draft.dflash_weights import read_token_map
-from laguna_engine.ggml.device import Backend, Device
+from laguna_engine.ggml.device import ComputeBackend, Device
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.ggml.weights import HostEmbedding, Weights
@@ -86,7 +86,7 @@ def _opened(
 ) -> Iterator[tuple[DFlash, DeviceTensors]]:
     """The drafter with what it shares with its target, and room for hidden states of all `LENGTHS`."""
     with ExitStack() as opened:
-        backend = opened.enter_context(closing(Backend(device, threads)))
+        backend = opened.enter_context(closing(ComputeBackend(device, threads)))
         rows = {"features": (Type.F32, (drafter.n_embd * len(drafter.taps), LENGTHS[-1]))}
         store = opened.enter_context(closing(DeviceTensors(backend, rows)))
         head = None

@@ -32,7 +32,7 @@ FOREIGN_TOKENS = 64
 """So many at the end of the cache may be none of the conversation's: an answer that was not kept as it was said."""
 
 
-class Call(Protocol):
+class EngineCall(Protocol):
     """Runs a function on the engine thread and returns what it returns."""
 
     def __call__(self, function: Callable[[], T], /) -> T: ...
@@ -139,7 +139,7 @@ class Saver:
         mark: what was saved of the sequence; it observes it.
     """
 
-    def __init__(self, sequence: TokenSequence, speculator: NullSpeculator, call: Call) -> None:
+    def __init__(self, sequence: TokenSequence, speculator: NullSpeculator, call: EngineCall) -> None:
         """`call` runs a function on the engine thread, after the requests that came before it."""
         self.mark = Mark()
         self._sequence, self._speculator, self._call = sequence, speculator, call

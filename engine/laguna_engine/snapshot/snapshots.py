@@ -15,7 +15,7 @@ from laguna_engine.snapshot import restorer
 from laguna_engine.snapshot.catalog import Catalog, Refusal, RestorePlan
 from laguna_engine.snapshot.chunk_file import PARTIAL
 from laguna_engine.snapshot.identity import Identity, identity_of
-from laguna_engine.snapshot.saver import Call, Saved, Saver
+from laguna_engine.snapshot.saver import EngineCall, Saved, Saver
 from laguna_engine.speculate.speculator import NullSpeculator
 
 _FIRST_GUESS = 1e9
@@ -61,7 +61,7 @@ class Restored:
 class EngineSnapshots:
     """The snapshots of one engine. Thread-safe, but not for the engine's thread; one operation at a time."""
 
-    def __init__(self, sequence: TokenSequence, speculator: NullSpeculator, info: EngineInfo, call: Call) -> None:
+    def __init__(self, sequence: TokenSequence, speculator: NullSpeculator, info: EngineInfo, call: EngineCall) -> None:
         """`call` runs a function on the engine thread, after the requests that came before it."""
         self._sequence, self._speculator, self._info, self._call = sequence, speculator, info, call
         self._saver = Saver(sequence, speculator, call)

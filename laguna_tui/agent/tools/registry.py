@@ -20,7 +20,7 @@ from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.call_rules import CallRules
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import SHELL, ModelProfile
-from laguna_tui.agent.tools.base.results import Answer, ResultStore, ToolResult, failure
+from laguna_tui.agent.tools.base.results import ResultStore, ToolAnswer, ToolResult, failure
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.crash_log import write_crash_log
@@ -40,7 +40,7 @@ class _BoundTool(NamedTuple):
     """A tool and what runs its calls in this session."""
 
     tool: Tool[Any]
-    run: Callable[[ToolRun, Any], Answer]
+    run: Callable[[ToolRun, Any], ToolAnswer]
 
 
 class Toolbox:
@@ -170,7 +170,7 @@ class Toolbox:
         except Exception as error:
             return self._failed(name, error)
 
-    def _answer(self, bound: "_BoundTool", arguments: Mapping[str, object], run: ToolRun) -> Answer:
+    def _answer(self, bound: "_BoundTool", arguments: Mapping[str, object], run: ToolRun) -> ToolAnswer:
         if not bound.tool.read_only:
             self.permissions.check()
         given: object = dict(arguments)

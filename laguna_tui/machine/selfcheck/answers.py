@@ -10,7 +10,7 @@ from laguna_engine.config import PLAIN, Drafting, Request, Speculation
 from laguna_engine.engine import Engine
 from laguna_engine.events import Finished, Round, Token
 from laguna_tui.base.progress import ProgressLine
-from laguna_tui.bench.answer_runs import Runner, Sample, Variant
+from laguna_tui.bench.answer_runs import AnswerSample, Runner, Variant
 from laguna_tui.bench.workload import BenchOptions, BenchPrompt
 from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.model_options import engine_options
@@ -101,9 +101,9 @@ def opened(
         yield Runner(engine, prompts, options, ProgressLine(quiet=True))
 
 
-def measure(runner: Runner, variants: Sequence[Variant]) -> list[Sample]:
+def measure(runner: Runner, variants: Sequence[Variant]) -> list[AnswerSample]:
     """Return one answer to each prompt in each variant."""
-    samples: list[Sample] = []
+    samples: list[AnswerSample] = []
     runner.run(variants, samples)
     return samples
 

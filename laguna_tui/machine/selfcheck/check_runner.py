@@ -33,7 +33,7 @@ MODEL_CHECKS = ("memory and taps", "drafter", "strict parity", "KV types", "snap
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CheckStep:
     """One check of one model, which is a catalogue name or a file."""
 
     check: str
@@ -81,15 +81,19 @@ def models_here(settings: Settings, store: Store | None = None) -> list[str]:
     return [BUNDLED, *([max(sizes, key=lambda name: sizes[name])] if sizes else [])]
 
 
-def steps_for(models: Sequence[str]) -> list[Step]:
+def steps_for(models: Sequence[str]) -> list[CheckStep]:
     """Return the checks in their order: all of the bundled model before the first one of another."""
-    first = [Step(check, BUNDLED) for check in SETUP]
+    first = [CheckStep(check, BUNDLED) for check in SETUP]
     wanted = [(check, model) for model in models for check in MODEL_CHECKS if model == BUNDLED or check not in ONCE]
-    return [*first, *(Step(check, model) for check, model in wanted)]
+    return [*first, *(CheckStep(check, model) for check, model in wanted)]
 
 
 def run_selfcheck(
-    steps: Sequence[Step], chosen: Mapping[str, object], host: Host, progress: ProgressLine, limit_s: float = LIMIT_S
+    steps: Sequence[CheckStep],
+    chosen: Mapping[str, object],
+    host: Host,
+    progress: ProgressLine,
+    limit_s: float = LIMIT_S,
 ) -> SelfCheck:
     """Examine the machine, then run the steps; KeyboardInterrupt ends it with the findings so far.
 
@@ -114,7 +118,7 @@ def run_selfcheck(
     return result
 
 
-def _shown(progress: ProgressLine, step: Step, number: int, count: int) -> Callable[[], None]:
+def _shown(progress: ProgressLine, step: CheckStep, number: int, count: int) -> Callable[[], None]:
     started = time.monotonic()
 
     def waiting() -> None:
@@ -125,7 +129,7 @@ def _shown(progress: ProgressLine, step: Step, number: int, count: int) -> Calla
 
 
 def _timed(
-    step: Step, chosen: Mapping[str, object], left: float, result: SelfCheck, waiting: Callable[[], None]
+    step: CheckStep, chosen: Mapping[str, object], left: float, result: SelfCheck, waiting: Callable[[], None]
 ) -> list[Finding]:
     """The findings of a step, named by their model; nothing else can fail because of it."""
     if left <= 0:
@@ -140,7 +144,7 @@ def _timed(
     return [replace(finding, check=replace(step, check=finding.check).label) for finding in findings]
 
 
-def _run(step: Step, chosen: Mapping[str, object], limit_s: float, waiting: Callable[[], None]) -> list[Finding]:
+def _run(step: CheckStep, chosen: Mapping[str, object], limit_s: float, waiting: Callable[[], None]) -> list[Finding]:
     arguments = (step.check, step.model, json.dumps(dict(chosen)))
     command = python_command("laguna_tui.machine.selfcheck.engine_checks", *arguments)
     output = child.run(command, limit_s, waiting=waiting)

@@ -28,7 +28,7 @@ from laguna_tui.base.paths import state_dir
 from laguna_tui.base.settings import KV_TYPES, Settings, load_settings
 from laguna_tui.base.units import size
 from laguna_tui.bench import statistics
-from laguna_tui.bench.answer_runs import PLAIN_VARIANT, Runner, Sample, drafted_variant
+from laguna_tui.bench.answer_runs import PLAIN_VARIANT, AnswerSample, Runner, drafted_variant
 from laguna_tui.bench.parity import Parity, compare, pieces, replayer
 from laguna_tui.bench.report import HostInfo
 from laguna_tui.bench.workload import uses
@@ -170,7 +170,7 @@ def _kv(selection: ModelSelection, kind: str) -> list[Finding]:
         return [fail(check, str(error), f"use another type with --kv; {REPORT}")]
 
 
-def _parity(check: str, runner: Runner, samples: Sequence[Sample], way: str) -> Finding:
+def _parity(check: str, runner: Runner, samples: Sequence[AnswerSample], way: str) -> Finding:
     """Whether drafts changed an answer other than by rounding."""
     replay = replayer(runner.engine, runner.prompts, runner.options.sampling)
     found = compare(samples, way, PLAIN_VARIANT.name, pieces(runner.engine), replay)

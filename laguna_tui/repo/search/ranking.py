@@ -46,7 +46,7 @@ _HEADERS = (".h", ".hh", ".hpp", ".hxx")
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RankingWeights:
     """Weight of each feature; 0 switches it off.
 
     Attributes:
@@ -73,7 +73,7 @@ class Weights:
     repeats: float = 1.0
 
 
-BM25_ALONE = Weights(*[0.0] * len(fields(Weights)))
+BM25_ALONE = RankingWeights(*[0.0] * len(fields(RankingWeights)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Source(Protocol):
     def graph(self) -> "ReferenceGraph": ...
 
 
-def search(index: Source, text: str, limit: int = 20, weights: Weights = Weights()) -> list[Found]:
+def search(index: Source, text: str, limit: int = 20, weights: RankingWeights = RankingWeights()) -> list[Found]:
     """Return the units that answer a question best, best first; empty when no word is known."""
     question = parse_query(text)
     units = find_candidates(index.connection, question)
@@ -168,7 +168,7 @@ def best_first(result: Found) -> tuple[float, str, int]:
     return -result.score, result.unit.path, result.unit.line
 
 
-def _scored(unit: Candidate, question: SearchQuery, weights: Weights, best: float) -> Found:
+def _scored(unit: Candidate, question: SearchQuery, weights: RankingWeights, best: float) -> Found:
     """Score a unit by itself."""
     factors = {"bm25": unit.bm25 / best or _NAMED_ONLY, **_factors(unit, question, weights)}
     score = 1.0
@@ -177,7 +177,7 @@ def _scored(unit: Candidate, question: SearchQuery, weights: Weights, best: floa
     return Found(unit, score, factors)
 
 
-def _factors(unit: Candidate, question: SearchQuery, weights: Weights) -> dict[str, float]:
+def _factors(unit: Candidate, question: SearchQuery, weights: RankingWeights) -> dict[str, float]:
     factors = {}
     if definition := _defines(unit, question):
         factors["definition"] = 1.0 + weights.definition * definition

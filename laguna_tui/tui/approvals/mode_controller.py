@@ -15,7 +15,7 @@ from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import SessionController
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.text_lines import MUTED
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.selection import final_answer
 
 MODE_SENTENCES = {
@@ -58,7 +58,7 @@ class ModeController:
         app: App[None],
         permissions: PermissionSettings,
         controller: SessionController,
-        document: Document,
+        document: TranscriptDocument,
         *,
         panel: ApprovalPanel,
         prompt: PromptInput,

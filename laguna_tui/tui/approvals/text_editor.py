@@ -16,7 +16,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.tui.modal import Modal, notify
 from laguna_tui.tui.text_lines import crop_front, fitting
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.request_entries import DiffEntry
 from laguna_tui.tui.transcript.transcript_view import TranscriptView
 
@@ -68,7 +68,7 @@ class TextEditor(Modal[str | None]):
         self._title, self._applies, self._review = title, applies, review
         self._before = text.replace("\r\n", "\n")
         self._area = EditorArea(self._before, tab_behavior="indent", show_line_numbers=review is not None, id="text")
-        self._document = Document()
+        self._document = TranscriptDocument()
         self._diff = TranscriptView(self._document, id="review")
         self._reviewing = False
 

@@ -10,7 +10,7 @@ from laguna_tui.session.commits import Commits
 from laguna_tui.tui.history.commit_screen import CommitScreen
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.session_controller import Put, SessionController
-from laguna_tui.tui.session_messages import CommitDrafted, Committed
+from laguna_tui.tui.session_messages import CommitDrafted, CommitMade
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
@@ -43,13 +43,13 @@ class CommitController:
             try:
                 put(CommitDrafted(self._commits.draft()))
             except UserError as error:
-                put(Committed(sanitize(str(error)), ok=False))
+                put(CommitMade(sanitize(str(error)), ok=False))
 
         self._start(job, DRAFTING)
 
     def handle(self, item: object) -> None:
         """Apply an event of the session."""
-        if isinstance(item, CommitDrafted | Committed):
+        if isinstance(item, CommitDrafted | CommitMade):
             # What was being done is done; the notification would hide the keys of the screen.
             self._app.clear_notifications()
         match item:
@@ -60,15 +60,15 @@ class CommitController:
                         self._start(lambda put: self._commit(put, message, item), COMMITTING)
 
                 self._app.push_screen(CommitScreen(draft), decided)
-            case Committed(text, ok):
+            case CommitMade(text, ok):
                 self._writer.add_notice(text, "info" if ok else "warning")
                 self._transcript.follow()
 
     def _commit(self, put: Put, message: str, drafted: CommitDrafted) -> None:
         try:
-            put(Committed(sanitize(self._commits.commit(message, drafted.draft)), ok=True))
+            put(CommitMade(sanitize(self._commits.commit(message, drafted.draft)), ok=True))
         except UserError as error:
-            put(Committed(f"{sanitize(str(error))}\nThe message was:\n{sanitize(message)}", ok=False))
+            put(CommitMade(f"{sanitize(str(error))}\nThe message was:\n{sanitize(message)}", ok=False))
 
     def _start(self, job: Callable[[Put], None], doing: str) -> None:
         notify(self._app, *((doing,) if self._controller.start(job) else (BUSY, "warning")))

@@ -19,7 +19,7 @@ from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.session_messages import error_sentence
 from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front, fitting
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import HeadlineEntry
 from laguna_tui.tui.transcript.step_entries import CLOSED, OPEN
 from laguna_tui.tui.transcript.transcript import Transcript
@@ -69,7 +69,7 @@ class DiffView(Transcript):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,right,left", "fold", "Fold or unfold the file", show=False)]
 
     def __init__(self) -> None:
-        super().__init__(Document())
+        super().__init__(TranscriptDocument())
         self.following = False
 
     def show(self, entries: Sequence[FileDiffEntry]) -> None:

@@ -105,7 +105,7 @@ def _read(path: Path) -> list[str]:
     return entries
 
 
-class Draft:
+class InputDraft:
     """Keeps what is in the input. Screen's thread only; writing waits for a disk and has a thread of its own.
 
     A disk that cannot be written to keeps nothing, and the app works without it.

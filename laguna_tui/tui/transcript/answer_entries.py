@@ -9,7 +9,7 @@ from laguna_tui.tui.markdown.layout import lay_out
 from laguna_tui.tui.markdown.open_block import OpenBlock
 from laguna_tui.tui.markdown.splitter import ClosedBlock, Splitter
 from laguna_tui.tui.text_lines import TextLine
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry
 
 
@@ -62,7 +62,7 @@ class OpenAnswerEntry(Entry):
 class AnswerStream:
     """Appends an answer to a document while it streams. `converter` is called once per block, when it closes."""
 
-    def __init__(self, document: Document, converter: Callable[[str], Flows], tint: TintSwitch) -> None:
+    def __init__(self, document: TranscriptDocument, converter: Callable[[str], Flows], tint: TintSwitch) -> None:
         self._document = document
         self._convert = converter
         self._tint = tint

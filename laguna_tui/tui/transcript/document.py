@@ -24,7 +24,7 @@ class _Slot:
         return len(self.lines) + self.entry.gap
 
 
-class Document:
+class TranscriptDocument:
     """Entries from top to bottom and the rows they take.
 
     Attributes:
@@ -168,7 +168,7 @@ class Document:
 class TurnEntries:
     """The entries of each turn, from the question to the end of the answer, so that undo can take them out again."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: TranscriptDocument) -> None:
         self._document = document
         self._entries: dict[int, list[Entry]] = {}
         self._question: QuestionEntry | None = None

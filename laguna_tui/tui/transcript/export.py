@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from laguna_tui.base.crash_log import create_private_file
-from laguna_tui.store.transcript_parts import Part, PartKind, Transcript
+from laguna_tui.store.transcript_parts import PartKind, SessionTranscript, TranscriptPart
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import NoticeEntry, QuestionEntry
 from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome
 from laguna_tui.tui.transcript.step_entries import CommandEntry, ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.todo_entry import TodoEntry
 
 
-def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path:
+def write_chat(document: TranscriptDocument, folder: Path, when: time.struct_time) -> Path:
     """Write the chat, without secrets, into a new file in `folder` and return its path. Never overwrites a file.
 
     Raises:
@@ -25,32 +25,32 @@ def write_chat(document: Document, folder: Path, when: time.struct_time) -> Path
     return create_private_file(folder, time.strftime("laguna-chat-%Y%m%d-%H%M%S", when), ".md", text)
 
 
-def chat_text(document: Document, title: str) -> str:
+def chat_text(document: TranscriptDocument, title: str) -> str:
     """The whole chat as Markdown, without secrets."""
     # Needed for a file only, and its patterns take time to compile.
     from laguna_tui.store.session_export import to_markdown
 
-    return to_markdown(Transcript(title, "", "", "", 0.0, tuple(_parts(document))))
+    return to_markdown(SessionTranscript(title, "", "", "", 0.0, tuple(_parts(document))))
 
 
-def _parts(document: Document) -> Iterator[Part]:
+def _parts(document: TranscriptDocument) -> Iterator[TranscriptPart]:
     for entry in document.entries:
         match entry:
             case QuestionEntry(text=text):
-                yield Part(PartKind.MESSAGE, text)
+                yield TranscriptPart(PartKind.MESSAGE, text)
             case CommandEntry():
-                yield Part(PartKind.CALL, entry.source(), f"$ {entry.call}")
+                yield TranscriptPart(PartKind.CALL, entry.source(), f"$ {entry.call}")
             case ToolCallEntry():
-                yield Part(PartKind.CALL, entry.output or "", entry.call)
+                yield TranscriptPart(PartKind.CALL, entry.output or "", entry.call)
             case ChangeEntry(outcome=ChangeOutcome.MADE):
-                yield Part(PartKind.CHANGE, entry.source(), entry.subject)
+                yield TranscriptPart(PartKind.CHANGE, entry.source(), entry.subject)
             case ThinkingEntry():
-                yield Part(PartKind.THINKING, entry.source())
+                yield TranscriptPart(PartKind.THINKING, entry.source())
             case AnswerEntry():
-                yield Part(PartKind.ANSWER, entry.source(), is_tight=not entry.gap)
+                yield TranscriptPart(PartKind.ANSWER, entry.source(), is_tight=not entry.gap)
             case TodoEntry():
-                yield Part(PartKind.TODO, entry.source())
+                yield TranscriptPart(PartKind.TODO, entry.source())
             case NoticeEntry() | CompactionEntry():
-                yield Part(PartKind.NOTICE, entry.source())
+                yield TranscriptPart(PartKind.NOTICE, entry.source())
             case _:
                 pass

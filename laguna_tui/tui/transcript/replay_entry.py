@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from laguna_engine.events import Cause
 from laguna_tui.base import units
-from laguna_tui.base.events import Difference, ReplayCheck, ReplayProgress
+from laguna_tui.base.events import ReplayCheck, ReplayDifference, ReplayProgress
 from laguna_tui.base.units import plural
 from laguna_tui.tui.markdown.layout import MAX_PROSE
 from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, progress_bar, wrap
@@ -84,7 +84,7 @@ def _verdict(check: ReplayCheck) -> TextRuns:
     return (TextRun(f"identical, {tokens}", "proved"), TextRun(f"  {how}", "muted"))
 
 
-def _candidates(found: Difference, width: int) -> list[TextLine]:
+def _candidates(found: ReplayDifference, width: int) -> list[TextLine]:
     before = found.before[-_BEFORE:]
     shown = f"…{before}" if len(found.before) > _BEFORE else before
     rows = (
@@ -100,7 +100,7 @@ def _candidates(found: Difference, width: int) -> list[TextLine]:
     return lines
 
 
-def _why(found: Difference) -> str:
+def _why(found: ReplayDifference) -> str:
     if found.drawn:
         return "drawn with the same seed, where rounding can tip the draw"
     if abs(found.margin) < NEAR_TIE_LOGITS:

@@ -2,11 +2,11 @@
 
 from laguna_tui.tui.text_lines import collapse_tabs, plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
-from laguna_tui.tui.transcript.document import GUTTER, Document
+from laguna_tui.tui.transcript.document import GUTTER, TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry, NoticeEntry, QuestionEntry
 
 
-def stops(document: Document) -> list[int]:
+def stops(document: TranscriptDocument) -> list[int]:
     """Indices where the block cursor stops: the start of each answer, each of its code blocks, and other entries."""
     found: list[int] = []
     before: Entry | None = None
@@ -18,7 +18,7 @@ def stops(document: Document) -> list[int]:
     return found
 
 
-def span(document: Document, index: int) -> range:
+def span(document: TranscriptDocument, index: int) -> range:
     """The entries of the stop at `index`: a whole answer, or the entry alone."""
     entry = document.entry(index)
     if not isinstance(entry, AnswerEntry) or (entry.stop and _in_answer(document, index - 1)):
@@ -29,11 +29,11 @@ def span(document: Document, index: int) -> range:
     return range(index, end)
 
 
-def _in_answer(document: Document, index: int) -> bool:
+def _in_answer(document: TranscriptDocument, index: int) -> bool:
     return 0 <= index < len(document) and isinstance(document.entry(index), AnswerEntry)
 
 
-def copied(document: Document, index: int) -> str:
+def copied(document: TranscriptDocument, index: int) -> str:
     """The text that is copied from a stop: code without its fence, anything else as its source."""
     entries = [document.entry(at) for at in span(document, index)]
     if len(entries) == 1 and isinstance(entries[0], AnswerEntry):
@@ -50,7 +50,7 @@ def joined(entries: list[Entry]) -> str:
     return out
 
 
-def last_answer(document: Document) -> str:
+def last_answer(document: TranscriptDocument) -> str:
     """The Markdown of the newest answer, empty when there is none."""
     answer: list[Entry] = []
     for entry in reversed(document.entries):
@@ -61,7 +61,7 @@ def last_answer(document: Document) -> str:
     return joined(answer[::-1])
 
 
-def final_answer(document: Document) -> str:
+def final_answer(document: TranscriptDocument) -> str:
     """The Markdown at the end: what the model wrote after its last tool call; empty when there is none."""
     answer: list[Entry] = []
     for entry in reversed(document.entries):
@@ -72,7 +72,7 @@ def final_answer(document: Document) -> str:
     return joined(answer[::-1])
 
 
-def rows_text(document: Document, first: tuple[int, int], last: tuple[int, int | None]) -> str:
+def rows_text(document: TranscriptDocument, first: tuple[int, int], last: tuple[int, int | None]) -> str:
     """The text between two (row, column) positions; soft-wrapped lines are joined again.
 
     The gutter, bullets, indents and bars are left out. A last column of None is the end of the row.

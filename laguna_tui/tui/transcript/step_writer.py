@@ -16,7 +16,7 @@ from laguna_tui.base.events import (
     ToolStarted,
 )
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import NoticeEntry
 from laguna_tui.tui.transcript.request_entries import CallRequestEntry, ChangeEntry, ChangeOutcome, RequestEntry
 from laguna_tui.tui.transcript.step_entries import CommandEntry, ToolCallEntry
@@ -39,7 +39,7 @@ class StepWriter:
         asked: what waits for the user's answer, or to be done; None for nothing.
     """
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: TranscriptDocument) -> None:
         self._document = document
         self._calls: dict[int, ToolCallEntry] = {}
         self._declined: set[int] = set()

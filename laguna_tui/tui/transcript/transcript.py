@@ -7,7 +7,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from laguna_tui.tui.transcript import selection
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry, FoldingEntry
 from laguna_tui.tui.transcript.transcript_view import TranscriptView
 from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
@@ -40,7 +40,7 @@ class Transcript(TranscriptView, can_focus=True):
 
     def __init__(
         self,
-        document: Document,
+        document: TranscriptDocument,
         hand_over: HandOver | None = None,
         *,
         id: str | None = None,  # noqa: A002

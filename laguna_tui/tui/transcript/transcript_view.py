@@ -20,7 +20,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, cells, drawn, plain
-from laguna_tui.tui.transcript.document import GUTTER, MARGIN, Document
+from laguna_tui.tui.transcript.document import GUTTER, MARGIN, TranscriptDocument
 from laguna_tui.tui.transcript.selection import rows_text
 
 # Size of the cache of rendered rows: a few screens.
@@ -57,7 +57,7 @@ class TranscriptView(ScrollView):
             super().__init__()
             self.following = following
 
-    def __init__(self, document: Document, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, document: TranscriptDocument, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.document = document
         self._palette: dict[str, Style] = {}

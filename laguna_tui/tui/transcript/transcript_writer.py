@@ -38,7 +38,7 @@ from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.transcript.answer_entries import AnswerStream
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
-from laguna_tui.tui.transcript.document import Document, TurnEntries
+from laguna_tui.tui.transcript.document import TranscriptDocument, TurnEntries
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry, WaitingEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.request_entries import RequestEntry
@@ -73,7 +73,7 @@ class TranscriptWriter:
 
     def __init__(
         self,
-        document: Document,
+        document: TranscriptDocument,
         clock: Callable[[], float] = time.monotonic,
         converter: Callable[[str], Flows] = to_flows,
     ) -> None:

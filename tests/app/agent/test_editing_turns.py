@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.tools.base.results import Answer, CommandEnd
+from laguna_tui.agent.tools.base.results import CommandEnd, ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
@@ -171,7 +171,7 @@ def with_shell(*codes):
 
     def ran(run, wanted):
         code = left.pop(0)
-        return Answer(f'{{"stdout": "", "exit_code": {code}}}', command=CommandEnd(wanted.cmd, code))
+        return ToolAnswer(f'{{"stdout": "", "exit_code": {code}}}', command=CommandEnd(wanted.cmd, code))
 
     shell = Tool.stateless("shell", "", ShellArguments, ran)
     return replace(FULL, tools=(*FULL.tools, shell))

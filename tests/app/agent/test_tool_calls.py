@@ -10,7 +10,7 @@ import pytest
 from laguna_engine.errors import NativeAbort
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tool_run import ToolError
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
@@ -98,7 +98,7 @@ def test_read_only_calls_that_stand_side_by_side_run_at_the_same_time(bench):
 
     def meet(run, wanted):
         together.wait()
-        return Answer(f"met {wanted.about}")
+        return ToolAnswer(f"met {wanted.about}")
 
     step = calls(*(("meet", letter) for letter in "abcd"))
     events = list(bench.ask([tool("meet", meet)], step, answer("Done.")))
@@ -116,7 +116,7 @@ def test_no_more_than_four_run_at_the_same_time(bench):
         full.wait()
         with lock:
             running[0] -= 1
-        return Answer("counted")
+        return ToolAnswer("counted")
 
     list(bench.ask([tool("count", count)], calls(*(("count", letter) for letter in "abcdefgh")), answer("Done.")))
     assert most == [4]
@@ -130,7 +130,7 @@ def test_answers_stand_in_the_order_of_the_calls_whichever_ends_first(bench):
             assert second_ended.wait(PATIENCE_S)
         else:
             second_ended.set()
-        return Answer(f"it is {wanted.about}")
+        return ToolAnswer(f"it is {wanted.about}")
 
     events = list(bench.ask([tool("read", read)], calls(("read", "first"), ("read", "second")), answer("Done.")))
     kinds = [type(event) for event in events if isinstance(event, ToolStarted | ToolFinished)]
@@ -144,13 +144,13 @@ def test_a_call_that_changes_something_runs_alone_and_in_its_turn(bench):
 
     def look(run, wanted):
         order.append(f"look {wanted.about}")
-        return Answer("looked")
+        return ToolAnswer("looked")
 
     def write(run, wanted):
         with alone:
             order.append(f"write {wanted.about}")
             assert not [each for each in order if each == "look after"]
-        return Answer("written")
+        return ToolAnswer("written")
 
     tools = [tool("look", look), tool("write", write, read_only=False)]
     step = calls(("look", "before"), ("write", "one"), ("write", "two"), ("look", "after"))
@@ -165,7 +165,7 @@ def test_the_same_call_twice_in_a_step_is_answered_one_after_the_other(bench):
 
     def count(run, wanted):
         seen.append(wanted.about)
-        return Answer("the same")
+        return ToolAnswer("the same")
 
     events = list(bench.ask([tool("count", count)], calls(*[("count", "a")] * 3), answer("Done.")))
     assert outputs(events)[:2] == ["the same", "the same"]
@@ -178,7 +178,7 @@ def test_what_a_tool_puts_out_arrives_while_it_runs(bench):
 
     def talk(run, wanted):
         run.emit(ToolProgress(run.call_id, "half"))
-        return Answer(f"{seen.wait(PATIENCE_S)}")
+        return ToolAnswer(f"{seen.wait(PATIENCE_S)}")
 
     events = bench.ask([tool("talk", talk)], calls(("talk", "a")), answer("Done."))
     told = []
@@ -192,7 +192,7 @@ def test_what_a_tool_puts_out_arrives_while_it_runs(bench):
 
 def asking(run, wanted):
     answered = run.ask(PermissionRequest("shell", CommandProposal(wanted.about, Path("/"), 1.0)))
-    return Answer(f"ran {answered.edited or wanted.about}")
+    return ToolAnswer(f"ran {answered.edited or wanted.about}")
 
 
 def test_the_user_is_asked_on_the_thread_that_iterates(bench):
@@ -251,7 +251,7 @@ def test_a_stop_is_noticed_by_all_that_run(bench):
         while not run.cancelled():
             assert time.monotonic() < begun + PATIENCE_S
             time.sleep(0.005)
-        return Answer("stopped")
+        return ToolAnswer("stopped")
 
     events = bench.ask([tool("wait", wait)], calls(("wait", "a"), ("wait", "b")), answer("Done."))
     threading.Thread(target=lambda: (running.wait(), bench.agent.cancel()), daemon=True).start()
@@ -268,7 +268,7 @@ def test_a_front_end_that_goes_away_leaves_no_thread_and_no_call_without_an_answ
         run.ask(PermissionRequest("shell", CommandProposal("make", Path("/"), 1.0)))
         while not run.cancelled():
             time.sleep(0.005)
-        return Answer("ended")
+        return ToolAnswer("ended")
 
     step = calls(("talk", "a"), ("talk", "b"))
     events = bench.ask([tool("talk", talk)], step, answer("Two."), approver=always)
@@ -297,7 +297,7 @@ def test_an_engine_that_fails_in_one_call_leaves_the_answers_of_those_before_it(
     def read(run, wanted):
         if wanted.about == "b":
             raise NativeAbort("GGML_ASSERT; open the model again")
-        return Answer(f"it is {wanted.about}")
+        return ToolAnswer(f"it is {wanted.about}")
 
     with pytest.raises(NativeAbort):
         list(bench.ask([tool("read", read)], calls(*(("read", letter) for letter in "abc")), answer("Two.")))
@@ -335,7 +335,7 @@ def test_in_plan_mode_only_tools_that_read_are_begun_and_the_model_is_told_to_en
 
     def note(run, wanted):
         begun.append(wanted.about)
-        return Answer("noted")
+        return ToolAnswer("noted")
 
     tools = [tool("write", note, read_only=False), tool("look", note)]
     script = calls(("write", "a"), ("look", "b")), answer("The plan.")
@@ -358,7 +358,7 @@ def test_a_declined_question_does_not_end_what_runs_beside_it(bench):
     def either(run, wanted):
         if wanted.about == "ask":
             return asking(run, wanted)
-        return Answer("beside")
+        return ToolAnswer("beside")
 
     step = calls(("either", "ask"), ("either", "other"))
     events = list(bench.ask([tool("either", either)], step, answer("Done."), approver=lambda request, stop: NO))

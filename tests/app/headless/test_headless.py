@@ -41,7 +41,7 @@ from laguna_tui.base.permission_request import (
 )
 from laguna_tui.base.settings import Settings
 from laguna_tui.compose import run_ask
-from laguna_tui.headless.run import Format, run
+from laguna_tui.headless.run import OutputFormat, run
 from laguna_tui.session.local import Chat, LocalSession
 from laguna_tui.session.values import SessionInfo
 from tests.app.hunks import hunks_of
@@ -61,7 +61,7 @@ TURN = (
 
 
 def test_text_goes_to_stdout_and_everything_about_it_to_stderr(capsys):
-    assert run(iter(TURN), Format.TEXT, "Nano", stats=True) is ExitCode.ANSWERED
+    assert run(iter(TURN), OutputFormat.TEXT, "Nano", stats=True) is ExitCode.ANSWERED
     out, err = capsys.readouterr()
     assert out == "`main` is in `a.py:1`.\n"
     assert "search(pattern='main')  2 lines" in err
@@ -71,7 +71,7 @@ def test_text_goes_to_stdout_and_everything_about_it_to_stderr(capsys):
 
 
 def test_json_is_one_object_with_answer_tools_and_rates(capsys):
-    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    run(iter(TURN), OutputFormat.JSON, "Nano", stats=False)
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     value = json.loads(out)
@@ -83,7 +83,7 @@ def test_json_is_one_object_with_answer_tools_and_rates(capsys):
 
 
 def test_stream_json_is_one_object_per_event(capsys):
-    run(iter(TURN), Format.STREAM_JSON, "Nano", stats=False)
+    run(iter(TURN), OutputFormat.STREAM_JSON, "Nano", stats=False)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["type"] for line in lines][:3] == ["turn_started", "tool_started", "step_finished"]
     assert lines[-1] == {"type": "turn_finished", "end": "answered", "detail": "", "error": None}
@@ -91,7 +91,7 @@ def test_stream_json_is_one_object_per_event(capsys):
 
 def test_a_round_is_one_short_line(capsys):
     turned = DraftRound(Round(DFlash.source, 4, 2, 0.0011, 0.012, 0.0003, 0.0141, " not", "it pays"), "so it", " is")
-    run(iter((TextDelta("so it", DFlash.source), turned, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
+    run(iter((TextDelta("so it", DFlash.source), turned, *TURN)), OutputFormat.STREAM_JSON, "Nano", stats=False)
     text, turned, *_ = map(json.loads, capsys.readouterr().out.splitlines())
     assert text == {"type": "text_delta", "text": "so it", "source": "dflash"}
     assert turned == {
@@ -115,7 +115,7 @@ ROUNDS = (
 
 
 def test_the_statistics_say_what_speculation_brought(capsys):
-    run(iter((*ROUNDS, *TURN)), Format.TEXT, "Nano", stats=True)
+    run(iter((*ROUNDS, *TURN)), OutputFormat.TEXT, "Nano", stats=True)
     # 4 of 8 drafted are accepted; with the target's own in each of 3 rounds that makes 7 tokens.
     assert (
         "speculation 2.33 tokens a round in 3 rounds · 50% of 8 drafted tokens accepted"
@@ -124,17 +124,17 @@ def test_the_statistics_say_what_speculation_brought(capsys):
 
 
 def test_the_statistics_say_how_the_model_was_opened(capsys):
-    run(iter(TURN), Format.TEXT, "Nano", stats=True, opened="64 K tokens of context, q8_0 cache")
+    run(iter(TURN), OutputFormat.TEXT, "Nano", stats=True, opened="64 K tokens of context, q8_0 cache")
     assert "opened with 64 K tokens of context, q8_0 cache\n" in capsys.readouterr().err
 
 
 def test_the_statistics_say_why_nothing_was_drafted(capsys):
-    run(iter((ROUNDS[1], *TURN)), Format.TEXT, "Nano", stats=True)
+    run(iter((ROUNDS[1], *TURN)), OutputFormat.TEXT, "Nano", stats=True)
     assert "speculation: nothing was drafted (off: would cost 12 % here)" in capsys.readouterr().err
 
 
 def test_json_sums_speculation_up_and_has_a_row_for_each_round(capsys):
-    run(iter((*ROUNDS, *TURN)), Format.JSON, "Nano", stats=False)
+    run(iter((*ROUNDS, *TURN)), OutputFormat.JSON, "Nano", stats=False)
     value = json.loads(capsys.readouterr().out)
     assert value["stats"]["speculation"] == {
         "rounds": 3,
@@ -146,21 +146,21 @@ def test_json_sums_speculation_up_and_has_a_row_for_each_round(capsys):
         "shares": {"dflash": 0.429, "suffix": 0.143, "target": 0.429},
     }
     assert value["rounds"] == [["dflash", 4, 3, 14.0], [None, 0, 0, 10.0], ["suffix", 4, 1, 12.0]]
-    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    run(iter(TURN), OutputFormat.JSON, "Nano", stats=False)
     assert json.loads(capsys.readouterr().out)["stats"]["speculation"] is None
 
 
 def test_an_answer_that_was_corrected_says_so_everywhere(capsys):
     corrected = AnswerCorrected("`main` is in `b.py`.")
     events = (*TURN[:-1], corrected, TURN[-1])
-    run(iter(events), Format.TEXT, "Nano", stats=False)
+    run(iter(events), OutputFormat.TEXT, "Nano", stats=False)
     out, err = capsys.readouterr()
     assert out == "`main` is in `a.py:1`.\n"
     assert err.endswith(f"· {corrected.sentence}\n")
-    run(iter(events), Format.JSON, "Nano", stats=False)
+    run(iter(events), OutputFormat.JSON, "Nano", stats=False)
     value = json.loads(capsys.readouterr().out)
     assert (value["answer"], value["corrected"]) == ("`main` is in `a.py:1`.", "`main` is in `b.py`.")
-    run(iter(events), Format.STREAM_JSON, "Nano", stats=False)
+    run(iter(events), OutputFormat.STREAM_JSON, "Nano", stats=False)
     assert json.loads(capsys.readouterr().out.splitlines()[-2]) == {
         "type": "answer_corrected",
         "said": "`main` is in `b.py`.",
@@ -168,7 +168,7 @@ def test_an_answer_that_was_corrected_says_so_everywhere(capsys):
 
 
 def test_an_answer_of_the_models_own_was_not_corrected(capsys):
-    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    run(iter(TURN), OutputFormat.JSON, "Nano", stats=False)
     assert json.loads(capsys.readouterr().out)["corrected"] is None
 
 
@@ -179,21 +179,21 @@ FAILED_SENTENCE = (
 
 
 def test_a_drafter_that_failed_is_told_on_stderr_with_what_to_do(capsys):
-    run(iter((FAILED, *TURN)), Format.TEXT, "Nano", stats=False)
+    run(iter((FAILED, *TURN)), OutputFormat.TEXT, "Nano", stats=False)
     out, err = capsys.readouterr()
     assert out == "`main` is in `a.py:1`.\n"
     assert f"· {FAILED_SENTENCE} If it happens again, use --speculation off.\n" in err
 
 
 def test_a_drafter_that_failed_is_a_note_in_json_and_a_line_of_the_stream(capsys):
-    run(iter((FAILED, *TURN)), Format.JSON, "Nano", stats=False)
+    run(iter((FAILED, *TURN)), OutputFormat.JSON, "Nano", stats=False)
     assert json.loads(capsys.readouterr().out)["notes"] == [FAILED_SENTENCE]
-    run(iter((FAILED, *TURN)), Format.STREAM_JSON, "Nano", stats=False)
+    run(iter((FAILED, *TURN)), OutputFormat.STREAM_JSON, "Nano", stats=False)
     told = json.loads(capsys.readouterr().out.splitlines()[0])
     assert told == {"type": "drafter_failed", "drafter": "dflash", "problem": "GraphError - the device failed"}
 
 
-@pytest.mark.parametrize("form", list(Format))
+@pytest.mark.parametrize("form", list(OutputFormat))
 def test_no_escape_reaches_a_terminal_whatever_the_model_says(form, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
@@ -215,12 +215,12 @@ def test_no_escape_reaches_a_terminal_whatever_the_model_says(form, capsys, monk
 
 def test_into_a_pipe_the_answer_is_as_the_model_wrote_it(capsys):
     answer = "\u200d\x1b[2J\r\n\u00ad\u2028\tend\n"
-    run(iter((*map(TextDelta, answer), TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    run(iter((*map(TextDelta, answer), TurnFinished(TurnEnd.ANSWERED))), OutputFormat.TEXT, "Nano", stats=False)
     assert capsys.readouterr().out == answer
 
 
 def test_a_character_that_cannot_be_encoded_is_a_question_mark(capfd):
-    run(iter((TextDelta("a\ud800b"), TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    run(iter((TextDelta("a\ud800b"), TurnFinished(TurnEnd.ANSWERED))), OutputFormat.TEXT, "Nano", stats=False)
     assert capfd.readouterr().out == "a?b\n"
 
 
@@ -236,7 +236,7 @@ def test_a_character_that_cannot_be_encoded_is_a_question_mark(capfd):
     ],
 )
 def test_the_exit_code_tells_how_it_ended(end, code, capsys):
-    assert run(iter((TurnFinished(end, "why"),)), Format.TEXT, "Nano", stats=False) == code
+    assert run(iter((TurnFinished(end, "why"),)), OutputFormat.TEXT, "Nano", stats=False) == code
     assert "laguna-tui: why" in capsys.readouterr().err
 
 
@@ -257,7 +257,7 @@ def edit_events(*, asks, line="+def amount\x1b[2J(items):"):
 
 
 def test_an_edit_that_is_made_unasked_is_shown_as_a_diff_on_stderr(capsys):
-    run(iter(edit_events(asks=False)), Format.TEXT, "Nano", stats=False)
+    run(iter(edit_events(asks=False)), OutputFormat.TEXT, "Nano", stats=False)
     out, err = capsys.readouterr()
     assert out == ""
     assert "edit of shop/cart.py in 1 place:\n  @@ -1 +1 @@\n  -def total(items):\n  +def amount␛[2J(items):\n" in err
@@ -267,25 +267,30 @@ def test_an_edit_that_is_made_unasked_is_shown_as_a_diff_on_stderr(capsys):
 
 
 def test_the_diff_of_an_edit_that_is_asked_about_is_left_to_who_asks(capsys):
-    run(iter(edit_events(asks=True)), Format.TEXT, "Nano", stats=False)
+    run(iter(edit_events(asks=True)), OutputFormat.TEXT, "Nano", stats=False)
     assert "@@" not in capsys.readouterr().err
 
 
 def test_an_edit_that_was_not_made_says_why_on_stderr(capsys):
     failed = ToolFinished(0, "edit", "error: edits are not allowed here", ok=False, seconds=0.01)
-    run(iter((edit_events(asks=True)[0], failed, TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    run(
+        iter((edit_events(asks=True)[0], failed, TurnFinished(TurnEnd.ANSWERED))),
+        OutputFormat.TEXT,
+        "Nano",
+        stats=False,
+    )
     assert "failed, error: edits are not allowed here" in capsys.readouterr().err
 
 
 def test_json_tells_of_the_edits_that_were_made(capsys):
-    run(iter(edit_events(asks=False)), Format.JSON, "Nano", stats=False)
+    run(iter(edit_events(asks=False)), OutputFormat.JSON, "Nano", stats=False)
     (edit,) = json.loads(capsys.readouterr().out)["edits"]
     assert (edit["path"], edit["places"]) == ("shop/cart.py", 1)
     assert edit["diff"][1] == "-def total(items):"
 
 
 def test_stream_json_tells_of_an_edit_before_and_after(capsys):
-    run(iter(edit_events(asks=True)), Format.STREAM_JSON, "Nano", stats=False)
+    run(iter(edit_events(asks=True)), OutputFormat.STREAM_JSON, "Nano", stats=False)
     _, asked, answered, made, *_ = map(json.loads, capsys.readouterr().out.splitlines())
     change = {
         "kind": "edit",
@@ -304,7 +309,7 @@ def test_stream_json_tells_of_an_edit_before_and_after(capsys):
 
 def test_stream_json_tells_which_command_is_asked_about(capsys):
     asked = PermissionAsked(3, PermissionRequest("shell", CommandProposal("make", Path("/shop"), 60.0)))
-    run(iter((asked, TurnFinished(TurnEnd.CANCELLED))), Format.STREAM_JSON, "Nano", stats=False)
+    run(iter((asked, TurnFinished(TurnEnd.CANCELLED))), OutputFormat.STREAM_JSON, "Nano", stats=False)
     told = json.loads(capsys.readouterr().out.splitlines()[0])
     assert (told["command"], told["folder"], told["timeout_s"]) == ("make", "/shop", 60.0)
 
@@ -312,7 +317,7 @@ def test_stream_json_tells_which_command_is_asked_about(capsys):
 def test_calls_that_run_side_by_side_have_a_line_each(capsys):
     started = [ToolStarted(number, "read", {"path": f"{number}.py"}) for number in (1, 2)]
     finished = [ToolFinished(number, "read", "a\nb", ok=True, seconds=0.01) for number in (1, 2)]
-    run(iter((*started, *finished, TurnFinished(TurnEnd.ANSWERED))), Format.TEXT, "Nano", stats=False)
+    run(iter((*started, *finished, TurnFinished(TurnEnd.ANSWERED))), OutputFormat.TEXT, "Nano", stats=False)
     assert capsys.readouterr().err.splitlines() == [
         "· read(path='1.py')  2 lines, 0.01 s",
         "· read(path='2.py')  2 lines, 0.01 s",
@@ -322,7 +327,7 @@ def test_calls_that_run_side_by_side_have_a_line_each(capsys):
 def test_json_gives_each_call_its_own_result(capsys):
     started = [ToolStarted(number, "read", {"path": f"{number}.py"}) for number in (1, 2)]
     finished = [ToolFinished(number, "read", f"it is {number}", ok=True, seconds=0.01) for number in (1, 2)]
-    run(iter((*started, *finished, TurnFinished(TurnEnd.ANSWERED))), Format.JSON, "Nano", stats=False)
+    run(iter((*started, *finished, TurnFinished(TurnEnd.ANSWERED))), OutputFormat.JSON, "Nano", stats=False)
     tools = json.loads(capsys.readouterr().out)["tools"]
     assert [(tool["id"], tool["output"]) for tool in tools] == [(1, "it is 1"), (2, "it is 2")]
 
@@ -334,24 +339,24 @@ def interrupted(*events):
 
 def test_an_answer_that_is_interrupted_in_the_middle_of_a_word_leaves_its_line_ended(capsys):
     with pytest.raises(KeyboardInterrupt):
-        run(interrupted(TextDelta("`main` is in `a.")), Format.TEXT, "Nano", stats=False)
+        run(interrupted(TextDelta("`main` is in `a.")), OutputFormat.TEXT, "Nano", stats=False)
     assert capsys.readouterr().out == "`main` is in `a.\n"
 
 
 def test_a_tool_that_is_interrupted_leaves_its_line_ended(capsys):
     with pytest.raises(KeyboardInterrupt):
-        run(interrupted(TURN[1]), Format.TEXT, "Nano", stats=False)
+        run(interrupted(TURN[1]), OutputFormat.TEXT, "Nano", stats=False)
     assert capsys.readouterr().err == "· search(pattern='main')\n"
 
 
 def test_a_cancelled_tool_leaves_its_line_ended(capsys):
-    assert run(iter((TURN[1], TurnFinished(TurnEnd.CANCELLED))), Format.TEXT, "Nano", stats=False) == 130
+    assert run(iter((TURN[1], TurnFinished(TurnEnd.CANCELLED))), OutputFormat.TEXT, "Nano", stats=False) == 130
     assert capsys.readouterr().err.startswith("· search(pattern='main')\n")
 
 
 def test_what_is_written_as_json_is_not_added_to_when_it_is_interrupted(capsys):
     with pytest.raises(KeyboardInterrupt):
-        run(interrupted(TextDelta("`main` is in `a.")), Format.JSON, "Nano", stats=False)
+        run(interrupted(TextDelta("`main` is in `a.")), OutputFormat.JSON, "Nano", stats=False)
     assert capsys.readouterr().out == ""
 
 
@@ -362,7 +367,7 @@ def failing(*events):
 
 def test_json_tells_what_was_said_and_edited_before_the_engine_failed(capsys):
     with pytest.raises(NativeAbort):
-        run(failing(*edit_events(asks=False)[:-1], TextDelta("I renamed ")), Format.JSON, "Nano", stats=False)
+        run(failing(*edit_events(asks=False)[:-1], TextDelta("I renamed ")), OutputFormat.JSON, "Nano", stats=False)
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     told = json.loads(out)
@@ -373,7 +378,7 @@ def test_json_tells_what_was_said_and_edited_before_the_engine_failed(capsys):
 
 def test_a_stream_whose_engine_failed_ends_with_a_turn_finished_that_names_the_error(capsys):
     with pytest.raises(NativeAbort):
-        run(failing(TextDelta("I renamed ")), Format.STREAM_JSON, "Nano", stats=False)
+        run(failing(TextDelta("I renamed ")), OutputFormat.STREAM_JSON, "Nano", stats=False)
     text, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert text["type"] == "text_delta"
     error = "llama.cpp gave up; open the model again"
@@ -382,12 +387,12 @@ def test_a_stream_whose_engine_failed_ends_with_a_turn_finished_that_names_the_e
 
 def test_a_stream_that_is_interrupted_is_not_added_to(capsys):
     with pytest.raises(KeyboardInterrupt):
-        run(interrupted(TextDelta("`main` is in `a.")), Format.STREAM_JSON, "Nano", stats=False)
+        run(interrupted(TextDelta("`main` is in `a.")), OutputFormat.STREAM_JSON, "Nano", stats=False)
     assert capsys.readouterr().out.count("\n") == 1
 
 
 def test_json_of_a_turn_that_came_to_its_end_has_no_error(capsys):
-    run(iter(TURN), Format.JSON, "Nano", stats=False)
+    run(iter(TURN), OutputFormat.JSON, "Nano", stats=False)
     assert json.loads(capsys.readouterr().out)["error"] is None
 
 
@@ -409,7 +414,7 @@ class FailingSession(LocalSession):
 
 def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("laguna_tui.compose.LocalSession", FailingSession)
-    assert run_ask(Settings(), tmp_path, "Where?", Format.JSON) is ExitCode.FAILED
+    assert run_ask(Settings(), tmp_path, "Where?", OutputFormat.JSON) is ExitCode.FAILED
     out, err = capsys.readouterr()
     assert json.loads(out)["answer"] == "Half"
     assert err == "laguna-tui: llama.cpp gave up; open the model again\n"
@@ -420,7 +425,7 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.mark.parametrize("form", list(Format))
+@pytest.mark.parametrize("form", list(OutputFormat))
 def test_how_far_the_choice_of_what_to_keep_is_shows_on_a_terminal_and_leaves_nothing(form, capsys, monkeypatch):
     monkeypatch.setattr(progress, "_REDRAW_S", 0.0)
     monkeypatch.setenv("COLUMNS", "80")
@@ -430,10 +435,10 @@ def test_how_far_the_choice_of_what_to_keep_is_shows_on_a_terminal_and_leaves_no
     assert parsing == "choosing what to keep of 40 files: parsing 50%\r"
     assert scoring == "choosing what to keep of 40 files: scoring 25%, at most 20 s; or --scorer none\r"
     assert "choosing" not in after
-    if form is not Format.STREAM_JSON:
+    if form is not OutputFormat.STREAM_JSON:
         assert "choosing" not in capsys.readouterr().out
 
 
 def test_nothing_is_said_of_it_where_stderr_is_no_terminal(capsys):
-    run(iter([Choosing(1, "parsing", 0.5), *TURN]), Format.TEXT, "Nano", stats=False)
+    run(iter([Choosing(1, "parsing", 0.5), *TURN]), OutputFormat.TEXT, "Nano", stats=False)
     assert "choosing" not in "".join(capsys.readouterr())

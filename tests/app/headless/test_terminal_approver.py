@@ -265,10 +265,10 @@ import sys
 from pathlib import Path
 from laguna_tui import compose
 from laguna_tui.base.events import TurnEnd, TurnFinished
-from laguna_tui.headless.run import Format
+from laguna_tui.headless.run import OutputFormat
 from laguna_tui.base.settings import Settings
 from laguna_engine.chat.messages import ToolCall
-from laguna_tui.agent.tool_calls import CallRun, ToolCalls
+from laguna_tui.agent.tool_calls import CallRun, ToolCallRunner
 from laguna_tui.session.local import Chat
 
 def ask(chat, question):
@@ -276,14 +276,14 @@ def ask(chat, question):
     # What a model would do that was asked to rename something.
     agent = session.parts.agent
     run = CallRun(ToolCall("edit", {"path": "cart.py", "old": "total", "new": "amount"}), 1)
-    calls = ToolCalls(session.parts.toolbox, lambda call, proposal: "", lambda: agent._cancelled)
+    calls = ToolCallRunner(session.parts.toolbox, lambda call, proposal: "", lambda: agent._cancelled)
     yield from (event for event in calls.run([run]) if event is not run)
     print(run.result.result().output, flush=True)
     yield TurnFinished(TurnEnd.CANCELLED if agent._cancelled else TurnEnd.ANSWERED)
 
 Chat.ask = ask
 settings = Settings(model=sys.argv[1], context=4096, threads=1)
-sys.exit(compose.run_ask(settings, Path(sys.argv[2]), "Rename it.", Format.TEXT))
+sys.exit(compose.run_ask(settings, Path(sys.argv[2]), "Rename it.", OutputFormat.TEXT))
 """
 
 

@@ -31,7 +31,7 @@ from laguna_tui.store.journal_lines import JOURNAL
 from laguna_tui.store.session_export import ExportForm, exported
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.store.session_transcript import call_text, read_transcript
-from laguna_tui.store.transcript_parts import Part, PartKind, Transcript
+from laguna_tui.store.transcript_parts import PartKind, SessionTranscript, TranscriptPart
 from tests.app.store.kept_sessions import HOSTILE, begun, forge, kept, shown, turn
 
 LONG = "1: ```\n" * 900
@@ -185,8 +185,8 @@ def test_no_form_has_secrets(session, form):
 
 @pytest.mark.parametrize("form", ExportForm)
 def test_hostile_texts_are_harmless_in_every_form_and_place(form):
-    parts = tuple(Part(kind, HOSTILE, title) for kind in PartKind for title in (HOSTILE, f"$ {HOSTILE}", ""))
-    transcript = Transcript(HOSTILE, "20260101-000000-abcd", HOSTILE, HOSTILE, 0.0, parts)
+    parts = tuple(TranscriptPart(kind, HOSTILE, title) for kind in PartKind for title in (HOSTILE, f"$ {HOSTILE}", ""))
+    transcript = SessionTranscript(HOSTILE, "20260101-000000-abcd", HOSTILE, HOSTILE, 0.0, parts)
     if form is ExportForm.JSON:
         assert json.loads(exported(transcript, form))["parts"][0]["text"] == HOSTILE
     else:

@@ -11,7 +11,7 @@ from laguna_engine.config import DRAFT_CONTEXT
 from laguna_engine.draft import dflash_weights
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.errors import GraphError, ModelFileError
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.ggml.weights import HostEmbedding
@@ -44,7 +44,7 @@ def test_a_bad_file_never_reaches_native_code(
     file = drafters.make(Variant(reduced=300))
     change(file)
     path = file.write(tmp_path / "drafter.gguf")
-    backend = Backend.cpu(1)
+    backend = ComputeBackend.cpu(1)
     store = DeviceTensors(backend, {"features": (Type.F32, (192, 8))})
     loaded: list[object] = []
     monkeypatch.setattr(dflash_weights, "Weights", lambda *arguments, **_: loaded.append(arguments))
@@ -70,7 +70,7 @@ def test_a_drafter_without_a_head_needs_its_targets(tiny_model_path: Path, tmp_p
     # Its own embeddings serve as its head then, as in llama.cpp.
     with drafter(LAGUNA, tmp_path / "drafter.gguf", 1, file=file) as fed:
         assert fed.dflash.drafter.own_head == "token_embd.weight"
-    backend = Backend.cpu(1)
+    backend = ComputeBackend.cpu(1)
     store = DeviceTensors(backend, {"features": (Type.F32, (192, 8)), "head": (Type.F32, (64, 100))})
     path = drafters.make(LAGUNA).write(tmp_path / "drafter.gguf")
     embedding = _rows(tiny_model_path)
@@ -86,7 +86,7 @@ def _rows(path: Path) -> HostEmbedding:
 
 
 def test_features_of_another_width(tmp_path: Path) -> None:
-    backend = Backend.cpu(1)
+    backend = ComputeBackend.cpu(1)
     store = DeviceTensors(backend, {"features": (Type.F32, (128, 8))})
     path = drafters.make(Variant()).write(tmp_path / "drafter.gguf")
     with pytest.raises(GraphError, match="does not hold 3 hidden states of 64"):

@@ -9,7 +9,7 @@ import psutil
 
 from laguna_engine.config import EngineOptions
 from laguna_engine.engine import Engine
-from laguna_engine.fit.constraints import Constraints, Priority
+from laguna_engine.fit.constraints import PlanConstraints, Priority
 from laguna_engine.fit.devices import simulated_machine
 from laguna_engine.fit.fallback import FailedPlans, open_with_fallback
 from laguna_engine.fit.plan import Plan, choose_plan
@@ -24,7 +24,9 @@ def opened(plan: Plan, path: Path) -> int:
 
 
 def main(path: Path, notes: Path, more: int) -> None:
-    plan = choose_plan(header.check(path), None, simulated_machine("cpu-64GB"), Constraints(priority=Priority.QUALITY))
+    plan = choose_plan(
+        header.check(path), None, simulated_machine("cpu-64GB"), PlanConstraints(priority=Priority.QUALITY)
+    )
     limit = psutil.Process().memory_info().vms + more
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     told: list[str] = []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.draft.dflash_graph import LAST_LAYER_OUTPUTS
-from laguna_engine.fit.constraints import Constraints
+from laguna_engine.fit.constraints import PlanConstraints
 from laguna_engine.fit.devices import Machine, simulated_machine
 from laguna_engine.fit.fallback import FailedPlans, difference, fallbacks
 from laguna_engine.fit.known_models import XS_DRAFTER
@@ -48,7 +48,7 @@ def test_steps_are_for_the_machine_that_is_there(plan: Plan, steps: list[Plan]):
 
 def test_constraints_hold_on_every_step():
     constrained = choose_plan(
-        XS, XS_DRAFTER, simulated_machine("24GB desktop"), Constraints(context=65_536, drafter=True)
+        XS, XS_DRAFTER, simulated_machine("24GB desktop"), PlanConstraints(context=65_536, drafter=True)
     )
     lower = list(fallbacks(constrained))
     assert lower and all(step.load.n_ctx == 65_536 and step.drafter for step in lower)

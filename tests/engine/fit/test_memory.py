@@ -11,7 +11,7 @@ from laguna_engine.fit.devices import DeviceFacts
 from laguna_engine.fit.memory import DeviceMemory, Load, kv_per_token, memory_of
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml import extra_buffers
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.gguf import header
 from tests.engine import tiny
 from tests.engine.fit import outlines
@@ -33,7 +33,7 @@ def parts(shape: ModelShape, load: Load) -> tuple[int, int, int]:
 
 def works(name: str) -> bool:
     """Whether the processor has AMX and none of its extra buffer types crashes."""
-    backend = Backend.cpu()
+    backend = ComputeBackend.cpu()
     names = [extra_buffers.name_of(kind) for kind in backend.extra_buffer_types()]
     backend.close()
     return name in names and not extra_buffers.faults()

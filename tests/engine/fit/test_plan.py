@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laguna_engine.config import KvType
-from laguna_engine.fit.constraints import GOOD, KV_TYPES, Constraints, Priority
+from laguna_engine.fit.constraints import GOOD, KV_TYPES, PlanConstraints, Priority
 from laguna_engine.fit.devices import GIB, Machine, simulated_machine
 from laguna_engine.fit.known_models import XS_DRAFTER
 from laguna_engine.fit.memory import ALL
@@ -28,7 +28,7 @@ XS = plans.laguna_xs()
 def plan(machine: str, **constraints: object) -> Plan:
     if not constraints:
         return plans.plan_for(machine)
-    return choose_plan(XS, XS_DRAFTER, simulated_machine(machine), Constraints(**constraints))  # type: ignore[arg-type]
+    return choose_plan(XS, XS_DRAFTER, simulated_machine(machine), PlanConstraints(**constraints))  # type: ignore[arg-type]
 
 
 def test_the_plans_for_a_table_of_machines_are_as_reviewed():
@@ -118,7 +118,7 @@ def test_a_context_beyond_the_model_is_refused():
 
 def test_a_drafter_that_is_not_there_is_no_wish_to_be_had():
     with pytest.raises(DoesNotFit) as error:
-        choose_plan(XS, None, simulated_machine("24GB"), Constraints(drafter=True))
+        choose_plan(XS, None, simulated_machine("24GB"), PlanConstraints(drafter=True))
     assert str(error.value) == "Laguna XS 2.1 has no drafter here; download it, or do without"
 
 
@@ -163,7 +163,7 @@ def test_no_plan_takes_more_than_there_is(card, ram, cores, priority, cards, des
     words = [f"{cards}x{card:.1f}GB"] * (cards > 0) + [f"ram-{ram}GB", f"{cores}cores"] + ["desktop"] * desktop
     machine = simulated_machine(" ".join(words))
     try:
-        found = choose_plan(XS, XS_DRAFTER, machine, Constraints(priority=priority))
+        found = choose_plan(XS, XS_DRAFTER, machine, PlanConstraints(priority=priority))
     except DoesNotFit:
         return
     assert set(shortfall(found.memory, machine)) <= ({"CPU"} if found.paged else set())

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from laguna_engine.errors import GraphError
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Type
 
@@ -15,7 +15,7 @@ from laguna_engine.ggml.tensor import Type
 @pytest.fixture
 def doubled() -> Iterator[Graph]:
     """A graph that doubles its eight inputs."""
-    backend = Backend.cpu(1)
+    backend = ComputeBackend.cpu(1)
     graph = Graph(backend, 8)
     graph.output("y", graph.scale(graph.input("x", Type.F32, 4, 2), 2.0))
     yield graph.finish()

@@ -12,7 +12,7 @@ import pytest
 from laguna_engine.compress.scorer import Scorer
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.ggml import extra_buffers
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.gguf_writer import quantized
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.ggml.weights import Weights
@@ -62,7 +62,7 @@ def trials(monkeypatch: pytest.MonkeyPatch, verdicts: Verdicts) -> Callable[[str
 @pytest.fixture
 def kinds() -> list[str]:
     """The extra buffer types on this machine."""
-    backend = Backend.cpu()
+    backend = ComputeBackend.cpu()
     names = [extra_buffers.name_of(kind) for kind in backend.extra_buffer_types()]
     backend.close()
     if not names:
@@ -86,7 +86,7 @@ def in_blocks(file: tiny.GgufFile) -> tiny.GgufFile:
 
 def places(path: Path) -> set[str]:
     """The buffer types that hold a matrix of the file."""
-    backend = Backend.cpu()
+    backend = ComputeBackend.cpu()
     weights = Weights(header.check(path), [MATRIX], backend)
     buffer = weights[MATRIX].buffer
     found = {extra_buffers.name_of(extra_buffers.lib.ggml_backend_buffer_get_type(buffer))}

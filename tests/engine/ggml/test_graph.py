@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from laguna_engine.errors import GraphError, GraphOutOfMemory
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Type
@@ -15,8 +15,8 @@ RANDOM = np.random.default_rng(5)
 
 
 @pytest.fixture
-def backend() -> Iterator[Backend]:
-    backend = Backend.cpu()
+def backend() -> Iterator[ComputeBackend]:
+    backend = ComputeBackend.cpu()
     yield backend
     backend.close()
 
@@ -25,7 +25,7 @@ def normal(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-def test_a_graph_is_built_once_and_run_with_many_inputs(backend: Backend) -> None:
+def test_a_graph_is_built_once_and_run_with_many_inputs(backend: ComputeBackend) -> None:
     weights = normal(48, 64)
     store = DeviceTensors(backend, {"w": (Type.F32, (64, 48))})
     store.write("w", weights)
@@ -43,7 +43,7 @@ def test_a_graph_is_built_once_and_run_with_many_inputs(backend: Backend) -> Non
     store.close()
 
 
-def test_inputs_survive_a_run(backend: Backend) -> None:
+def test_inputs_survive_a_run(backend: ComputeBackend) -> None:
     graph = Graph(backend, 8)
     x = graph.input("x", Type.F32, 16, 2)
     graph.output("y", graph.scale(graph.scale(x, 2.0), 3.0))
@@ -56,7 +56,7 @@ def test_inputs_survive_a_run(backend: Backend) -> None:
     graph.close()
 
 
-def test_rows_are_written_and_read_by_number(backend: Backend) -> None:
+def test_rows_are_written_and_read_by_number(backend: ComputeBackend) -> None:
     store = DeviceTensors(backend, {"ring": (Type.F32, (4, 6))})
     graph = Graph(backend, 8)
     rows, ids = graph.input("rows", Type.F32, 4, 2), graph.input("ids", Type.I64, 2)
@@ -71,7 +71,7 @@ def test_rows_are_written_and_read_by_number(backend: Backend) -> None:
     assert not ring[[0, 2, 3, 4]].any()
 
 
-def test_attention_agrees_with_numpy(backend: Backend) -> None:
+def test_attention_agrees_with_numpy(backend: ComputeBackend) -> None:
     head, tokens, keys, heads, kv_heads = 32, 3, 64, 4, 2
     q, k, v = normal(heads, tokens, head), normal(kv_heads, keys, head), normal(kv_heads, keys, head)
     mask = np.where(RANDOM.random((tokens, keys)) < 0.3, -np.inf, 0).astype(np.float16)
@@ -95,7 +95,7 @@ def test_attention_agrees_with_numpy(backend: Backend) -> None:
     np.testing.assert_allclose(graph.read("out").reshape(tokens, heads, head), expected, atol=1e-4)
 
 
-def test_the_likeliest_tokens_are_found_on_the_device(backend: Backend) -> None:
+def test_the_likeliest_tokens_are_found_on_the_device(backend: ComputeBackend) -> None:
     graph = Graph(backend, 8)
     x = graph.input("x", Type.F32, 100, 3)
     graph.output("best", graph.argmax(x))
@@ -109,7 +109,7 @@ def test_the_likeliest_tokens_are_found_on_the_device(backend: Backend) -> None:
     assert found.tolist() == np.sort(np.argsort(values, axis=1)[:, -5:], axis=1).tolist()
 
 
-def test_each_rows_largest_number_and_any_other_are_picked(backend: Backend) -> None:
+def test_each_rows_largest_number_and_any_other_are_picked(backend: ComputeBackend) -> None:
     graph = Graph(backend, 16)
     x, columns = graph.input("x", Type.F32, 100, 3), graph.input("columns", Type.I32, 3)
     graph.output("largest", graph.largest(x))
@@ -123,7 +123,7 @@ def test_each_rows_largest_number_and_any_other_are_picked(backend: Backend) -> 
     assert graph.read("picked").tolist() == values[range(3), wanted].tolist()
 
 
-def test_logarithms_and_shares_agree_with_numpy(backend: Backend) -> None:
+def test_logarithms_and_shares_agree_with_numpy(backend: ComputeBackend) -> None:
     graph = Graph(backend, 8)
     graph.output("y", graph.log(graph.soft_max(graph.input("x", Type.F32, 100, 3), None, 1.0)))
     graph.finish()
@@ -133,7 +133,7 @@ def test_logarithms_and_shares_agree_with_numpy(backend: Backend) -> None:
     np.testing.assert_allclose(graph.read("y"), values - np.log(np.exp(values).sum(1, keepdims=True)), atol=1e-5)
 
 
-def test_clamping_leaves_no_nan_and_its_argument_as_it_was(backend: Backend) -> None:
+def test_clamping_leaves_no_nan_and_its_argument_as_it_was(backend: ComputeBackend) -> None:
     graph = Graph(backend, 8)
     x = graph.input("x", Type.F32, 5)
     graph.output("bounded", graph.clamp(x, -2.0, 2.0))
@@ -181,14 +181,14 @@ WRONG: dict[str, Callable[[Graph], object]] = {
 
 
 @pytest.mark.parametrize("mistake", WRONG.values(), ids=WRONG.keys())
-def test_what_would_abort_is_an_error(backend: Backend, mistake: Callable[[Graph], object]) -> None:
+def test_what_would_abort_is_an_error(backend: ComputeBackend, mistake: Callable[[Graph], object]) -> None:
     graph = Graph(backend, 8)
     with pytest.raises(GraphError):
         mistake(graph)
     graph.close()
 
 
-def test_values_of_another_format_or_size_are_refused(backend: Backend) -> None:
+def test_values_of_another_format_or_size_are_refused(backend: ComputeBackend) -> None:
     graph = Graph(backend, 4)
     graph.output("y", graph.scale(graph.input("x", Type.F32, 4), 1.0))
     graph.finish()
@@ -197,7 +197,7 @@ def test_values_of_another_format_or_size_are_refused(backend: Backend) -> None:
             graph.write("x", values)
 
 
-def test_a_tensor_whose_memory_was_freed_is_refused(backend: Backend) -> None:
+def test_a_tensor_whose_memory_was_freed_is_refused(backend: ComputeBackend) -> None:
     store = DeviceTensors(backend, {"w": (Type.F32, (4, 4))})
     tensor = store["w"]
     store.close()
@@ -206,12 +206,12 @@ def test_a_tensor_whose_memory_was_freed_is_refused(backend: Backend) -> None:
         graph.scale(tensor, 2.0)
 
 
-def test_a_graph_must_be_finished_before_it_runs(backend: Backend) -> None:
+def test_a_graph_must_be_finished_before_it_runs(backend: ComputeBackend) -> None:
     with pytest.raises(GraphError, match="finish"):
         Graph(backend, 4).compute()
 
 
-def test_an_operation_the_device_cannot_run_is_named(backend: Backend) -> None:
+def test_an_operation_the_device_cannot_run_is_named(backend: ComputeBackend) -> None:
     graph = Graph(backend, 8)
     product = graph.mul_mat(graph.input("w", Type.Q8_0, 32, 4), graph.input("x", Type.F16, 32, 2))
     graph.output("y", product)
@@ -219,6 +219,6 @@ def test_an_operation_the_device_cannot_run_is_named(backend: Backend) -> None:
         graph.finish()
 
 
-def test_a_tensor_that_finds_no_room_is_want_of_memory(backend: Backend) -> None:
+def test_a_tensor_that_finds_no_room_is_want_of_memory(backend: ComputeBackend) -> None:
     with pytest.raises(GraphOutOfMemory, match="not enough free memory"):
         DeviceTensors(backend, {"huge": (Type.F32, (1 << 30, 1 << 20))})

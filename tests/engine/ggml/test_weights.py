@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from laguna_engine.errors import ModelFileError
-from laguna_engine.ggml.device import Backend
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.gguf_writer import quantized
 from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Type
@@ -20,13 +20,13 @@ MATRIX = "blk.0.attn_q.weight"
 
 
 @pytest.fixture
-def backend() -> Iterator[Backend]:
-    backend = Backend.cpu()
+def backend() -> Iterator[ComputeBackend]:
+    backend = ComputeBackend.cpu()
     yield backend
     backend.close()
 
 
-def product(weights: Weights, x: np.ndarray, backend: Backend) -> np.ndarray:
+def product(weights: Weights, x: np.ndarray, backend: ComputeBackend) -> np.ndarray:
     graph = Graph(backend, 4)
     graph.output("y", graph.mul_mat(weights[MATRIX], graph.input("x", Type.F32, x.shape[1], x.shape[0])))
     graph.finish()
@@ -37,7 +37,7 @@ def product(weights: Weights, x: np.ndarray, backend: Backend) -> np.ndarray:
     return result
 
 
-def test_a_matrix_is_multiplied_as_it_stands_in_the_file(tiny_model_path: Path, backend: Backend) -> None:
+def test_a_matrix_is_multiplied_as_it_stands_in_the_file(tiny_model_path: Path, backend: ComputeBackend) -> None:
     matrix = tiny.laguna().tensors[MATRIX].astype(np.float32)
     weights = Weights(header.check(tiny_model_path), [MATRIX], backend)
     x = np.random.default_rng(1).standard_normal((5, matrix.shape[1])).astype(np.float32)
@@ -45,7 +45,9 @@ def test_a_matrix_is_multiplied_as_it_stands_in_the_file(tiny_model_path: Path, 
     weights.close()
 
 
-def test_a_large_matrix_in_blocks_is_multiplied_as_it_stands_in_the_file(tmp_path: Path, backend: Backend) -> None:
+def test_a_large_matrix_in_blocks_is_multiplied_as_it_stands_in_the_file(
+    tmp_path: Path, backend: ComputeBackend
+) -> None:
     """Weights are copied in pieces of 4 MiB, but ggml aborts unless an extra buffer type gets a matrix at once."""
     width, rows = 4096, 2048
     numbers = np.random.default_rng(0).standard_normal((rows, width), np.float32)
@@ -61,7 +63,7 @@ def test_a_large_matrix_in_blocks_is_multiplied_as_it_stands_in_the_file(tmp_pat
     weights.close()
 
 
-def test_a_tensor_that_is_not_there_is_named(tiny_model_path: Path, backend: Backend) -> None:
+def test_a_tensor_that_is_not_there_is_named(tiny_model_path: Path, backend: ComputeBackend) -> None:
     with pytest.raises(ModelFileError) as error:
         Weights(header.check(tiny_model_path), [MATRIX, "fc.weight"], backend)
     assert str(error.value) == f"{tiny_model_path}: it has no tensor fc.weight; download it again"

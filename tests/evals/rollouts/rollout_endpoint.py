@@ -12,7 +12,7 @@ import msgspec
 from laguna_engine.chat.messages import Role
 from laguna_engine.errors import EngineError
 from laguna_tui.backends.base import Message, Prompt
-from laguna_tui.backends.chat_format import ChatRequest, request_body
+from laguna_tui.backends.chat_format import EndpointRequest, request_body
 from laguna_tui.backends.remote import RemoteOptions, ask_whole, endpoint_client, list_served
 from laguna_tui.backends.remote_errors import RemoteError, RemoteProblem
 from laguna_tui.backends.served_models import choose_model
@@ -165,7 +165,7 @@ class RolloutEndpoint:
     async def _once(self, client: httpx2.AsyncClient, draw: Draw, attempt: int, *, with_ids: bool) -> Answer:
         options = self._options
         begun = time.monotonic()
-        request = ChatRequest(
+        request = EndpointRequest(
             Prompt(draw.prompt.system, messages=(Message(Role.USER, (draw.prompt.question,)),)),
             max_tokens=options.max_tokens,
             thinking=options.thinking,

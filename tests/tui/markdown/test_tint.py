@@ -17,7 +17,7 @@ from laguna_tui.tui.markdown.attributed_text import AttributedText, Tinter, tint
 from laguna_tui.tui.markdown.layout import lay_out
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.text_lines import TextLine, TextRun, plain
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry
 from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 from tests.tui.story import ANSWER
@@ -89,7 +89,7 @@ class Chat:
     """A conversation that hears an answer in pieces from changing proposers."""
 
     def __init__(self) -> None:
-        self.document = Document(80)
+        self.document = TranscriptDocument(80)
         self.conversation = TranscriptWriter(self.document, lambda: 0.0)
 
     def hear(self, text: str, size: int) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.prompt.input_history import DRAFTS, Draft
+from laguna_tui.tui.prompt.input_history import DRAFTS, InputDraft
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.job import Job
 from tests.tui.pilot import ready, screen, until
@@ -81,7 +81,7 @@ async def test_another_app_in_the_folder_and_one_in_another_folder_take_nothing(
 
 async def test_of_several_lost_drafts_the_newest_is_in_the_input_and_the_others_in_the_history(tmp_path):
     for number, text in enumerate(("oldest", "older", "newest")):
-        lost = Draft(None, tmp_path, Path("/project"))
+        lost = InputDraft(None, tmp_path, Path("/project"))
         lost.keep_now(text)
         lost.close()
         os.utime(next(iter((tmp_path / DRAFTS).glob(f"{lost._name}.json"))), (number, number))
@@ -93,7 +93,7 @@ async def test_of_several_lost_drafts_the_newest_is_in_the_input_and_the_others_
 
 
 async def test_a_damaged_draft_is_no_trouble(tmp_path):
-    lost = Draft(None, tmp_path, Path("/project"))
+    lost = InputDraft(None, tmp_path, Path("/project"))
     lost.keep_now("text")
     lost.close()
     next(iter((tmp_path / DRAFTS).glob("*.json"))).write_bytes(b'"half')

@@ -11,7 +11,7 @@ from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.errors import EngineError
 from laguna_engine.events import CONSTRAINED, Cause, DrafterFailed, Round, Source
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.events import Difference, DraftRound, Rate, ReplayCheck, TextDelta, TurnStarted
+from laguna_tui.base.events import DraftRound, Rate, ReplayCheck, ReplayDifference, TextDelta, TurnStarted
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.speed.drafts_screen import DraftsScreen
 from laguna_tui.tui.speed.speed_panel import speed_column, speed_rows
@@ -330,7 +330,7 @@ async def test_the_last_answer_is_proved_identical() -> None:
 async def test_a_difference_is_shown_with_both_candidates_their_margin_and_its_cause(
     margin: float, drawn: bool, cause: Cause | None, why: str
 ) -> None:
-    found = Difference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin, drawn, cause)
+    found = ReplayDifference(37, "def total(items):\n    return", f" sum{HOSTILE}", " len", margin, drawn, cause)
     async with running(proving(ReplayCheck(37, 412, found, 1.0))) as (app, pilot):
         await ask(app, pilot, "q")
         await pilot.press(*"/prove", "enter")

@@ -12,7 +12,7 @@ from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.text_lines import TextRun, drawn, plain
 from laguna_tui.tui.transcript import export, selection
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry, NoticeEntry, QuestionEntry
 from laguna_tui.tui.transcript.request_entries import DiffEntry
 from laguna_tui.tui.transcript.shell_entry import ShellEntry
@@ -21,8 +21,8 @@ from laguna_tui.tui.transcript.transcript_view import draw_line
 from tests.app.hunks import hunks_of
 
 
-def document_of(*pieces: Entry, width: int = 40) -> Document:
-    document = Document(width)
+def document_of(*pieces: Entry, width: int = 40) -> TranscriptDocument:
+    document = TranscriptDocument(width)
     for piece in pieces:
         document.append(piece)
     document.flush()
@@ -33,7 +33,7 @@ def answered(source: str, *, gap: bool = True) -> AnswerEntry:
     return AnswerEntry(source, to_flows(source), AttributedText(), TintSwitch(), gap=gap)
 
 
-def shown(document: Document) -> list[str]:
+def shown(document: TranscriptDocument) -> list[str]:
     rows = (document.line(*document.at(row)) for row in range(document.height))
     return [drawn(plain(line.runs)).rstrip() for line in rows]
 
@@ -141,7 +141,7 @@ def test_an_exported_chat_has_no_secrets(tmp_path: Path) -> None:
 MAKEFILE = "all:\t## build\n\tcc -o a a.c\n\n\t\t\ndata:\t日本\ta\t"
 
 
-def dragged(document: Document, *, first: int = 1, start: int = 0) -> str:
+def dragged(document: TranscriptDocument, *, first: int = 1, start: int = 0) -> str:
     """What dragging from a row and column to the end copies."""
     return selection.rows_text(document, (first, start), (document.height, None))
 

@@ -42,7 +42,7 @@ from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
-from laguna_tui.tui.transcript.document import Document
+from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry
 from laguna_tui.tui.transcript.export import chat_text
 from laguna_tui.tui.transcript.request_entries import ChangeEntry, ChangeOutcome
@@ -61,7 +61,7 @@ class Chat:
     def __init__(self) -> None:
         self.now = 0.0
         self.converted: Counter[str] = Counter()
-        self.document = Document(80)
+        self.document = TranscriptDocument(80)
         self.conversation = TranscriptWriter(self.document, lambda: self.now, self._convert)
 
     def _convert(self, source: str) -> Flows:

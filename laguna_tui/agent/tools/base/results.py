@@ -40,7 +40,7 @@ class CommandEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ToolAnswer:
     """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out.
 
     `excerpt`: the part of a file that it shows, as it is in the file. `full_output`: the file that has all of it,
@@ -79,7 +79,7 @@ def failure(message: str) -> ToolResult:
 class ResultStore(KeptFiles):
     """Keeps the whole of results that were cut, until it is closed."""
 
-    def result(self, answer: Answer) -> ToolResult:
+    def result(self, answer: ToolAnswer) -> ToolResult:
         """The answer within the limit; what was left out, here or by the tool, is kept on disk."""
         shown = _head_and_tail(answer.output)
         whole = None if answer.full_output is None else str(answer.full_output)

@@ -10,7 +10,7 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.diagnostics import Diagnostics
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import ToolAnswer
 from laguna_tui.base.schema import json_schema
 from laguna_tui.context.codebase import Codebase
 
@@ -61,7 +61,7 @@ class Tool(Generic[A]):
     """A tool as a profile lists it.
 
     Its calls run on worker threads, as plain functions: they take a ToolRun and the checked arguments, return an
-    Answer, and raise ToolError or WorkspaceError with a sentence for the model.
+    ToolAnswer, and raise ToolError or WorkspaceError with a sentence for the model.
 
     Attributes:
         name: as the model calls it.
@@ -80,7 +80,7 @@ class Tool(Generic[A]):
     description: str
     arguments: type[A]
     read_only: bool
-    bind: Callable[[ToolServices], Callable[[ToolRun, A], Answer]]
+    bind: Callable[[ToolServices], Callable[[ToolRun, A], ToolAnswer]]
     values: Mapping[str, Value] = field(default_factory=dict)
     parameters: Mapping[str, object] | None = None
     spec: ToolSpec = field(init=False)
@@ -92,7 +92,7 @@ class Tool(Generic[A]):
 
     @classmethod
     def stateless(
-        cls, name: str, description: str, arguments: type[A], run: Callable[[ToolRun, A], Answer]
+        cls, name: str, description: str, arguments: type[A], run: Callable[[ToolRun, A], ToolAnswer]
     ) -> "Tool[A]":
         """A read-only tool that needs the workspace and its arguments alone."""
         return cls(name, description, arguments, read_only=True, bind=lambda services: run)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import ToolAnswer
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import escaped
@@ -32,7 +32,7 @@ _UNREAD = "{path} exists and was not read; read it, then call again if all of it
 _STALE = "{path} changed since you read it; read it again, then call again"
 
 
-def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> Answer:
+def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolAnswer:
     """Make a change, and say what came of it: its notes, the changed lines with some around them, and new problems.
 
     Args:
@@ -57,7 +57,9 @@ def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: Chang
     problems = [] if diagnostics is None else diagnostics.after_change(run, made)
     snippet = list(_snippet(made)) if made.kind is ChangeKind.EDIT else []
     left_behind = _left_behind(services, run, made)
-    return Answer("\n".join([_headline(made), *made.notes, *snippet, *problems, *left_behind]), excerpt=_excerpt(made))
+    return ToolAnswer(
+        "\n".join([_headline(made), *made.notes, *snippet, *problems, *left_behind]), excerpt=_excerpt(made)
+    )
 
 
 def check_read(services: ToolServices, proposal: ChangeProposal) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.edit import edit_tool
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.agent.tools.full.changing import make_change
 from laguna_tui.base.schema import declared
@@ -26,8 +26,8 @@ class SymbolArguments:
     new: str = declared(help="the whole definition, with its decorators and comments", blank=True)
 
 
-def _replace_symbol(services: ToolServices) -> Callable[[ToolRun, SymbolArguments], Answer]:
-    def replace_symbol(run: ToolRun, wanted: SymbolArguments) -> Answer:
+def _replace_symbol(services: ToolServices) -> Callable[[ToolRun, SymbolArguments], ToolAnswer]:
+    def replace_symbol(run: ToolRun, wanted: SymbolArguments) -> ToolAnswer:
         """Replace a whole definition. Raises ToolError or WorkspaceError where it is not."""
         proposal = propose_symbol(run.workspace, wanted.path, wanted.symbol, wanted.new, run.cancelled, run.readable)
         return make_change(services, run, REPLACE_SYMBOL.name, proposal)

@@ -6,7 +6,7 @@ from itertools import islice
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import coverage, matching_paths, read_lines, symbol_line
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
@@ -29,22 +29,22 @@ class FindArguments:
     pattern: str = declared()
 
 
-def find(run: ToolRun, wanted: FindArguments) -> Answer:
+def find(run: ToolRun, wanted: FindArguments) -> ToolAnswer:
     """The matching paths, one a line, sorted."""
     pattern = wanted.pattern.strip()
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     paths = matching_paths(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
     notes = coverage(listing, found=bool(paths), elsewhere="use list")
     if not paths:
-        return Answer("\n".join([f"no files match {pattern}", *notes]))
+        return ToolAnswer("\n".join([f"no files match {pattern}", *notes]))
     if len(paths) <= OUTLINED_FILES:
         lines = [line for path in paths for line in (escaped(path), *_outlined(run, path))]
-        return Answer("\n".join([*lines, *notes]))
+        return ToolAnswer("\n".join([*lines, *notes]))
     listed = [escaped(path) for path in paths]
     if len(paths) <= MAX_PATHS:
-        return Answer("\n".join([*listed, *notes]))
+        return ToolAnswer("\n".join([*listed, *notes]))
     more = f"… {len(paths) - MAX_PATHS} more files; use a longer pattern"
-    return Answer("\n".join([*listed[:MAX_PATHS], more, *notes]), "\n".join(listed))
+    return ToolAnswer("\n".join([*listed[:MAX_PATHS], more, *notes]), "\n".join(listed))
 
 
 def _outlined(run: ToolRun, path: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
@@ -38,7 +38,7 @@ class _Entry:
     what: str
 
 
-def list_folder(run: ToolRun, wanted: ListArguments) -> Answer:
+def list_folder(run: ToolRun, wanted: ListArguments) -> ToolAnswer:
     """The folders in a folder, then its files with their sizes; what git ignores is marked.
 
     Raises:
@@ -49,7 +49,7 @@ def list_folder(run: ToolRun, wanted: ListArguments) -> Answer:
         raise UnreadableError(f"{escaped(inside)} is a file; read it, or list the folder that it is in")
     entries = sorted(_entries(run.workspace, inside))
     if not entries:
-        return Answer(f"{escaped(inside) or 'this folder'} is empty")
+        return ToolAnswer(f"{escaped(inside) or 'this folder'} is empty")
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     prefix = f"{inside}/" if inside else ""
     listed = [*(entry.path for entry in listing.entries), *listing.unsearched.repositories]
@@ -57,7 +57,7 @@ def list_folder(run: ToolRun, wanted: ListArguments) -> Answer:
     lines = [_line(entry, ignored=listing.complete and entry.name not in known) for entry in entries]
     more = len(lines) - MAX_ENTRIES
     counted = [f"… {more:,} more {plural(more, 'entry', 'entries')}; use find"] if more > 0 else []
-    return Answer("\n".join([*lines[:MAX_ENTRIES], *counted]), "\n".join(lines) if counted else None)
+    return ToolAnswer("\n".join([*lines[:MAX_ENTRIES], *counted]), "\n".join(lines) if counted else None)
 
 
 def _entries(workspace: Workspace, inside: str) -> Iterator[_Entry]:

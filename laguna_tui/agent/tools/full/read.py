@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
-from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, Answer
+from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
 from laguna_tui.base.paths import escaped
@@ -31,8 +31,8 @@ class ReadArguments:
     )
 
 
-def _bound(services: ToolServices) -> Callable[[ToolRun, ReadArguments], Answer]:
-    def read(run: ToolRun, wanted: ReadArguments) -> Answer:
+def _bound(services: ToolServices) -> Callable[[ToolRun, ReadArguments], ToolAnswer]:
+    def read(run: ToolRun, wanted: ReadArguments) -> ToolAnswer:
         """`limit` lines from `offset` on, as many as an answer has room for, then a line that says what is not shown.
 
         Raises:
@@ -50,13 +50,13 @@ def _bound(services: ToolServices) -> Callable[[ToolRun, ReadArguments], Answer]
             raise ArgumentError(f"{escaped(inside)} has {len(lines)} lines; call again with an offset in them")
         services.changes.seen.note(inside, data)
         if not lines:
-            return Answer(f"{escaped(inside)} is empty")
+            return ToolAnswer(f"{escaped(inside)} is empty")
         asked = min(len(lines), start + (wanted.limit or LINES_A_CALL) - 1)
         shown = _numbered(lines[start - 1 : asked], start)
         last = start + len(shown) - 1
         if last < len(lines):
             shown.append(f"… lines {last + 1}-{len(lines)} not shown; read them with offset={last + 1}")
-        return Answer("\n".join(shown), excerpt="\n".join(lines[start - 1 : last]))
+        return ToolAnswer("\n".join(shown), excerpt="\n".join(lines[start - 1 : last]))
 
     return read
 

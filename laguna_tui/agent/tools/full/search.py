@@ -18,7 +18,7 @@ from laguna_tui.agent.tools.base.regex_search import (
     prepare,
 )
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, not_covered, symbol_line
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.base.paths import escaped
@@ -34,7 +34,7 @@ LINES_SHOWN = 20
 _ELSEWHERE = "use path, in mode regex"
 
 
-def search_lines(run: ToolRun, pattern: str, path: str) -> Answer:
+def search_lines(run: ToolRun, pattern: str, path: str) -> ToolAnswer:
     """The first 20 matching lines as `symbol path:line: code`, then how many more there are.
 
     Args:
@@ -51,12 +51,12 @@ def search_lines(run: ToolRun, pattern: str, path: str) -> Answer:
     listing = listing_of(run.workspace, path, clock.is_over)
     hits, notes = collect_hits(run.workspace, listing, prepare(pattern), clock, run.readable, elsewhere=_ELSEWHERE)
     if not hits:
-        return Answer("\n".join([f"no matches for {pattern}", *notes]))
+        return ToolAnswer("\n".join([f"no matches for {pattern}", *notes]))
     hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order
     shown = [symbol_line(hit.symbol, hit.path, hit.line, hit.code) for hit in hits[:LINES_SHOWN]]
     lines = [*shown, *_count_rest(hits[LINES_SHOWN:]), *notes]
     whole = "\n".join(f"{escaped(hit.path)}:{hit.line}: {hit.code}" for hit in hits)
-    return Answer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
+    return ToolAnswer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
 
 
 def _count_rest(hits: Sequence[Hit]) -> list[str]:
@@ -108,7 +108,7 @@ class Search:
         self._codebase = codebase
         self._wait_s = wait_s
 
-    def __call__(self, run: ToolRun, wanted: SearchArguments) -> Answer:
+    def __call__(self, run: ToolRun, wanted: SearchArguments) -> ToolAnswer:
         """The first results as `symbol path:line: code`.
 
         Raises:
@@ -188,10 +188,10 @@ def _nothing(mode: str, pattern: str) -> str:
     return f"no {what} {escaped(pattern)}; try mode {instead}"
 
 
-def _answer(lines: Sequence[str], nothing: str, notes: Sequence[str]) -> Answer:
+def _answer(lines: Sequence[str], nothing: str, notes: Sequence[str]) -> ToolAnswer:
     if not lines:
-        return Answer("\n".join([nothing, *notes]))
+        return ToolAnswer("\n".join([nothing, *notes]))
     more = len(lines) - LINES_SHOWN
     counted = [f"… {more} more"] if more > 0 else []
     whole = "\n".join(lines) if counted else None
-    return Answer("\n".join([*lines[:LINES_SHOWN], *counted, *notes]), whole)
+    return ToolAnswer("\n".join([*lines[:LINES_SHOWN], *counted, *notes]), whole)

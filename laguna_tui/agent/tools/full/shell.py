@@ -17,7 +17,7 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.moved_files import ask_to_put_back
 from laguna_tui.agent.permissions.policy import secrets_named
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import Answer, CommandEnd
+from laguna_tui.agent.tools.base.results import CommandEnd, ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
 from laguna_tui.base.events import Notice, ToolProgress
@@ -98,7 +98,7 @@ class Shell:
         self._commands = commands
         self._changes = changes
 
-    def run(self, run: ToolRun, wanted: ShellArguments) -> Answer:
+    def run(self, run: ToolRun, wanted: ShellArguments) -> ToolAnswer:
         """Run the command, or read, stop or list background jobs.
 
         Raises:
@@ -112,7 +112,7 @@ class Shell:
             raise ArgumentError("cmd is empty; call again with cmd as text, or with job")
         return self._command(run, wanted)
 
-    def _command(self, run: ToolRun, wanted: ShellArguments) -> Answer:
+    def _command(self, run: ToolRun, wanted: ShellArguments) -> ToolAnswer:
         from laguna_tui.sandbox.running_command import CommandNotRun, NeedsApproval
 
         commands = self._commands()
@@ -180,7 +180,7 @@ class Shell:
         )
         return None, result
 
-    def _job(self, run: ToolRun, number: int, wanted: ShellArguments) -> Answer:
+    def _job(self, run: ToolRun, number: int, wanted: ShellArguments) -> ToolAnswer:
         commands = self._commands()
         if number == 0:
             return _listed(commands)
@@ -217,7 +217,7 @@ def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, commands: "Co
     )
 
 
-def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | None) -> Answer:
+def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | None) -> ToolAnswer:
     """What the model reads; the user is told what concerns them alone."""
     for notice in _notices(result):
         run.emit(Notice(notice))
@@ -226,7 +226,7 @@ def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | 
         said["job"] = job
     if notes:
         said["note"] = "; ".join(notes)
-    return Answer(json.dumps(said, ensure_ascii=False), full_output=result.full_output)
+    return ToolAnswer(json.dumps(said, ensure_ascii=False), full_output=result.full_output)
 
 
 def _failed(command: str, pipe: Sequence[int]) -> Iterator[str]:
@@ -325,20 +325,20 @@ def _notices(result: "CommandResult") -> Iterator[str]:
         yield f"Of the command's {result.size:,} bytes of output, {kept:,} are kept in {result.full_output}."
 
 
-def _listed(commands: "CommandRunner") -> Answer:
+def _listed(commands: "CommandRunner") -> ToolAnswer:
     lines = []
     for each in commands.background():
         state = "running" if each.exit_code is None else f"exit code {each.exit_code}"
         command = _short(" ".join(each.command.split()), _COMMAND_CHARS)
         lines.append(f"{each.number}: {command} ({state}, {each.seconds:.0f} s{', new output' if each.unread else ''})")
-    return Answer("\n".join(lines) or "there are no jobs")
+    return ToolAnswer("\n".join(lines) or "there are no jobs")
 
 
 def _short(text: str, chars: int) -> str:
     return text if len(text) <= chars else f"{text[:chars]}…"
 
 
-def _bind(services: ToolServices) -> Callable[[ToolRun, ShellArguments], Answer]:
+def _bind(services: ToolServices) -> Callable[[ToolRun, ShellArguments], ToolAnswer]:
     return Shell(services.commands, services.changes).run
 
 

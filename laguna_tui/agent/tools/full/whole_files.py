@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
-from laguna_tui.agent.tools.base.results import Answer
+from laguna_tui.agent.tools.base.results import ToolAnswer
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.full.changing import check_read, make_change
 from laguna_tui.base.schema import declared
@@ -34,8 +34,8 @@ class DeleteArguments:
     path: str = declared()
 
 
-def _write(services: ToolServices) -> Callable[[ToolRun, WriteArguments], Answer]:
-    def write(run: ToolRun, wanted: WriteArguments) -> Answer:
+def _write(services: ToolServices) -> Callable[[ToolRun, WriteArguments], ToolAnswer]:
+    def write(run: ToolRun, wanted: WriteArguments) -> ToolAnswer:
         """Make or overwrite a file. Raises ToolError or WorkspaceError where it is not."""
         proposal = propose_write(run.workspace, wanted.path, wanted.content)
         check_read(services, proposal)
@@ -44,16 +44,16 @@ def _write(services: ToolServices) -> Callable[[ToolRun, WriteArguments], Answer
     return write
 
 
-def _move(services: ToolServices) -> Callable[[ToolRun, MoveArguments], Answer]:
-    def move(run: ToolRun, wanted: MoveArguments) -> Answer:
+def _move(services: ToolServices) -> Callable[[ToolRun, MoveArguments], ToolAnswer]:
+    def move(run: ToolRun, wanted: MoveArguments) -> ToolAnswer:
         """Move a file. Raises ToolError or WorkspaceError where it is not."""
         return make_change(services, run, MOVE.name, propose_move(run.workspace, wanted.path, wanted.new_path))
 
     return move
 
 
-def _delete(services: ToolServices) -> Callable[[ToolRun, DeleteArguments], Answer]:
-    def delete(run: ToolRun, wanted: DeleteArguments) -> Answer:
+def _delete(services: ToolServices) -> Callable[[ToolRun, DeleteArguments], ToolAnswer]:
+    def delete(run: ToolRun, wanted: DeleteArguments) -> ToolAnswer:
         """Delete a file or an empty folder. Raises ToolError or WorkspaceError where it is not."""
         return make_change(services, run, DELETE.name, propose_delete(run.workspace, wanted.path))
 

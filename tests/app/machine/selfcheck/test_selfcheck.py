@@ -19,11 +19,18 @@ from laguna_tui.machine.doctor.findings import Finding, FindingStatus, fail, ok
 from laguna_tui.machine.doctor.host import Host
 from laguna_tui.machine.selfcheck import check_report, check_runner, engine_checks
 from laguna_tui.machine.selfcheck.check_report import UNFINISHED, WORKS, WRONG, anonymous, markdown, verdict
-from laguna_tui.machine.selfcheck.check_runner import BUNDLED, SelfCheck, Step, models_here, run_selfcheck, steps_for
+from laguna_tui.machine.selfcheck.check_runner import (
+    BUNDLED,
+    CheckStep,
+    SelfCheck,
+    models_here,
+    run_selfcheck,
+    steps_for,
+)
 from laguna_tui.machine.selfcheck.engine_checks import CHECKS, checked_settings
 from laguna_tui.models.model_selection import select_model
 
-SPEED = Step("speed", BUNDLED)
+SPEED = CheckStep("speed", BUNDLED)
 
 
 @pytest.fixture(autouse=True)
