@@ -1,15 +1,8 @@
-"""Cancellation of a download: every wait in it goes through one `Cancellation`, which ends the wait at once."""
+"""Cancellation of a download: requests to pause or cancel it, checked by every loop of it."""
 
 import threading
-from collections.abc import Callable
-from queue import Empty, Queue
-from typing import TypeVar
 
 from laguna_tui.models.download_errors import Cancelled, Paused
-
-_T = TypeVar("_T")
-_POLL_S = 0.1
-"""How long a request may go unnoticed while something else is awaited; a tenth of the promised second."""
 
 
 class Cancellation:
@@ -42,27 +35,3 @@ class Cancellation:
         """Sleep for `seconds`; raise Paused or Cancelled as soon as a stop is requested."""
         self._requested.wait(seconds)
         self.check()
-
-    def call(self, function: Callable[[], _T]) -> _T:
-        """Return the result of a call that may block for long (a name server, a silent proxy).
-
-        It runs on a thread of its own, which is abandoned on a stop: a blocked call cannot be interrupted from outside.
-        """
-        box: Queue[tuple[_T | None, BaseException | None]] = Queue()
-
-        def work() -> None:
-            try:
-                box.put((function(), None))
-            except BaseException as error:
-                box.put((None, error))
-
-        threading.Thread(target=work, daemon=True, name="laguna-hub").start()
-        while True:
-            self.check()
-            try:
-                value, error = box.get(timeout=_POLL_S)
-            except Empty:
-                continue
-            if error is not None:
-                raise error
-            return value  # type: ignore[return-value]

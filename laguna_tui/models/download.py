@@ -21,12 +21,13 @@ from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress,
 from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind, companions
 from laguna_tui.models.hub import Hub, check_pins
 from laguna_tui.models.partial_file import (
-    CHECKPOINT_BYTES,
     DownloadLock,
-    PartialFile,
-    own_base,
+    finish,
+    left_files,
+    own_part,
     partial_bytes,
     private_path,
+    size_of,
 )
 from laguna_tui.models.records import FileRecord, Fingerprint, RemoteFile, RepositoryListing, fingerprint_of
 from laguna_tui.models.store import ModelState, Store, converted_name
@@ -41,11 +42,6 @@ _METADATA_TRIES = 3
 _WATCH_S = 0.25
 """Poll interval while another process downloads."""
 
-
-_TWO_WRITERS = (
-    "{file}: another laguna-tui downloads it at the same time, which the locks of this disk do not show; wait until it "
-    "has ended, then run the same again"
-)
 _VANISHED = "{model}: its download ended, but its file is no longer in {folder}; run the same again"
 
 
@@ -81,7 +77,6 @@ class Download:
         converter: Converter | None = None,
         cache: Path | None = None,
         free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
-        checkpoint: int = CHECKPOINT_BYTES,
     ) -> None:
         """Prepare a download; nothing is requested or written yet.
 
@@ -94,16 +89,15 @@ class Download:
             converter: Converter for entries that need one (default: the app's).
             cache: Cache of huggingface_hub, searched first (default: where huggingface_hub keeps it).
             free: Returns the free bytes on a folder's disk.
-            checkpoint: Bytes that may be lost when the process is killed.
         """
         self._entries = tuple(entries)
         self._store, self._hub = store or Store(), hub
         self._retry_policy, self._converter = retry_policy or RetryPolicy(), converter
-        self._cache, self._free, self._checkpoint = cache, free, checkpoint
+        self._cache, self._free = cache, free
         self._cancellation = Cancellation()
         self._reporter = ProgressReporter(progress, self._cancellation)
         self._items: list[_DownloadItem] = []
-        self._bases: dict[_DownloadItem, Path] = {}
+        self._parts: dict[_DownloadItem, Path] = {}
 
     def run(self) -> DownloadOutcome:
         """Download everything. Call it again after a pause or an error to resume.
@@ -123,6 +117,7 @@ class Download:
         except OSError as error:
             raise disk_error(error, self._store.folder) from error
         finally:
+            self._hub.close()
             self._cancellation.reset()
         return DownloadOutcome.DONE
 
@@ -169,7 +164,7 @@ class Download:
             return known or self._hub.listing(source)
         self._reporter.report(DownloadPhase.METADATA, file=source.repository, always=True)
         return retry(
-            lambda: self._cancellation.call(lambda: self._hub.listing(source)),
+            lambda: self._hub.listing(source, self._cancellation.check),
             replace(self._retry_policy, tries=min(self._retry_policy.tries, _METADATA_TRIES)),
             self._cancellation,
             lambda note: self._reporter.report(DownloadPhase.METADATA, file=source.repository, note=note, always=True),
@@ -203,24 +198,15 @@ class Download:
                 self._cancellation.sleep(_WATCH_S)
             # The other process may have finished between the two checks.
             if self._path(item) is None:
-                with own_base(self._base(item), lock) as base:
-                    self._bases[item] = base
+                with own_part(self._base(item), item.remote.etag, lock) as part:
+                    self._parts[item] = part
                     try:
-                        self._download(item)
+                        self._download(item, part)
                     finally:
-                        del self._bases[item]
+                        del self._parts[item]
         self._update_done()
 
-    def _download(self, item: _DownloadItem) -> None:
-        arrived = partial_bytes(self._base(item))
-        with PartialFile(self._base(item), item.repository, item.remote, every=self._checkpoint) as part:
-            part.recover(self._reporter.file_step(DownloadPhase.VERIFY, item.remote.name, arrived))
-            self._update_done()
-            self._reporter.meter.start()
-            self._transfer(item, part)
-            self._finish(item, part)
-
-    def _transfer(self, item: _DownloadItem, part: PartialFile) -> None:
+    def _download(self, item: _DownloadItem, part: Path) -> None:
         note = ""
 
         def arrived(count: int) -> None:
@@ -229,10 +215,12 @@ class Download:
 
         def on_note(text: str) -> None:
             nonlocal note
-            note = text
-            self._reporter.report(DownloadPhase.TRANSFER, file=item.remote.name, note=note, always=True)
+            changed, note = text != note, text
+            self._reporter.report(DownloadPhase.TRANSFER, file=item.remote.name, note=note, always=changed)
 
-        on_note("")
+        self._update_done()
+        self._reporter.meter.start()
+        self._reporter.report(DownloadPhase.TRANSFER, file=item.remote.name, always=True)
         Transfer(
             self._hub,
             item.source,
@@ -244,13 +232,16 @@ class Download:
             arrived,
             on_note,
         ).run()
+        self._finish(item, part)
 
-    def _finish(self, item: _DownloadItem, part: PartialFile) -> None:
+    def _finish(self, item: _DownloadItem, part: Path) -> None:
         """Move the downloaded file to its final path if its hash is the expected one."""
-        self._reporter.report(DownloadPhase.VERIFY, file=item.remote.name, always=True)
-        found, expected = part.fingerprint, item.remote.etag
-        if expected is None or found != expected:
-            part.discard()
+        expected = item.remote.etag
+        assert expected is not None, "check_pins lets no file without a hash through"
+        step = self._reporter.file_step(DownloadPhase.VERIFY, item.remote.name, item.remote.size)
+        found = fingerprint_of(part, expected.kind, step)
+        if found != expected:
+            part.unlink()
             raise DownloadError(
                 f"{item.repository}/{item.remote.name}: the downloaded bytes do not have the announced hash "
                 f"({found.kind} {found.value[:12]}…) and were removed; try again, and if it happens again, use another "
@@ -258,15 +249,13 @@ class Download:
             )
         if self._path(item) is not None:
             # Another process finished it, on a disk whose locks exclude nobody.
-            part.discard()
+            part.unlink()
             return
-        if not part.is_in_place:
-            raise DownloadError(_TWO_WRITERS.format(file=f"{item.repository}/{item.remote.name}"))
         final = self._store.final_path(item.source, item.remote.name)
         # The old version is removed first: a record must never describe a file other than its own.
         final.unlink(missing_ok=True)
         self._record(item, found, None)
-        part.finish(final)
+        finish(part, final)
 
     def _convert(self, entry: ModelEntry) -> None:
         """Convert a drafter to GGUF, or wait while another process does."""
@@ -312,7 +301,8 @@ class Download:
         """Remove the received bytes of a file, unless another process is downloading it."""
         with DownloadLock(self._base(item)) as lock:
             if lock.acquire():
-                PartialFile(self._base(item), item.repository, item.remote).discard()
+                for path in left_files(self._base(item), private=False):
+                    path.unlink(missing_ok=True)
 
     def _record(self, item: _DownloadItem, etag: Fingerprint, path: Path | None) -> None:
         where = str(path) if path else None
@@ -320,18 +310,19 @@ class Download:
         self._store.save_record(item.source, record)
 
     def _update_done(self) -> None:
-        """Recount the bytes on the disk: complete files, and what the journals say of partial ones."""
+        """Recount the bytes on the disk, of complete and partial files."""
         done = 0
         for item in self._items:
-            whole = self._path(item) is not None
-            done += item.remote.size if whole else partial_bytes(self._base(item))
+            whole, part = self._path(item) is not None, self._parts.get(item)
+            arrived = size_of(part) if part else partial_bytes(self._base(item), item.remote.etag)
+            done += item.remote.size if whole else arrived
         self._reporter.meter.set_done(done)
 
     def _path(self, item: _DownloadItem) -> Path | None:
         return self._store.file_path(item.source, item.remote.name, item.remote.etag)
 
     def _base(self, item: _DownloadItem) -> Path:
-        return self._bases.get(item) or self._store.partial_base(item.source, item.remote.name)
+        return self._store.partial_base(item.source, item.remote.name)
 
     def _cache_folder(self) -> Path:
         return self._cache or hub_cache.default_cache()

@@ -1,30 +1,37 @@
-"""A file being downloaded: `NAME.part`, and beside it `NAME.journal`, which says how many of its bytes can be trusted.
+"""Partial files of a download: `NAME.HASH.part`, where HASH is the beginning of the complete file's hash.
 
-The journal's first line identifies the file; each further line is a checkpoint: the bytes written so far and their
-hash. After a crash, a power cut or a full disk the bytes are hashed again and the file is truncated to the last
-checkpoint that matches. So a resumed file is as good as one downloaded in one go, and damage on the disk costs only the
-bytes after it. It also means that no checkpoint waits for the disk: one whose bytes were lost in a power cut does not
-match, and the one before it counts. Only the complete file is synced, once.
+Such a file is continued as it is. Its bytes are hashed when it is complete, so damage inside it costs the whole file.
 
 Written by one process at a time, the holder of its `DownloadLock`. Where the disk's locks exclude nobody, a process
-takes the file under a name of its own (`own_base`), and gives it back when it stops.
+takes the file under a name of its own (`own_part`), and gives it back when it stops.
 """
 
 import contextlib
 import glob
-import json
 import os
+import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from stat import S_ISREG
+from typing import Self
 
 from filelock import FileLock, Timeout
 
-from laguna_engine.files import read_small_file, write_atomically
+from laguna_engine.files import read_small_file
 from laguna_tui.base.file_locks import excludes_others
-from laguna_tui.models.records import CHUNK, SHA256, Digest, Fingerprint, RemoteFile, read_json, write_json
+from laguna_tui.base.locked_file import sync_folder
+from laguna_tui.models.records import Fingerprint, read_json, write_json
+
+_HASH_DIGITS = 16
+_OWN_DIGITS = 8
+# Longer than all retries of a connection.
+_ABANDONED_S = 3600.0
+_LEFT = re.compile(rf"(\.[0-9a-f]{{{_HASH_DIGITS}}})?(?P<own>\.[0-9a-f]{{{_OWN_DIGITS}}})?\.(part|journal)")
+"""What follows the base's name; version 0.1 wrote a journal, and no hash into the name."""
+# A day of version 0.1's checkpoints takes a hundredth of it.
+_JOURNAL_LIMIT_BYTES = 64 << 20
 
 
 class DownloadLock:
@@ -71,192 +78,59 @@ class DownloadLock:
         self.release()
 
 
-CHECKPOINT_BYTES = 32 << 20
-CHECKPOINT_S = 5.0
-"""At most this many bytes, or `CHECKPOINT_S` seconds of them, are lost when the process is killed."""
-_OWN_DIGITS = 8
-# Longer than all retries of a connection.
-_ABANDONED_S = 3600.0
-# A day of checkpoints takes a hundredth of it.
-_JOURNAL_LIMIT_BYTES = 64 << 20
+def partial_path(base: Path, etag: Fingerprint | None) -> Path:
+    """Path of the received bytes of the file with this hash; None for the name that version 0.1 gave it."""
+    return base.with_name(f"{base.name}.{etag.value[:_HASH_DIGITS]}.part" if etag else f"{base.name}.part")
 
 
-class PartialFile:
-    """One file being written, by one process (see `DownloadLock`) and one thread.
+def partial_bytes(base: Path, etag: Fingerprint | None) -> int:
+    """Bytes received of a file; another process may be writing it."""
+    return size_of(partial_path(base, etag)) or size_of(partial_path(base, None))
 
-    Call `recover` first, then `write`; `finish` gives the file its name.
 
-    Attributes:
-        have: Bytes written.
+def size_of(part: Path) -> int:
+    """Bytes of a regular file; 0 for anything else."""
+    with contextlib.suppress(OSError):
+        status = part.lstat()
+        return status.st_size if S_ISREG(status.st_mode) else 0
+    return 0
+
+
+def left_files(base: Path, *, private: bool = True) -> list[Path]:
+    """What downloads of a file left unfinished, of any version of it.
+
+    Args:
+        base: Path of the file's lock, without its ending.
+        private: Also what processes took for themselves.
     """
-
-    def __init__(
-        self, base: Path, repository: str, remote: RemoteFile, kind: str | None = None, every: int = CHECKPOINT_BYTES
-    ) -> None:
-        """Prepare; nothing is touched yet. kind: hash to compute; None for the one that the hub published."""
-        self._path, self._journal = partial_path(base), journal_path(base)
-        self._remote = remote
-        self._kind = kind or (remote.etag.kind if remote.etag else SHA256)
-        self._header = {
-            "repository": repository,
-            "file": remote.name,
-            "size": remote.size,
-            "etag": remote.etag.value if remote.etag else None,
-            "kind": self._kind,
-        }
-        self._every = every
-        self._file: Any = None
-        self.have, self._checkpointed, self._checkpointed_at = 0, 0, time.monotonic()
-        self._digest = self._new_digest()
-
-    def __enter__(self) -> "PartialFile":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def recover(self, step: Callable[[int], None]) -> None:
-        """Truncate the file to its last matching checkpoint, and continue from there.
-
-        Bytes of another version of the file are removed.
-
-        Args:
-            step: Called with the bytes hashed, every few MiB; may raise to stop.
-        """
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._open()
-        good = self._digest.copy()
-        for size, value in self._checkpoints():
-            if not self._matches(size, value, step):
-                break
-            self.have, self._checkpointed, good = size, size, self._digest.copy()
-        self._digest = good
-        self._file.truncate(self.have)
-        self._file.seek(self.have)
-        self._write_header()
-
-    def write(self, data: bytes) -> None:
-        """Append bytes. Raises OSError when the disk is full; the bytes up to the last checkpoint stay good."""
-        view = memoryview(data)
-        while view:
-            view = view[self._file.write(view) :]
-        self._digest.update(data)
-        self.have += len(data)
-        if self.have - self._checkpointed >= self._every or time.monotonic() - self._checkpointed_at >= CHECKPOINT_S:
-            self.checkpoint()
-
-    def checkpoint(self) -> None:
-        """Record the bytes written so far, so that they survive whatever happens next."""
-        if self.have == self._checkpointed:
-            return
-        line = json.dumps({"bytes": self.have, "hash": self._digest.value})
-        with self._journal.open("a", encoding="ascii") as journal:
-            journal.write(line + "\n")
-        self._checkpointed, self._checkpointed_at = self.have, time.monotonic()
-
-    def restart(self) -> None:
-        """Discard all bytes: they cannot be continued."""
-        self._file.truncate(0)
-        self._file.seek(0)
-        self._reset()
-        self._write_header()
-
-    @property
-    def is_in_place(self) -> bool:
-        """Whether the file being written still has its name: another process that wrote it may have finished it."""
-        with contextlib.suppress(OSError):
-            return os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
-        return False
-
-    def finish(self, target: Path) -> None:
-        """Give the complete, checked file its name. Its record must have been saved before."""
-        os.fsync(self._file.fileno())
-        self.close()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self._path.replace(target)
-        sync_folder(target.parent)
-        self._journal.unlink(missing_ok=True)
-
-    def discard(self) -> None:
-        """Remove the file and its journal."""
-        self.close()
-        self._path.unlink(missing_ok=True)
-        self._journal.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Close the file, keeping its bytes for the next run. Idempotent."""
-        if self._file is None:
-            return
-        # On a full or missing disk the last checkpoint stays; there is nothing else to do about it here.
-        with contextlib.suppress(OSError):
-            self.checkpoint()
-        self._file.close()
-        self._file = None
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """Hash of the bytes so far."""
-        return self._digest.fingerprint
-
-    def _open(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-        self._file = os.fdopen(os.open(self._path, flags, 0o644), "r+b", buffering=0)
-
-    def _reset(self) -> None:
-        self.have, self._checkpointed, self._checkpointed_at = 0, 0, time.monotonic()
-        self._digest = self._new_digest()
-
-    def _new_digest(self) -> Digest:
-        return Digest(self._kind, self._remote.size)
-
-    def _checkpoints(self) -> Iterator[tuple[int, str]]:
-        """Sizes and hashes from the journal, in order; nothing when it describes another file."""
-        lines = read_journal(self._journal)
-        if next(lines, None) != self._header:
-            return
-        last = 0
-        for line in lines:
-            size, value = line.get("bytes"), line.get("hash")
-            if not isinstance(size, int) or not isinstance(value, str) or not last < size <= self._remote.size:
-                return
-            last = size
-            yield size, value
-
-    def _matches(self, size: int, value: str, step: Callable[[int], None]) -> bool:
-        position = self._file.tell()
-        while position < size:
-            data = self._file.read(min(CHUNK, size - position))
-            if not data:
-                return False
-            position += len(data)
-            self._digest.update(data)
-            step(len(data))
-        return self._digest.value == value
-
-    def _write_header(self) -> None:
-        lines = [self._header]
-        if self.have:
-            lines.append({"bytes": self.have, "hash": self._digest.value})
-        write_atomically(self._journal, "".join(json.dumps(line) + "\n" for line in lines))
+    found = base.parent.glob(f"{glob.escape(base.name)}.*")
+    matches = [(path, _LEFT.fullmatch(path.name[len(base.name) :])) for path in found]
+    return sorted(path for path, match in matches if match and (private or not match["own"]))
 
 
 @contextlib.contextmanager
-def own_base(base: Path, lock: DownloadLock) -> Iterator[Path]:
-    """Take a partial file for this process: at a base path of its own if the lock excludes nobody.
+def own_part(base: Path, etag: Fingerprint | None, lock: DownloadLock) -> Iterator[Path]:
+    """Take a partial file for this process, which holds `lock`, and remove those of other versions.
 
-    What is there, or what a killed process left an hour ago, is moved there, and back at the end.
+    If the lock excludes nobody, what is there, or what a killed process left an hour ago, gets a name that no other
+    process has, and the usual one at the end.
     """
+    part = partial_path(base, etag)
+    _adopt_journalled(base, part, etag)
+    for other in left_files(base, private=False):
+        if other != part:
+            other.unlink()
     if lock.excludes_others:
-        yield base
+        yield part
         return
-    own = private_path(base)
-    for other in (base, *_abandoned(base)):
-        if not partial_path(own).exists():
+    own = part.with_name(f"{private_path(part.with_suffix('')).name}.part")
+    for other in (part, *_abandoned(base, part)):
+        if not own.exists():
             _move(other, own)
     try:
         yield own
     finally:
-        _move(own, base)
+        _move(own, part)
 
 
 def private_path(base: Path) -> Path:
@@ -264,66 +138,35 @@ def private_path(base: Path) -> Path:
     return base.with_name(f"{base.name}.{secrets.token_hex(_OWN_DIGITS // 2)}")
 
 
-def private_parts(base: Path) -> list[Path]:
-    """Paths of the received bytes of processes that took the file for themselves."""
-    return sorted(base.parent.glob(f"{glob.escape(base.name)}.{'[0-9a-f]' * _OWN_DIGITS}.part"))
-
-
-def _abandoned(base: Path) -> Iterator[Path]:
-    for part in private_parts(base):
-        with contextlib.suppress(OSError):
-            if time.time() - part.stat().st_mtime > _ABANDONED_S:
-                yield part.with_suffix("")
-
-
-def _move(base: Path, target: Path) -> None:
-    # A journal without its file, or with another one, is found out by the hashes in it.
-    for path in (partial_path, journal_path):
-        with contextlib.suppress(OSError):
-            path(base).replace(path(target))
-
-
-def partial_path(base: Path) -> Path:
-    """Path of the received bytes."""
-    return base.with_name(base.name + ".part")
-
-
-def journal_path(base: Path) -> Path:
-    """Path of the journal."""
-    return base.with_name(base.name + ".journal")
-
-
-def partial_bytes(base: Path) -> int:
-    """Bytes received of a file, by its journal; another process may be writing it."""
-    lines = [line.get("bytes") for line in read_journal(journal_path(base))]
-    have = lines[-1] if len(lines) > 1 and isinstance(lines[-1], int) else 0
+def finish(part: Path, target: Path) -> None:
+    """Give the complete, checked file its name. Its record must have been saved before."""
+    descriptor = os.open(part, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        return min(have, partial_path(base).stat().st_size)
-    except OSError:
-        return 0
-
-
-def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """Lines of the journal, up to the first invalid one: a crash may have torn the last one."""
-    try:
-        text = read_small_file(path, _JOURNAL_LIMIT_BYTES).decode("ascii")
-    except (OSError, UnicodeDecodeError):
-        return
-    for line in text.splitlines():
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(value, dict):
-            return
-        yield value
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in this folder survive a power cut, where the system supports that."""
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part.replace(target)
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(target.parent)
+
+
+def _adopt_journalled(base: Path, part: Path, etag: Fingerprint | None) -> None:
+    """Continue what version 0.1 left if its journal, in the first line, names the same hash."""
+    journal = base.with_name(f"{base.name}.journal")
+    with contextlib.suppress(OSError):
+        header = read_small_file(journal, _JOURNAL_LIMIT_BYTES).partition(b"\n")[0]
+        if etag and f'"etag": "{etag.value}"'.encode() in header and not part.exists():
+            partial_path(base, None).replace(part)
+
+
+def _abandoned(base: Path, part: Path) -> Iterator[Path]:
+    for own in left_files(base):
+        with contextlib.suppress(OSError):
+            if own.name.startswith(part.stem) and time.time() - own.stat().st_mtime > _ABANDONED_S:
+                yield own
+
+
+def _move(part: Path, target: Path) -> None:
+    with contextlib.suppress(OSError):
+        part.replace(target)

@@ -16,7 +16,7 @@ SHA256 = "sha256"
 GIT = "git-sha1"
 """Git's blob hash, which the hub publishes for files too small for LFS."""
 
-CHUNK = 4 << 20
+_CHUNK = 4 << 20
 _LENGTHS = {64: SHA256, 40: GIT}
 
 
@@ -35,37 +35,6 @@ class Fingerprint:
         return cls(kind, value) if kind and all(letter in "0123456789abcdef" for letter in value) else None
 
 
-class Digest:
-    """An incremental hash of a file of `size` bytes."""
-
-    def __init__(self, kind: str, size: int) -> None:
-        self.kind = kind
-        # SHA-1 is only compared with the hash that git published; nothing else relies on it.
-        self._hash: Any = hashlib.sha256() if kind == SHA256 else hashlib.sha1(usedforsecurity=False)
-        if kind == GIT:
-            self._hash.update(b"blob %d\0" % size)
-
-    def update(self, data: bytes) -> None:
-        """Append bytes."""
-        self._hash.update(data)
-
-    def copy(self) -> "Digest":
-        """A copy with the same state."""
-        twin = Digest.__new__(Digest)
-        twin.kind, twin._hash = self.kind, self._hash.copy()
-        return twin
-
-    @property
-    def value(self) -> str:
-        """The hash so far, in hex."""
-        return str(self._hash.hexdigest())
-
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """The hash so far, with its kind."""
-        return Fingerprint(self.kind, self.value)
-
-
 def fingerprint_of(path: Path, kind: str, step: Callable[[int], None]) -> Fingerprint:
     """Hash a whole file.
 
@@ -77,12 +46,15 @@ def fingerprint_of(path: Path, kind: str, step: Callable[[int], None]) -> Finger
     Raises:
         OSError: The file cannot be read.
     """
-    digest = Digest(kind, path.stat().st_size)
+    # SHA-1 is only compared with the hash that git published; nothing else relies on it.
+    digest = hashlib.sha256() if kind == SHA256 else hashlib.sha1(usedforsecurity=False)
+    if kind == GIT:
+        digest.update(b"blob %d\0" % path.stat().st_size)
     with path.open("rb", buffering=0) as file:
-        while data := file.read(CHUNK):
+        while data := file.read(_CHUNK):
             digest.update(data)
             step(len(data))
-    return digest.fingerprint
+    return Fingerprint(kind, digest.hexdigest())
 
 
 _LIMIT_BYTES = 1 << 20
@@ -177,14 +149,19 @@ def save_listing(path: Path, listing: RepositoryListing) -> None:
 
 def load_listing(path: Path) -> RepositoryListing | None:
     """Load a listing; None if it is missing or damaged."""
-    value = read_json(path) or {}
     try:
-        return RepositoryListing(_typed(value["commit"], str), tuple(_remote(file) for file in value["files"]))
+        return listing_from(read_json(path) or {})
     except (KeyError, TypeError):
         return None
 
 
-def _remote(value: Mapping[str, Any]) -> RemoteFile:
+def listing_from(value: Mapping[str, Any]) -> RepositoryListing:
+    """Return a listing from its JSON form. Raises KeyError or TypeError if it is not one."""
+    return RepositoryListing(_typed(value["commit"], str), tuple(remote_file(file) for file in value["files"]))
+
+
+def remote_file(value: Mapping[str, Any]) -> RemoteFile:
+    """Return a file of a listing from its JSON form. Raises KeyError or TypeError if it is not one."""
     etag = None if value["etag"] is None else _etag(value["etag"])
     return RemoteFile(_typed(value["name"], str), _typed(value["size"], int), etag)
 

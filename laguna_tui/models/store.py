@@ -18,13 +18,7 @@ from laguna_engine.files import unfinished_files
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import store_folder
 from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind
-from laguna_tui.models.partial_file import (
-    DownloadLock,
-    journal_path,
-    partial_bytes,
-    partial_path,
-    private_parts,
-)
+from laguna_tui.models.partial_file import DownloadLock, left_files, partial_bytes
 from laguna_tui.models.records import (
     SHA256,
     FileRecord,
@@ -198,7 +192,7 @@ class Store:
         return self._folder(source) / name
 
     def partial_base(self, source: HubSource, name: str) -> Path:
-        """Return the base path of a partial file, its journal and its lock."""
+        """Return the base path of a partial file and its lock."""
         return self._folder(source) / ".partial" / name.replace("/", "--")
 
     def _folder(self, source: HubSource) -> Path:
@@ -216,9 +210,10 @@ class Store:
         known = {file.name: file for file in listing.files} if listing else {}
         names = list(known) or (list(source.files) if source.has_exact_names else [])
         for name in names:
-            path = self.file_path(source, name, self._expected(source, name, known))
+            etag = self._expected(source, name, known)
+            path = self.file_path(source, name, etag)
             total = known[name].size if name in known else None
-            have = path.stat().st_size if path else partial_bytes(self.partial_base(source, name))
+            have = path.stat().st_size if path else partial_bytes(self.partial_base(source, name), etag)
             yield StoredFile(name, have, total, path)
 
     def _expected(self, source: HubSource, name: str, known: dict[str, RemoteFile]) -> Fingerprint | None:
@@ -241,9 +236,7 @@ class Store:
                 raise UserError(f"{name} is being downloaded by {lock.holder()}; stop that first")
             freed = 0
             # `base` itself and unfinished files of it are left by a conversion that was killed.
-            own = [path for part in private_parts(base) for path in (part, journal_path(part.with_suffix("")))]
-            left = (partial_path(base), journal_path(base), base, *unfinished_files(base), *own)
-            for path in (self.final_path(source, name), *left):
+            for path in (self.final_path(source, name), base, *unfinished_files(base), *left_files(base)):
                 freed += path.stat().st_size if path.is_file() else 0
                 path.unlink(missing_ok=True)
             self._record_path(source, name).unlink(missing_ok=True)

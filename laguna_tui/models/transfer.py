@@ -1,24 +1,20 @@
-"""Transfer of one file from the hub to the disk: request the missing bytes, check the response, write, retry."""
+"""Transfer of one file from the hub to the disk: request the missing bytes, watch them arrive, retry."""
 
 import random
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from laguna_tui.models.cancellation import Cancellation
-from laguna_tui.models.download_errors import DownloadError, Unsteady, refusal
+from laguna_tui.models.download_errors import DownloadError, Unsteady
 from laguna_tui.models.entry import HubSource
-from laguna_tui.models.hub import Hub, ResponseEnd, ResponseStart, ResponseStream, connection_error
-from laguna_tui.models.partial_file import PartialFile
-from laguna_tui.models.records import Fingerprint, RemoteFile
+from laguna_tui.models.hub import Hub
+from laguna_tui.models.partial_file import size_of
+from laguna_tui.models.records import RemoteFile
 
 _T = TypeVar("_T")
-_POLL_S = 0.1
-_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
-"""At most 18 digits: no file is larger, and Python refuses to parse integers of thousands of digits."""
-_OK, _PARTIAL, _NOT_SATISFIABLE = 200, 206, 416
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,11 @@ def retry(
 
 
 class Transfer:
-    """Transfer of the missing bytes of one file. `arrived` is called with bytes written, negative for lost ones."""
+    """Transfer of the missing bytes of one file to its partial file.
+
+    `arrived` is called about ten times a second with the number of new bytes, negative for lost ones; `note` with what
+    happened when a connection broke, and with "" when bytes arrive again.
+    """
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Transfer:
         source: HubSource,
         commit: str,
         remote: RemoteFile,
-        part: PartialFile,
+        part: Path,
         cancellation: Cancellation,
         policy: RetryPolicy,
         arrived: Callable[[int], None],
@@ -96,98 +96,45 @@ class Transfer:
         self._hub, self._source, self._commit, self._remote = hub, source, commit, remote
         self._part, self._cancellation, self._policy = part, cancellation, policy
         self._arrived, self._note = arrived, note
-        self._high_water = part.have
+        self._have = self._high_water = size_of(part)
+        self._moved_at = 0.0
 
     def run(self) -> None:
         """Transfer all of it. Raises Paused, Cancelled, DownloadError, or OSError from the disk."""
-        retry(
-            self._attempt,
-            self._policy,
-            self._cancellation,
-            self._note,
-            f"{self._source.repository}/{self._remote.name}",
-        )
+        subject = f"{self._source.repository}/{self._remote.name}"
+        retry(self._attempt, self._policy, self._cancellation, self._note, subject)
 
     def _attempt(self) -> None:
         """Use one connection. Raises Unsteady when it ends before the file does."""
-        if self._part.have >= self._remote.size:
+        if self._have == self._remote.size and self._part.exists():
             return
+        if self._have > self._remote.size:
+            self._part.unlink()
         before = self._high_water
-        stream = self._hub.stream(self._source, self._commit, self._remote.name, self._part.have)
+        self._hub.start(self._source, self._cancellation.check)
+        self._moved_at = time.monotonic()
         try:
-            self._check_start(self._next(stream))
-            self._note("")
-            while self._part.have < self._remote.size:
-                self._write(self._next(stream))
+            self._hub.fetch(self._source, self._commit, self._remote, self._part, self._tick)
         except Unsteady as fault:
-            self._part.checkpoint()
+            self._count()
             if self._high_water > before:
                 raise UnsteadyAfterProgress(fault.reason, fault.wait_s) from fault
             raise
-        finally:
-            stream.close()
+        self._count()
 
-    def _next(self, stream: ResponseStream) -> ResponseStart | bytes | ResponseEnd:
-        """The next item. Raises Unsteady after a stall, Paused or Cancelled within `_POLL_S`."""
-        deadline = time.monotonic() + self._policy.stall_s
-        while True:
-            self._cancellation.check()
-            item = stream.read(min(_POLL_S, self._policy.stall_s))
-            if item is not None:
-                return item
-            self._arrived(0)
-            if time.monotonic() >= deadline:
-                raise Unsteady(f"nothing received for {self._policy.stall_s:.0f} s")
+    def _tick(self) -> None:
+        """Report what has arrived. Raises Unsteady after a stall, Paused or Cancelled."""
+        self._cancellation.check()
+        self._count()
+        if time.monotonic() - self._moved_at > self._policy.stall_s:
+            raise Unsteady(f"nothing received for {self._policy.stall_s:.0f} s")
 
-    def _check_start(self, item: ResponseStart | bytes | ResponseEnd) -> None:
-        if not isinstance(item, ResponseStart):
-            raise connection_error(item)
-        if item.status == _NOT_SATISFIABLE and self._part.have:
-            self._restart()
-            raise Unsteady("the server refused to resume the file")
-        if item.status not in (_OK, _PARTIAL):
-            raise refusal(item.status, item.headers, self._source.repository, by_hub=self._hub.is_at(item.url))
-        if item.headers.get("content-encoding", "identity") != "identity":
-            raise Unsteady("the server compressed the file, although it was asked not to")
-        self._check_etag(item)
-        if item.status == _OK:
-            self._accept_whole(item.headers)
-        else:
-            self._accept_range(item.headers)
-
-    def _check_etag(self, item: ResponseStart) -> None:
-        """Raise DownloadError when the hub reports another hash. A storage server's ETag is not a hash of the file."""
-        etag, known = Fingerprint.from_etag(item.headers.get("etag", "").strip('"')), self._remote.etag
-        if etag and known and self._hub.is_at(item.url) and etag.kind == known.kind and etag != known:
-            raise DownloadError(
-                f"{self._source.repository}/{self._remote.name}: changed on the hub during the download; run the "
-                "same again to get the new one"
-            )
-
-    def _accept_whole(self, headers: Mapping[str, str]) -> None:
-        """Accept a response with the whole file, requested or not: a server that ignores Range starts at byte 0."""
-        length = headers.get("content-length")
-        if length is not None and length != str(self._remote.size):
-            raise Unsteady(f"the response has {length} bytes, not {self._remote.size}")
-        if self._part.have:
-            self._restart()
-
-    def _accept_range(self, headers: Mapping[str, str]) -> None:
-        """Accept a partial response: exactly the requested range of the same file."""
-        found = _RANGE.fullmatch(headers.get("content-range", ""))
-        if found is None or int(found[1]) != self._part.have or found[3] not in ("*", str(self._remote.size)):
-            raise Unsteady("the server sent another range of the file than requested")
-
-    def _write(self, item: ResponseStart | bytes | ResponseEnd) -> None:
-        if not isinstance(item, bytes):
-            raise connection_error(item)
-        if self._part.have + len(item) > self._remote.size:
-            self._restart()
-            raise Unsteady("the server sent more bytes than the file has")
-        self._part.write(item)
-        self._arrived(len(item))
-        self._high_water = max(self._high_water, self._part.have)
-
-    def _restart(self) -> None:
-        self._arrived(-self._part.have)
-        self._part.restart()
+    def _count(self) -> None:
+        now = size_of(self._part)
+        new, self._have = now - self._have, now
+        if new:
+            self._moved_at = time.monotonic()
+        if new > 0:
+            self._note("")
+        self._high_water = max(self._high_water, self._have)
+        self._arrived(new)

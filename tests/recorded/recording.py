@@ -6,6 +6,7 @@ It holds what a user's folders hold (sessions with their undo log, the input his
 of drafts, a download that was cut) and the project itself. Absolute paths become `BASE`.
 """
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -17,8 +18,8 @@ from typing import Any
 from laguna_tui.agent.permissions.rule_file import append_rule
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.trust import Trust
-from laguna_tui.models.partial_file import PartialFile
-from laguna_tui.models.records import SHA256, Digest, RemoteFile
+from laguna_tui.models.partial_file import partial_path
+from laguna_tui.models.records import SHA256, Fingerprint
 from laguna_tui.session.local import LocalSession
 from laguna_tui.session.values import SessionOptions
 from laguna_tui.store.session_export import ExportForm, exported
@@ -65,11 +66,9 @@ def script(seen: Any) -> Iterator[Any]:
     yield "Prices are rounded to cents. " * 60
 
 
-def remote_file() -> RemoteFile:
-    """Return the model file that was not downloaded completely."""
-    digest = Digest(SHA256, len(MODEL_BYTES))
-    digest.update(MODEL_BYTES)
-    return RemoteFile("model.gguf", len(MODEL_BYTES), digest.fingerprint)
+def model_hash() -> Fingerprint:
+    """Return the hash of the model file that was not downloaded completely."""
+    return Fingerprint(SHA256, hashlib.sha256(MODEL_BYTES).hexdigest())
 
 
 def prepared(base: Path, resume: str = "") -> LocalSession:
@@ -138,9 +137,8 @@ def record(into: Path, base: Path) -> None:
             pass
         states.append(state_of(session, project))
         fork = session.sessions.fork(title="A copy")
-    with PartialFile(base / "store" / "model.gguf", "recorded/model", remote_file(), every=4096) as part:
-        part.recover(lambda count: None)
-        part.write(MODEL_BYTES[:CUT])
+    (base / "store").mkdir()
+    partial_path(base / "store" / "model.gguf", model_hash()).write_bytes(MODEL_BYTES[:CUT])
     store = SessionStore(state, base / "cache")
     expected = {
         "states": states,

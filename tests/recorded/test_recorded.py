@@ -9,12 +9,12 @@ import pytest
 from laguna_tui.agent.permissions.rule_file import read_user_rules
 from laguna_tui.base.events import TurnEnd
 from laguna_tui.context.trust import Trust
-from laguna_tui.models.partial_file import PartialFile
+from laguna_tui.models.partial_file import DownloadLock, own_part
 from laguna_tui.session.draft_statistics import load_draft_statistics
 from laguna_tui.store.session_store import SessionStore
 from laguna_tui.tui.prompt.input_history import InputHistory
 from tests.recorded import recording
-from tests.recorded.recording import BASE, FOLDER, MESSAGES, MODEL_BYTES, PROJECT
+from tests.recorded.recording import BASE, CUT, FOLDER, MESSAGES, MODEL_BYTES, PROJECT
 
 VERSIONS = sorted(path.parent.name for path in FOLDER.glob("*/expected.json"))
 
@@ -83,7 +83,8 @@ def test_the_rest_of_what_the_user_has_is_read(base):
 
 
 def test_a_download_that_was_cut_is_completed(base):
-    with PartialFile(base / "store" / "model.gguf", "recorded/model", recording.remote_file(), every=4096) as part:
-        part.recover(lambda count: None)
-        part.write(MODEL_BYTES[part.have :])
-        assert part.fingerprint == recording.remote_file().etag
+    file = base / "store" / "model.gguf"
+    with DownloadLock(file) as lock:
+        assert lock.acquire()
+        with own_part(file, recording.model_hash(), lock) as part:
+            assert part.read_bytes() == MODEL_BYTES[:CUT]

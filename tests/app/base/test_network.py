@@ -61,7 +61,8 @@ def hook(event, arguments):
     if event == "socket.connect":
         touched = arguments[0].family != socket.AF_UNIX
     if event == "subprocess.Popen":
-        touched = "download" in arguments[1]
+        # What pip fetches with, and the child that makes all requests of downloads.
+        touched = "download" in arguments[1] or "laguna_tui.models.hub_requests" in arguments[1]
     if touched:
         os.write(log, f"{name}: {event}\\n".encode())
         raise OSError("no connection was to be opened")

@@ -11,7 +11,7 @@ from laguna_tui.models.entry import ModelEntry
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import Store
 from tests.app.models.loopback_hub import LoopbackHub, Repository
-from tests.app.models.sample_model import CHECKPOINT, DATA, FILE, HASTY, REPOSITORY, model
+from tests.app.models.sample_model import DATA, FILE, HASTY, REPOSITORY, model
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,6 @@ def get(hub: LoopbackHub, store: Store, tmp_path: Path) -> Callable[..., Downloa
             "hub": Hub(hub.url, network=Network()),
             "retry_policy": HASTY,
             "cache": tmp_path / "cache",
-            "checkpoint": CHECKPOINT,
             "free": lambda folder: 1 << 40,
         }
         return Download(entries or [model()], **{**known, **changes})  # type: ignore[arg-type]

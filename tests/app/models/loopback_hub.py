@@ -43,6 +43,11 @@ class Wrong:
 
 
 @dataclass(frozen=True)
+class TooMuch:
+    """What was asked for, and more behind it."""
+
+
+@dataclass(frozen=True)
 class IgnoreRange:
     """Send the whole file, whatever part was asked for."""
 
@@ -269,6 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
             headers = {**headers, "Content-Range": f"bytes {start}-{len(data) - 1}/{len(data)}"}
         more = fault.more if isinstance(fault, Headers) else {}
         body = bytes(255 - byte for byte in data[start:]) if isinstance(fault, Wrong) else data[start:]
+        body += bytes(1 << 20) if isinstance(fault, TooMuch) else b""
         self._head(206 if "Content-Range" in headers else 200, len(body), {**headers, **more})
         if self.command != "HEAD":
             self._write(body, fault)

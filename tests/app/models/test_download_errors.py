@@ -1,6 +1,5 @@
 """Downloads that go badly: nothing half or wrong is ever a model, what is good is kept, and the user is told."""
 
-import errno
 import json
 import os
 from collections.abc import Callable
@@ -12,11 +11,13 @@ from hypothesis import strategies as st
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network, OfflineError
+from laguna_tui.models import hub as hub_module
 from laguna_tui.models.cancellation import Cancellation
 from laguna_tui.models.download import Download, DownloadOutcome
 from laguna_tui.models.download_errors import DiskFullError, DownloadError, Paused
-from laguna_tui.models.hub import LISTING_LIMIT_BYTES, Hub
-from laguna_tui.models.partial_file import PartialFile, partial_bytes, partial_path
+from laguna_tui.models.hub import Hub
+from laguna_tui.models.hub_requests import LISTING_LIMIT_BYTES, is_hub
+from laguna_tui.models.partial_file import size_of
 from laguna_tui.models.store import ModelState, Store
 from tests.app.models.loopback_hub import (
     Body,
@@ -29,10 +30,11 @@ from tests.app.models.loopback_hub import (
     Repository,
     Stall,
     Status,
+    TooMuch,
     Wrong,
     sha256,
 )
-from tests.app.models.sample_model import DATA, FILE, HASTY, REPOSITORY, Told, model
+from tests.app.models.sample_model import DATA, FILE, HASTY, REPOSITORY, Told, model, part
 
 Get = Callable[..., Download]
 
@@ -59,6 +61,16 @@ def test_a_server_that_sends_another_part_is_not_believed(get: Get, hub: Loopbac
     told = Told()
     assert get(progress=told.append).run() is DownloadOutcome.DONE
     assert any("another range of the file" in note for note in told.notes)
+    assert store.path(model()).read_bytes() == DATA
+
+
+def test_a_server_that_sends_more_than_the_file_has_is_not_believed(get: Get, hub: LoopbackHub, store: Store):
+    interrupted(get, hub)
+    hub.faults["storage"] = [TooMuch()]
+    told = Told()
+    assert get(progress=told.append).run() is DownloadOutcome.DONE
+    assert any("more bytes than the file has" in note for note in told.notes)
+    assert [request.start for request in hub.asked("storage")] == [180_000, 0]
     assert store.path(model()).read_bytes() == DATA
 
 
@@ -145,26 +157,18 @@ def test_a_full_disk_is_noticed_before_the_first_byte_and_keeps_what_there_is(ge
         "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
     )
     assert hub.asked("file") == hub.asked("storage") == []
-    assert partial_bytes(store.partial_base(model().source, FILE)) == 180_000
+    assert size_of(part(store)) == 180_000
 
 
-def test_a_disk_that_fills_up_on_the_way_keeps_what_there_is(get: Get, hub: LoopbackHub, store: Store, monkeypatch):
-    write = PartialFile.write
-
-    def full(part: PartialFile, data: bytes) -> None:
-        if part.have > 100_000:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(part, data)
-
-    monkeypatch.setattr(PartialFile, "write", full)
+def test_a_disk_that_fills_up_on_the_way_keeps_what_there_is(get: Get, store: Store, monkeypatch):
+    monkeypatch.setattr(hub_module, "_CHILD", "tests.app.models.full_disk_hub")
     with pytest.raises(DiskFullError) as error:
         get().run()
     assert str(error.value) == (
         f"{store.folder}: the disk is full; what was downloaded is kept: make room and try again, or move the "
         "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
     )
-    monkeypatch.undo()
-    assert partial_bytes(store.partial_base(model().source, FILE)) > 100_000
+    assert size_of(part(store)) > 100_000
     assert store.path(model()) is None
 
 
@@ -203,7 +207,7 @@ def test_a_network_that_stays_away_ends_in_a_sentence_and_keeps_what_there_is(ge
         f"{REPOSITORY}/laguna-Q4_K_M.gguf: the connection was closed, 4 times in a row; what was downloaded is "
         "kept: check the network, then try again"
     )
-    assert partial_bytes(store.partial_base(model().source, FILE)) == 90_000
+    assert size_of(part(store)) == 90_000
     hub.faults.clear()
     assert get().run() is DownloadOutcome.DONE
 
@@ -443,7 +447,7 @@ def test_offline_a_half_model_is_not_continued_and_not_lost(get: Get, hub: Loopb
     with pytest.raises(OfflineError):
         get(hub=Hub(hub.url, network=Network(offline=True))).run()
     assert hub.requests == []
-    assert partial_bytes(store.partial_base(model().source, FILE)) == 180_000
+    assert size_of(part(store)) == 180_000
 
 
 def test_the_environment_can_say_offline(hub: LoopbackHub, monkeypatch):
@@ -459,6 +463,7 @@ faults = st.sampled_from(
         IgnoreRange(),
         OtherRange(),
         Wrong(),
+        TooMuch(),
         Status(500),
         Status(403),
         Status(416),
@@ -520,7 +525,7 @@ def test_a_file_found_in_the_hubs_cache_makes_half_a_download_superfluous(
     cached.write_bytes(DATA)
     assert get().run() is DownloadOutcome.DONE
     assert store.path(model()) == cached
-    assert not partial_path(store.partial_base(model().source, FILE)).exists()
+    assert not part(store).exists()
 
 
 @pytest.mark.parametrize(
@@ -533,4 +538,4 @@ def test_a_file_found_in_the_hubs_cache_makes_half_a_download_superfluous(
     ],
 )
 def test_the_hub_is_known_by_its_origin(endpoint, url, same):
-    assert Hub(endpoint, network=Network()).is_at(url) is same
+    assert is_hub(url, endpoint) is same

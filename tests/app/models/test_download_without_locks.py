@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from laguna_tui.models import download
 from laguna_tui.models.download import Download, DownloadOutcome
 from laguna_tui.models.download_errors import DownloadError
-from laguna_tui.models.partial_file import (
-    DownloadLock,
-    PartialFile,
-    partial_bytes,
-    partial_path,
-    private_parts,
-    private_path,
-)
+from laguna_tui.models.partial_file import DownloadLock, left_files, size_of
 from laguna_tui.models.store import ModelState, Store
 from tests.app.models.loopback_hub import LoopbackHub, Repository, Stall
-from tests.app.models.sample_model import CHECKPOINT, DATA, FILE, model
+from tests.app.models.sample_model import DATA, FILE, model, part
 from tests.app.models.test_download import on_a_thread, until
 
 Get = Callable[..., Download]
@@ -33,6 +27,11 @@ def no_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def base(store: Store) -> Path:
     return store.partial_base(model().source, FILE)
+
+
+def own_parts(base: Path) -> list[Path]:
+    """Partial files that processes took for themselves."""
+    return sorted(set(left_files(base)) - set(left_files(base, private=False)))
 
 
 def test_a_lock_says_whether_it_excludes_others(base: Path):
@@ -52,7 +51,7 @@ def test_of_two_downloads_at_once_both_are_done_and_the_model_is_there(
 ):
     hub.faults["storage"] = [Stall(180_000)]
     first, results = on_a_thread(get(retry_policy=None))
-    until(lambda: private_parts(base))
+    until(lambda: own_parts(base))
     second, more = on_a_thread(get())
     second.join(20)
     assert more == [DownloadOutcome.DONE]
@@ -66,17 +65,16 @@ def test_of_two_downloads_at_once_both_are_done_and_the_model_is_there(
 
 def test_a_download_that_was_paused_is_resumed(get: Get, hub: LoopbackHub, store: Store, base: Path, no_locks):
     hub.faults["storage"] = [Stall(180_000)]
-    download = get(retry_policy=None)
-    thread, results = on_a_thread(download)
-    until(lambda: [part for part in private_parts(base) if partial_bytes(part.with_suffix("")) >= CHECKPOINT])
-    download.pause()
+    paused = get(retry_policy=None)
+    thread, results = on_a_thread(paused)
+    until(lambda: [own for own in own_parts(base) if size_of(own) == 180_000])
+    paused.pause()
     thread.join(20)
     assert results == [DownloadOutcome.PAUSED]
     assert store.status(model()).state is ModelState.PARTIAL
-    assert private_parts(base) == []
-    have = partial_bytes(base)
+    assert own_parts(base) == []
     assert get().run() is DownloadOutcome.DONE
-    assert hub.asked("storage")[-1].start == have >= CHECKPOINT
+    assert hub.asked("storage")[-1].start == 180_000
     assert store.path(model()).read_bytes() == DATA
 
 
@@ -84,26 +82,24 @@ def test_a_download_that_was_paused_is_resumed(get: Get, hub: LoopbackHub, store
 def test_what_a_killed_process_left_is_resumed_after_an_hour(
     get: Get, hub: LoopbackHub, store: Store, base: Path, no_locks, age_s: int, start: int
 ):
-    remote = get()._plan(model())[0]
-    left = private_path(base)
-    with PartialFile(left, remote.repository, remote.remote) as part:
-        part.recover(lambda count: None)
-        part.write(DATA[:100_000])
-    then = partial_path(left).stat().st_mtime - age_s
-    os.utime(partial_path(left), (then, then))
+    left = part(store).with_name(f"{part(store).stem}.0123abcd.part")
+    left.parent.mkdir(parents=True)
+    left.write_bytes(DATA[:100_000])
+    then = left.stat().st_mtime - age_s
+    os.utime(left, (then, then))
     assert get().run() is DownloadOutcome.DONE
     assert (hub.asked("storage")[-1].start or 0) == start
-    assert partial_path(left).exists() is not bool(age_s)
+    assert left.exists() is not bool(age_s)
     store.remove(model())
-    assert list(base.parent.glob("*.part")) == list(base.parent.glob("*.journal")) == []
+    assert left_files(base) == []
 
 
 def test_a_file_that_another_process_took_is_an_error_and_stays_theirs(get: Get, hub: LoopbackHub, store: Store, base):
     """A lock may exclude the processes of this machine, and none of another one."""
     hub.faults["storage"] = [Stall(180_000)]
     thread, results = on_a_thread(get(retry_policy=None))
-    until(lambda: partial_bytes(base) >= CHECKPOINT)
-    partial_path(base).rename(base.with_name("theirs"))
+    until(lambda: size_of(part(store)) == 180_000)
+    part(store).rename(base.with_name("theirs"))
     hub.go_on.set()
     thread.join(20)
     assert [str(error) for error in results] == [
@@ -114,13 +110,7 @@ def test_a_file_that_another_process_took_is_an_error_and_stays_theirs(get: Get,
 
 
 def test_done_is_said_of_what_is_there_only(get: Get, store: Store, monkeypatch: pytest.MonkeyPatch):
-    finish = PartialFile.finish
-
-    def removed(part: PartialFile, target: Path) -> None:
-        finish(part, target)
-        target.unlink()
-
-    monkeypatch.setattr(PartialFile, "finish", removed)
+    monkeypatch.setattr(download, "finish", lambda part, target: part.unlink())
     with pytest.raises(DownloadError) as caught:
         get().run()
     said = f"its download ended, but its file is no longer in {store.folder}; run the same again"

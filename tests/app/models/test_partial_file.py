@@ -1,149 +1,125 @@
-"""A file on its way survives kills, torn journals and damaged disks; what it keeps is always a true beginning."""
+"""A partial file is continued only as the beginning of the file with the hash in its name."""
 
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from laguna_tui.models.partial_file import PartialFile, journal_path, partial_bytes, partial_path
-from laguna_tui.models.records import SHA256, Digest, RemoteFile
-from tests.app.odd_files import huge, odd
+from laguna_tui.models.download import DownloadOutcome
+from laguna_tui.models.download_errors import DownloadError
+from laguna_tui.models.partial_file import (
+    DownloadLock,
+    finish,
+    left_files,
+    own_part,
+    partial_bytes,
+    partial_path,
+    size_of,
+)
+from laguna_tui.models.records import SHA256, Fingerprint
+from tests.app.models.sample_model import DATA, FILE, REPOSITORY, model, part
+from tests.app.odd_files import odd
 
-DATA = bytes(range(256)) * 8
-
-
-def remote(data: bytes = DATA) -> RemoteFile:
-    digest = Digest(SHA256, len(data))
-    digest.update(data)
-    return RemoteFile("model.gguf", len(data), digest.fingerprint)
-
-
-def nothing(count: int) -> None:
-    """Nobody asks how far the hashing is."""
-
-
-def part(folder, wanted: RemoteFile | None = None) -> PartialFile:
-    return PartialFile(folder / "model.gguf", "a/b", wanted or remote(), every=256)
+ETAG = Fingerprint(SHA256, "ab" * 32)
 
 
-def killed_after(folder, count: int) -> None:
-    """What a kill leaves: bytes that no checkpoint speaks of are there too."""
-    killed = part(folder)
-    killed.recover(nothing)
-    for start in range(0, count, 100):
-        killed.write(DATA[start : min(start + 100, count)])
-    killed._file.close()
+@pytest.fixture
+def base(store):
+    """Of the model's file."""
+    base = store.partial_base(model().source, FILE)
+    base.parent.mkdir(parents=True)
+    return base
 
 
-def test_a_killed_writer_loses_only_what_came_after_the_last_checkpoint(tmp_path):
-    killed_after(tmp_path, 1000)
-    with part(tmp_path) as again:
-        again.recover(nothing)
-        assert again.have == 900
-        again.write(DATA[900:])
-        assert again.fingerprint == remote().etag
+def taken(base, etag=ETAG) -> bytes | None:
+    """What a download of the file with this hash would continue."""
+    with DownloadLock(base) as lock:
+        assert lock.acquire()
+        with own_part(base, etag, lock) as own:
+            return own.read_bytes() if own.exists() else None
 
 
-def test_a_closed_writer_loses_nothing(tmp_path):
-    with part(tmp_path) as first:
-        first.recover(nothing)
-        first.write(DATA[:1001])
-    assert partial_bytes(tmp_path / "model.gguf") == 1001
-    with part(tmp_path) as again:
-        again.recover(nothing)
-        assert again.have == 1001
+def journal(base, etag: Fingerprint = ETAG) -> None:
+    """What version 0.1 wrote beside `NAME.part`."""
+    head = {"repository": "a/b", "file": FILE, "size": 9, "etag": etag.value, "kind": etag.kind}
+    lines = [head, {"bytes": 4, "hash": "cd" * 32}]
+    base.with_name(f"{base.name}.journal").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_damage_on_the_disk_costs_what_lies_behind_it(tmp_path):
-    killed_after(tmp_path, 1000)
-    path = partial_path(tmp_path / "model.gguf")
-    data = bytearray(path.read_bytes())
-    data[700] ^= 1
-    path.write_bytes(data)
-    with part(tmp_path) as again:
-        again.recover(nothing)
-        assert 0 < again.have <= 700
-        again.write(DATA[again.have :])
-        assert again.fingerprint == remote().etag
+def test_what_version_0_1_left_is_continued(base):
+    partial_path(base, None).write_bytes(b"half")
+    journal(base)
+    assert partial_bytes(base, ETAG) == 4
+    assert taken(base) == b"half"
+    assert left_files(base) == [partial_path(base, ETAG)]
 
 
 @pytest.mark.parametrize("change", ["other file", "no journal", "no part", "journal is noise"])
-def test_what_is_not_known_to_be_this_file_is_not_continued(tmp_path, change):
-    killed_after(tmp_path, 1000)
-    base = tmp_path / "model.gguf"
-    wanted = remote()
-    if change == "other file":
-        wanted = remote(DATA[::-1])
-    elif change == "no journal":
-        journal_path(base).unlink()
+def test_what_is_not_known_to_be_this_file_is_removed(base, change):
+    partial_path(base, None).write_bytes(b"half")
+    journal(base, Fingerprint(SHA256, "ba" * 32) if change == "other file" else ETAG)
+    if change == "no journal":
+        base.with_name(f"{base.name}.journal").unlink()
     elif change == "no part":
-        partial_path(base).unlink()
-    else:
-        journal_path(base).write_bytes(b"\xff\x00[{")
-    with part(tmp_path, wanted) as again:
-        again.recover(nothing)
-        assert again.have == 0
-    assert partial_path(base).stat().st_size == 0
+        partial_path(base, None).unlink()
+    elif change == "journal is noise":
+        base.with_name(f"{base.name}.journal").write_bytes(b"\xff\x00[{")
+    assert taken(base) is None
+    assert left_files(base) == []
 
 
-def test_a_link_in_place_of_the_part_is_not_followed(tmp_path):
+def test_the_part_of_another_version_is_removed(base):
+    partial_path(base, Fingerprint(SHA256, "ba" * 32)).write_bytes(b"old")
+    partial_path(base, ETAG).write_bytes(b"new")
+    other = base.with_name(f"{FILE}2.{'0' * 16}.part")
+    other.write_bytes(b"of another file")
+    assert taken(base) == b"new"
+    assert left_files(base) == [partial_path(base, ETAG)]
+    assert other.exists()
+
+
+@odd
+@pytest.mark.timeout(30)
+def test_a_journal_that_is_no_small_file_is_not_waited_for(base, make):
+    make(base.with_name(f"{base.name}.journal"))
+    assert taken(base) is None
+
+
+def test_damage_inside_costs_the_whole_file_and_never_becomes_a_model(get, hub, store):
+    part(store).parent.mkdir(parents=True)
+    part(store).write_bytes(DATA[:1000] + b"damage" + DATA[1006:200_000])
+    with pytest.raises(DownloadError, match="do not have the announced hash"):
+        get().run()
+    assert size_of(part(store)) == 0
+    assert get().run() is DownloadOutcome.DONE
+    assert [request.start for request in hub.asked("storage")] == [200_000, 0]
+
+
+def test_a_part_that_is_too_long_is_begun_again(get, hub, store):
+    part(store).parent.mkdir(parents=True)
+    part(store).write_bytes(DATA + b"more")
+    assert get().run() is DownloadOutcome.DONE
+    assert [request.start for request in hub.asked("storage")] == [0]
+
+
+def test_an_empty_file_is_downloaded(get, hub, store):
+    hub.repositories[REPOSITORY].files["empty.txt"] = b""
+    empty = model("empty.txt")
+    assert get(empty).run() is DownloadOutcome.DONE
+    assert store.path(empty).read_bytes() == b""
+
+
+def test_a_link_in_place_of_the_part_is_not_followed(get, store, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("mine")
-    partial_path(tmp_path / "model.gguf").symlink_to(precious)
-    with pytest.raises(OSError, match="symbolic"):
-        part(tmp_path).recover(nothing)
+    part(store).parent.mkdir(parents=True)
+    part(store).symlink_to(precious)
+    with pytest.raises(DownloadError, match="symbolic"):
+        get().run()
     assert precious.read_text() == "mine"
 
 
-def test_a_finished_part_has_its_name_and_nothing_else_is_left(tmp_path):
-    with part(tmp_path / "partial") as whole:
-        whole.recover(nothing)
-        whole.write(DATA)
-        whole.finish(tmp_path / "deep" / "model.gguf")
+def test_a_finished_part_has_its_name_and_nothing_else_is_left(base, tmp_path):
+    partial_path(base, ETAG).write_bytes(DATA)
+    finish(partial_path(base, ETAG), tmp_path / "deep" / "model.gguf")
     assert (tmp_path / "deep" / "model.gguf").read_bytes() == DATA
-    assert list((tmp_path / "partial").iterdir()) == []
-
-
-lines = st.one_of(
-    st.binary(max_size=40),
-    st.builds(
-        lambda size, value: json.dumps({"bytes": size, "hash": value}).encode(),
-        st.integers(-10, 5000) | st.text(max_size=3),
-        st.text(max_size=70) | st.integers(),
-    ),
-)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.binary(max_size=3000), st.lists(lines, max_size=5), st.booleans())
-def test_whatever_a_crash_left_only_a_true_beginning_is_kept(tmp_path_factory, content, rest, known):
-    folder = tmp_path_factory.mktemp("part")
-    base = folder / "model.gguf"
-    killed_after(folder, 600)
-    head, *checkpoints = journal_path(base).read_bytes().splitlines()
-    journal_path(base).write_bytes(b"\n".join([head, *(checkpoints if known else []), *rest]))
-    partial_path(base).write_bytes(DATA[:500] + content)
-    with part(folder) as again:
-        again.recover(nothing)
-        assert partial_path(base).read_bytes() == DATA[: again.have]
-        again.write(DATA[again.have :])
-        assert again.fingerprint == remote().etag
-
-
-@pytest.mark.timeout(30)
-@odd
-def test_a_journal_that_is_no_small_file_is_not_waited_for_nor_replaced_by_a_file(tmp_path, make):
-    journal = journal_path(tmp_path / "model.gguf")
-    make(journal)
-    assert partial_bytes(tmp_path / "model.gguf") == 0
-    with part(tmp_path) as opened:
-        if make is not huge:
-            before = journal.lstat()
-            with pytest.raises(OSError, match="it is not a regular file"):
-                opened.recover(nothing)
-            assert journal.lstat() == before
-            return
-        opened.recover(nothing)
-        opened.write(DATA)
-    assert partial_bytes(tmp_path / "model.gguf") == len(DATA)
+    assert list(base.parent.iterdir()) == []
