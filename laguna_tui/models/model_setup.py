@@ -10,7 +10,6 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.download_progress import DownloadProgress
 from laguna_tui.models.entry import ModelEntry
-from laguna_tui.models.hub import Hub
 from laguna_tui.models.store import ModelState, Store
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class ModelSetup:
     def __init__(self, settings: Settings, store: Store | None = None, endpoint: str | None = None) -> None:
         """endpoint: URL of a hub in place of HF_ENDPOINT's."""
         self._settings, self._store = settings, store or Store()
-        self._hub = Hub(endpoint, network=Network(offline=settings.offline))
+        self._endpoint, self._network = endpoint, Network(offline=settings.offline)
 
     def describe(self, name: str = "") -> SetupOffer:
         """Describe a model, the recommended one without a name. Opens no socket."""
@@ -73,7 +72,7 @@ class ModelSetup:
             size=sum(size or 0 for size in sizes) or None,
             have=sum(status.bytes_have for status in found),
             ready=all(status.state in _WHOLE for status in found),
-            offline=self._hub.network.offline,
+            offline=self._network.offline,
         )
         try:
             model = model_to_fit(entry.name, catalogue, replace(self._settings, model=entry.name, drafter=None))
@@ -101,9 +100,10 @@ class ModelSetup:
     def fetch(self, name: str, progress: Callable[[DownloadProgress], None]) -> "Download":
         """Prepare a download of a model and its drafter; `progress` is called on the thread of its `run`."""
         from laguna_tui.models.download import Download
+        from laguna_tui.models.hub import Hub
 
         entries = self._entries(name, load_catalogue())
-        return Download(entries, progress, store=self._store, hub=self._hub)
+        return Download(entries, progress, store=self._store, hub=Hub(self._endpoint, network=self._network))
 
     def discard(self, name: str) -> None:
         """Remove the received bytes of an incomplete model."""
