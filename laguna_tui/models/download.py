@@ -7,7 +7,7 @@ hash was checked.
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -29,9 +29,9 @@ from laguna_tui.models.partial_file import (
     private_path,
     size_of,
 )
-from laguna_tui.models.records import FileRecord, Fingerprint, RemoteFile, RepositoryListing, fingerprint_of
+from laguna_tui.models.records import FileRecord, Fingerprint, RepositoryListing, fingerprint_of
 from laguna_tui.models.store import ModelState, Store, converted_name
-from laguna_tui.models.transfer import RetryPolicy, Transfer, retry
+from laguna_tui.models.transfer import DownloadItem, RetryPolicy, Transfer, retry
 
 RESERVE_BYTES = 512 << 20
 """Space that stays free on the disk: a system with a full disk fails in other ways."""
@@ -51,16 +51,6 @@ class DownloadOutcome(StrEnum):
     DONE = "done"
     PAUSED = "paused"
     CANCELLED = "cancelled"
-
-
-@dataclass(frozen=True, slots=True)
-class _DownloadItem:
-    """One file to download. Items of models that share a file are equal."""
-
-    repository: str
-    commit: str
-    remote: RemoteFile
-    source: HubSource = field(compare=False)
 
 
 class Download:
@@ -96,8 +86,8 @@ class Download:
         self._cache, self._free = cache, free
         self._cancellation = Cancellation()
         self._reporter = ProgressReporter(progress, self._cancellation)
-        self._items: list[_DownloadItem] = []
-        self._parts: dict[_DownloadItem, Path] = {}
+        self._items: list[DownloadItem] = []
+        self._parts: dict[DownloadItem, Path] = {}
 
     def run(self) -> DownloadOutcome:
         """Download everything. Call it again after a pause or an error to resume.
@@ -149,14 +139,14 @@ class Download:
                 raise DownloadError(_VANISHED.format(model=entry.title, folder=self._store.folder))
         self._reporter.report(DownloadPhase.DONE, always=True)
 
-    def _plan(self, entry: ModelEntry) -> list[_DownloadItem]:
+    def _plan(self, entry: ModelEntry) -> list[DownloadItem]:
         """The files of one model, as the hub lists them now."""
         source = entry.source
         if source is None:
             raise UserError(f"{entry.title} cannot be downloaded; pass the path of its GGUF: --model FILE.gguf")
         listing = check_pins(source, self._listing(entry, source))
         self._store.save_listing(entry, listing)
-        return [_DownloadItem(source.repository, listing.commit, remote, source) for remote in listing.files]
+        return [DownloadItem(source.repository, listing.commit, remote, source) for remote in listing.files]
 
     def _listing(self, entry: ModelEntry, source: HubSource) -> RepositoryListing:
         if self._hub.network.offline:
@@ -171,7 +161,7 @@ class Download:
             source.repository,
         )
 
-    def _use_existing(self, item: _DownloadItem) -> None:
+    def _use_existing(self, item: DownloadItem) -> None:
         """Use an existing copy of the file: placed in the store by the user, or in the hub's cache."""
         etag = item.remote.etag
         if etag is None or self._path(item) is not None:
@@ -188,7 +178,7 @@ class Download:
                 break
         self._update_done()
 
-    def _download_once(self, item: _DownloadItem) -> None:
+    def _download_once(self, item: DownloadItem) -> None:
         """Download one file, or wait while another process downloads it."""
         with DownloadLock(self._base(item)) as lock:
             while self._path(item) is None and not lock.acquire():
@@ -206,7 +196,7 @@ class Download:
                         del self._parts[item]
         self._update_done()
 
-    def _download(self, item: _DownloadItem, part: Path) -> None:
+    def _download(self, item: DownloadItem, part: Path) -> None:
         note = ""
 
         def arrived(count: int) -> None:
@@ -223,9 +213,7 @@ class Download:
         self._reporter.report(DownloadPhase.TRANSFER, file=item.remote.name, always=True)
         Transfer(
             self._hub,
-            item.source,
-            item.commit,
-            item.remote,
+            item,
             part,
             self._cancellation,
             self._retry_policy,
@@ -234,7 +222,7 @@ class Download:
         ).run()
         self._finish(item, part)
 
-    def _finish(self, item: _DownloadItem, part: Path) -> None:
+    def _finish(self, item: DownloadItem, part: Path) -> None:
         """Move the downloaded file to its final path if its hash is the expected one."""
         expected = item.remote.etag
         assert expected is not None, "check_pins lets no file without a hash through"
@@ -243,7 +231,7 @@ class Download:
         if found != expected:
             part.unlink()
             raise DownloadError(
-                f"{item.repository}/{item.remote.name}: the downloaded bytes do not have the announced hash "
+                f"{item}: the downloaded bytes do not have the announced hash "
                 f"({found.kind} {found.value[:12]}…) and were removed; try again, and if it happens again, use another "
                 "network: a proxy on the way changes the download"
             )
@@ -297,14 +285,14 @@ class Download:
             if self._path(item) is None:
                 self._discard_partial(item)
 
-    def _discard_partial(self, item: _DownloadItem) -> None:
+    def _discard_partial(self, item: DownloadItem) -> None:
         """Remove the received bytes of a file, unless another process is downloading it."""
         with DownloadLock(self._base(item)) as lock:
             if lock.acquire():
                 for path in left_files(self._base(item), private=False):
                     path.unlink(missing_ok=True)
 
-    def _record(self, item: _DownloadItem, etag: Fingerprint, path: Path | None) -> None:
+    def _record(self, item: DownloadItem, etag: Fingerprint, path: Path | None) -> None:
         where = str(path) if path else None
         record = FileRecord(item.repository, item.commit, item.remote.name, item.remote.size, etag, where)
         self._store.save_record(item.source, record)
@@ -318,10 +306,10 @@ class Download:
             done += item.remote.size if whole else arrived
         self._reporter.meter.set_done(done)
 
-    def _path(self, item: _DownloadItem) -> Path | None:
+    def _path(self, item: DownloadItem) -> Path | None:
         return self._store.file_path(item.source, item.remote.name, item.remote.etag)
 
-    def _base(self, item: _DownloadItem) -> Path:
+    def _base(self, item: DownloadItem) -> Path:
         return self._store.partial_base(item.source, item.remote.name)
 
     def _cache_folder(self) -> Path:

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +15,19 @@ from laguna_tui.models.partial_file import size_of
 from laguna_tui.models.records import RemoteFile
 
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadItem:
+    """One file to download. Items of models that share a file are equal."""
+
+    repository: str
+    commit: str
+    remote: RemoteFile
+    source: HubSource = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.repository}/{self.remote.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,37 +97,34 @@ class Transfer:
     def __init__(
         self,
         hub: Hub,
-        source: HubSource,
-        commit: str,
-        remote: RemoteFile,
+        item: DownloadItem,
         part: Path,
         cancellation: Cancellation,
         policy: RetryPolicy,
         arrived: Callable[[int], None],
         note: Callable[[str], None],
     ) -> None:
-        self._hub, self._source, self._commit, self._remote = hub, source, commit, remote
-        self._part, self._cancellation, self._policy = part, cancellation, policy
+        self._hub, self._item, self._part = hub, item, part
+        self._cancellation, self._policy = cancellation, policy
         self._arrived, self._note = arrived, note
         self._have = self._high_water = size_of(part)
         self._moved_at = 0.0
 
     def run(self) -> None:
         """Transfer all of it. Raises Paused, Cancelled, DownloadError, or OSError from the disk."""
-        subject = f"{self._source.repository}/{self._remote.name}"
-        retry(self._attempt, self._policy, self._cancellation, self._note, subject)
+        retry(self._attempt, self._policy, self._cancellation, self._note, str(self._item))
 
     def _attempt(self) -> None:
         """Use one connection. Raises Unsteady when it ends before the file does."""
-        if self._have == self._remote.size and self._part.exists():
+        if self._have == self._item.remote.size and self._part.exists():
             return
-        if self._have > self._remote.size:
+        if self._have > self._item.remote.size:
             self._part.unlink()
         before = self._high_water
-        self._hub.start(self._source, self._cancellation.check)
+        self._hub.start(self._item.source, self._cancellation.check)
         self._moved_at = time.monotonic()
         try:
-            self._hub.fetch(self._source, self._commit, self._remote, self._part, self._tick)
+            self._hub.fetch(self._item.source, self._item.commit, self._item.remote, self._part, self._tick)
         except Unsteady as fault:
             self._count()
             if self._high_water > before:
