@@ -5,7 +5,7 @@ from pathlib import Path
 
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.tagged import Tagged
-from laguna_tui.base.text_diff import Hunk, unified
+from laguna_tui.base.text_diff import Hunk, Sign, count_lines, unified
 from laguna_tui.base.units import plural
 
 
@@ -18,7 +18,53 @@ class ChangeKind(Enum):
     MOVE = "move"
 
 
-class ChangeProposal(Tagged, frozen=True):
+class FileChange:
+    """A change of one file, proposed or made, with its diff.
+
+    Attributes:
+        path: the file, inside the folder, with forward slashes.
+        kind: what the change does.
+        hunks: what changes, with some lines around it.
+        target: of MOVE, the path that the file moves to; else empty.
+    """
+
+    __slots__ = ()
+    path: str
+    kind: ChangeKind
+    hunks: tuple[Hunk, ...]
+    target: str
+
+    @property
+    def subject(self) -> str:
+        """The file, and where it moves to."""
+        return f"{self.path} → {self.target}" if self.target else self.path
+
+    @property
+    def added(self) -> int:
+        """How many lines are added."""
+        return count_lines(self.hunks, Sign.ADDED)
+
+    @property
+    def removed(self) -> int:
+        """How many lines are removed."""
+        return count_lines(self.hunks, Sign.REMOVED)
+
+    @property
+    def diff(self) -> tuple[str, ...]:
+        """The lines of a unified diff, without file names and newlines."""
+        return unified(self.hunks)
+
+    @property
+    def patch(self) -> str:
+        """The diff with the names of the files, as git writes it."""
+        if self.kind is ChangeKind.MOVE:
+            return f"rename from {self.path}\nrename to {self.target}"
+        before = "/dev/null" if self.kind is ChangeKind.CREATE else self.path
+        after = "/dev/null" if self.kind is ChangeKind.DELETE else self.path
+        return "\n".join((f"--- {before}", f"+++ {after}", *self.diff))
+
+
+class ChangeProposal(FileChange, Tagged, frozen=True):
     """What a change would make of a file. All texts are raw: a front end passes them through `laguna_tui.base.text`.
 
     Attributes:
@@ -53,11 +99,6 @@ class ChangeProposal(Tagged, frozen=True):
 
     def __repr__(self) -> str:
         return f"ChangeProposal({self.path!r}, kind={self.kind}, places={self.places})"
-
-    @property
-    def diff(self) -> tuple[str, ...]:
-        """The lines of a unified diff, without file names and newlines."""
-        return unified(self.hunks)
 
     @property
     def counted(self) -> str:

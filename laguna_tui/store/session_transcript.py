@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import (
     AgentEvent,
     Asked,
@@ -96,7 +95,7 @@ class _PartWriter:
             case ToolFinished(call_id) if call_id in self._calls:
                 self._calls.pop(call_id).text = _command_output(event.output)
             case ChangeMade(change=change):
-                self._add_change(change)
+                self._add(PartKind.CHANGE, change.patch, change.subject)
             case TodoChanged(items):
                 self._add(PartKind.TODO, "\n".join(map(_todo_line, items)))
             case Notice(text) | CallRejected(problem=text):
@@ -119,15 +118,6 @@ class _PartWriter:
             self.parts[-1].text += text
         else:
             self._add(kind, text)
-
-    def _add_change(self, change: ChangeProposal) -> None:
-        path, target = change.path, change.target
-        if target:
-            self._add(PartKind.CHANGE, f"rename from {path}\nrename to {target}", f"{path} → {target}")
-            return
-        before = "/dev/null" if change.kind is ChangeKind.CREATE else path
-        after = "/dev/null" if change.kind is ChangeKind.DELETE else path
-        self._add(PartKind.CHANGE, "\n".join((f"--- {before}", f"+++ {after}", *change.diff)), path)
 
 
 def _todo_line(item: TodoItem) -> str:

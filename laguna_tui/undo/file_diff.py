@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os import fsdecode
 
-from laguna_tui.base.change_proposal import ChangeKind
+from laguna_tui.base.change_proposal import ChangeKind, FileChange
 from laguna_tui.base.object_store import ObjectStore
-from laguna_tui.base.text_diff import Hunk, Sign, count_lines, diff_texts, unified
+from laguna_tui.base.text_diff import Hunk, diff_texts
 from laguna_tui.repo.files.text_files import decode, is_binary
 from laguna_tui.undo.file_tree import Entry, EntryKind, same
 
@@ -18,7 +18,7 @@ Pair = tuple[Entry | None, Entry | None]
 
 
 @dataclass(frozen=True, slots=True)
-class FileDiff:
+class FileDiff(FileChange):
     """A file's change. All texts are raw: a front end passes them through `laguna_tui.base.text`.
 
     Attributes:
@@ -34,21 +34,6 @@ class FileDiff:
     hunks: tuple[Hunk, ...] = field(repr=False)
     note: str = ""
     target: str = ""
-
-    @property
-    def diff(self) -> tuple[str, ...]:
-        """The lines of a unified diff, without file names and newlines."""
-        return unified(self.hunks)
-
-    @property
-    def added(self) -> int:
-        """How many lines are added."""
-        return count_lines(self.hunks, Sign.ADDED)
-
-    @property
-    def removed(self) -> int:
-        """How many lines are removed."""
-        return count_lines(self.hunks, Sign.REMOVED)
 
 
 def file_diffs(pairs: Mapping[str, Pair], store: ObjectStore) -> tuple[FileDiff, ...]:

@@ -206,7 +206,7 @@ class ApprovalController:
             self._answer_or_ask_on(entry, answer)
 
         if isinstance(proposal, ChangeProposal):
-            subject = entry.subject if isinstance(entry, ChangeEntry) else ""
+            subject = entry.change.subject if isinstance(entry, ChangeEntry) else ""
             editor = TextEditor(f"Edit {subject} before it is written", text, "applies it", _change_review(proposal))
         else:
             editor = TextEditor("Edit the command before it runs", text, "runs it", _command_review(text))

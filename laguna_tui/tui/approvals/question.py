@@ -134,7 +134,7 @@ def _title(entry: RequestEntry, proposal: Proposal) -> tuple[str, str]:
             return ("{}?", action) if action else ("Call {}?", summary)
         case ChangeProposal(kind=kind):
             assert isinstance(entry, ChangeEntry), "a change has its own entry"
-            return _TITLES[kind], entry.subject
+            return _TITLES[kind], entry.change.subject
 
 
 def _what(entry: RequestEntry, proposal: Proposal, width: int) -> Iterator[Fact]:

@@ -12,7 +12,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from laguna_tui.base.change_proposal import ChangeKind
-from laguna_tui.base.text_diff import unified
 from laguna_tui.base.units import plural
 from laguna_tui.tui.event_sanitizer import safe_file_diff
 from laguna_tui.tui.modal import Modal
@@ -49,9 +48,8 @@ class FileDiffEntry(HeadlineEntry):
         counts = (TextRun(f"  +{file.added}", "code-inserted"), TextRun(f" −{file.removed}", "code-deleted"))
         # A file that is only moved, or that cannot be shown, has no lines to count.
         after = (*(counts if file.hunks or not said else ()), TextRun(f"  {said}" if said else "", "muted"))
-        path = f"{file.path} → {file.target}" if file.target else file.path
         room = width - sum(cells(run.text) for run in after)
-        return (TextRun(crop_front(path, max(room, width // 3)), "tool strong"), *after)
+        return (TextRun(crop_front(file.subject, max(room, width // 3)), "tool strong"), *after)
 
     def body(self, width: int) -> Sequence[TextLine]:
         if self._diff is None:
@@ -59,8 +57,7 @@ class FileDiffEntry(HeadlineEntry):
         return self._diff.lay(width)
 
     def source(self) -> str:
-        path = self.file.path
-        return "\n".join((f"--- {path}", f"+++ {self.file.target or path}", *unified(self.file.hunks)))
+        return self.file.patch
 
 
 class DiffView(Transcript):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from laguna_tui.base.text_diff import Hunk, Sign, changed_part, count_lines, replaced_lines
+from laguna_tui.base.text_diff import Hunk, Sign, changed_part, replaced_lines
 from laguna_tui.base.units import count
 from laguna_tui.tui.markdown.highlight import MAX_HIGHLIGHT, highlight
 from laguna_tui.tui.markdown.layout import code_reach
@@ -49,14 +49,10 @@ class Diff:
 
     Attributes:
         hunks: the lines that are shown.
-        added: number of added lines, shown or not.
-        dropped: number of removed lines, shown or not.
         left_out: number of lines that are not shown.
     """
 
     hunks: tuple[tuple[DiffLine, ...], ...]
-    added: int
-    dropped: int
     left_out: int
 
     def lay(self, width: int) -> list[TextLine]:
@@ -79,7 +75,7 @@ def tinted_diff(hunks: Sequence[Hunk], path: str) -> Diff:
     language = PurePosixPath(path).suffix[1:] if chars <= MAX_HIGHLIGHT else ""
     left_out = sum(len(hunk.lines) for hunk in hunks) - sum(len(hunk.lines) for hunk in shown)
     tinted = tuple(_highlighted(hunk, language) for hunk in shown)
-    return Diff(tinted, count_lines(hunks, Sign.ADDED), count_lines(hunks, Sign.REMOVED), left_out)
+    return Diff(tinted, left_out)
 
 
 def _first(hunks: Sequence[Hunk], room: int) -> Iterator[Hunk]:

@@ -43,7 +43,7 @@ def _parts(document: TranscriptDocument) -> Iterator[TranscriptPart]:
             case ToolCallEntry():
                 yield TranscriptPart(PartKind.CALL, entry.output or "", entry.call)
             case ChangeEntry(outcome=ChangeOutcome.MADE):
-                yield TranscriptPart(PartKind.CHANGE, entry.source(), entry.subject)
+                yield TranscriptPart(PartKind.CHANGE, entry.source(), entry.change.subject)
             case ThinkingEntry():
                 yield TranscriptPart(PartKind.THINKING, entry.source())
             case AnswerEntry():

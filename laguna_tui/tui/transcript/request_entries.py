@@ -113,26 +113,21 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
         self.change = change
         self._diff: Diff | None = None
 
-    @property
-    def subject(self) -> str:
-        """The file, and where it moves to."""
-        return f"{self.change.path} → {self.change.target}" if self.change.target else self.change.path
-
     def size(self) -> TextRuns:
         """The size of the change: `+3 −1  in 2 places`, `new  +12`."""
-        change, diff = self.change, self.diff
+        change = self.change
         match change.kind:
             case ChangeKind.MOVE:
                 return (TextRun("moved", "muted"),)
             case ChangeKind.CREATE:
-                return (TextRun("new  ", "muted"), TextRun(f"+{diff.added}", "code-inserted"))
+                return (TextRun("new  ", "muted"), TextRun(f"+{change.added}", "code-inserted"))
             case ChangeKind.DELETE:
-                return (TextRun("deleted  ", "muted"), TextRun(f"−{diff.dropped}", "code-deleted"))
+                return (TextRun("deleted  ", "muted"), TextRun(f"−{change.removed}", "code-deleted"))
         where = f"  in {change.places} places" if change.places > 1 else ""
         return (
-            TextRun(f"+{diff.added}", "code-inserted"),
+            TextRun(f"+{change.added}", "code-inserted"),
             TextRun(" "),
-            TextRun(f"−{diff.dropped}", "code-deleted"),
+            TextRun(f"−{change.removed}", "code-deleted"),
             TextRun(where, "muted"),
         )
 
@@ -157,7 +152,7 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
         after = (TextRun(self.outcome.value, "muted"),) if not_made else self.size()
         room = width - sum(cells(run.text) for run in after) - 2
         tone = "muted" if not_made else "tool strong"
-        return (TextRun(crop_front(self.subject, max(room, width // 3)), tone), TextRun("  "), *after)
+        return (TextRun(crop_front(self.change.subject, max(room, width // 3)), tone), TextRun("  "), *after)
 
     def body(self, width: int) -> Sequence[TextLine]:
         return [*self._warned(width), *self.diff.lay(width)]
@@ -176,12 +171,7 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
         return bar(self._unread, width, "warning") if self._unread else ()
 
     def source(self) -> str:
-        change = self.change
-        if change.kind is ChangeKind.MOVE:
-            return f"rename from {change.path}\nrename to {change.target}"
-        before = "/dev/null" if change.kind is ChangeKind.CREATE else change.path
-        after = "/dev/null" if change.kind is ChangeKind.DELETE else change.path
-        return "\n".join((f"--- {before}", f"+++ {after}", *unified(change.hunks)))
+        return self.change.patch
 
 
 class DiffEntry(Entry):

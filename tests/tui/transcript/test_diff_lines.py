@@ -115,8 +115,7 @@ def test_what_is_too_much_to_show_is_said_to_be_missing() -> None:
 
 @given(LINES, st.integers(8, 120))
 def test_any_diff_stays_in_its_rows(lines: list[str], width: int) -> None:
-    diff = tinted_diff(safe(lines), "a.py")
-    shown = diff.lay(width)
+    shown = tinted_diff(safe(lines), "a.py").lay(width)
     for line in shown:
         assert_harmless(drawn(plain(line.runs)))
         assert cells(plain(line.runs)) <= width
@@ -125,7 +124,6 @@ def test_any_diff_stays_in_its_rows(lines: list[str], width: int) -> None:
     assert len(begun) == len(lines)
     signs = [plain(line.runs)[line.lead :][:1] for line in begun]
     assert signs == [line[0].replace("-", "−") for line in lines]
-    assert (diff.added, diff.dropped) == (signs.count("+"), signs.count("−"))
 
 
 @pytest.mark.parametrize("choices", [(YES, ALWAYS, NO, SAY_NO, EDIT, NETWORK, STOP), (YES, NO, STOP), ELSEWHERE])
