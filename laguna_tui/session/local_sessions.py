@@ -178,8 +178,7 @@ class Sessions:
 
     def _summary(self, session: SessionSummary) -> SessionSummary:
         """The session as seen from the open one."""
-        locked = session.locked and session.id != self.open_id
-        return replace(session, here=session.folder == self._folder, locked=locked)
+        return replace(session, locked=session.locked and session.id != self.open_id)
 
     # -- the open one
 

@@ -16,7 +16,6 @@ class SessionSummary:
         created, updated: Seconds since the epoch.
         turns: How many messages the user sent, without those that are undone.
         size: Bytes on disk, without snapshots.
-        here: Whether it is about the folder of the open session; False where none is open.
         locked: Whether it is open; for an open session, in another process.
         ended: How it ended otherwise than in order ("killed", "SIGTERM"), or why it cannot be opened; else empty.
         snippet: Where a search found its words; empty without a search.
@@ -31,7 +30,6 @@ class SessionSummary:
     updated: float
     turns: int
     size: int
-    here: bool = False
     locked: bool = False
     ended: str = ""
     snippet: str = ""

@@ -31,7 +31,7 @@ def run(start: Start, report: AppReport, state: str, folder: Path) -> int:
     from laguna_tui.tui.tui_settings import TuiSettings
     from tests.tui.changes import Project
     from tests.tui.scripted import answer
-    from tests.tui.sessions.played_sessions import PlayedSessions, saving
+    from tests.tui.sessions.played_sessions import FOLDER, PlayedSessions, saving
 
     script = answer("more words\n\n" * 5000)
     if state == "asking":
@@ -39,7 +39,7 @@ def run(start: Start, report: AppReport, state: str, folder: Path) -> int:
     opening = threading.Event() if state == "loading" else None
     sessions = PlayedSessions(keeps=state == "kept")
     if start.session:
-        sessions.listed = [SessionSummary(start.session, "go", folder, "Scripted", 0.0, 0.0, 1, 1000, True)]
+        sessions.listed = [SessionSummary(start.session, "go", FOLDER, "Scripted", 0.0, 0.0, 1, 1000)]
         sessions.events[start.session] = (
             Asked("go", 0.0),
             TextDelta("what there was of it"),

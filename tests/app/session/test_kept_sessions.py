@@ -40,7 +40,7 @@ def test_a_session_is_listed_found_renamed_exported_copied_and_deleted(place):
         ask(session, "what does a.txt say?")
         (only,) = session.sessions.list()
         assert only == session.sessions.current
-        assert (only.title, only.turns, only.here, only.locked) == ("what does a.txt say?", 1, True, False)
+        assert (only.title, only.turns, only.folder, only.locked) == ("what does a.txt say?", 1, place.project, False)
         assert only.model == session.title
         session.sessions.rename(only.id, "reading")
         assert [each.title for each in session.sessions.search("reads one")] == ["reading"]
@@ -289,7 +289,7 @@ def test_a_session_goes_on_where_its_folder_was_moved_and_its_turns_can_be_undon
     with moved.session(model, kept) as session:
         assert session.info_at_start.resumed.notices == ()
         (listed,) = session.sessions.list()
-        assert (listed.id, listed.folder, listed.here) == (kept, there, True)
+        assert (listed.id, listed.folder) == (kept, there)
         ask(session, "and?")
         assert session.sessions.export(kept, "json").count(str(there))
         session.history.apply(session.history.plan_rewind(1))

@@ -20,6 +20,8 @@ from laguna_tui.session.values import (
 )
 from tests.tui.scripted import PlayedChat, PlayedSession, Step
 
+FOLDER = Path("/project")
+
 
 class PlayedSessions(Sessions):
     """Kept sessions that a test gives; nothing is on disk.
@@ -46,7 +48,7 @@ class PlayedSessions(Sessions):
     def keep(self, message: str, folder: Path) -> None:
         if self.keeps and not self.opened:
             self.opened = f"kept-{len(self.listed)}"
-            self.listed.insert(0, SessionSummary(self.opened, message, folder, "Scripted", 0.0, 0.0, 1, 1000, True))
+            self.listed.insert(0, SessionSummary(self.opened, message, folder, "Scripted", 0.0, 0.0, 1, 1000))
 
     @property
     def current(self) -> SessionSummary | None:
@@ -61,7 +63,7 @@ class PlayedSessions(Sessions):
         return self.opened
 
     def list(self, *, everywhere: bool = False) -> Sequence[SessionSummary]:
-        return [session for session in self.listed if everywhere or session.here]
+        return [session for session in self.listed if everywhere or session.folder == FOLDER]
 
     def search(self, words: str, *, everywhere: bool = False) -> Sequence[SessionSummary]:
         return [
@@ -103,7 +105,7 @@ class PlayedSessions(Sessions):
             raise UserError(f"There is no session “{session}”. To see them: /resume")
         if found.id in self.homeless:
             raise FolderGoneError(found.folder, found.id)
-        if not found.here:
+        if found.folder != FOLDER:
             raise OtherFolderError(found.folder, found.id)
         self.opened = found.id
         self.resumed.append(found.id)

@@ -19,15 +19,14 @@ from laguna_tui.tui.sessions.session_questions import DeleteQuestion, FolderQues
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import PlayedSession, answer, call
-from tests.tui.sessions.played_sessions import PlayedSessions, saving
+from tests.tui.sessions.played_sessions import FOLDER, PlayedSessions, saving
 
-HERE, OTHER = Path("/project"), Path("/other/place")
+OTHER = Path("/other/place")
 
 
 def kept(number: int, title: str, **about) -> SessionSummary:
-    values = {"folder": HERE, "model": "Laguna Nano", "created": 0.0, "updated": 0.0, "turns": 3, "size": 120_000}
-    values |= {"here": about.get("folder", HERE) == HERE} | about
-    return SessionSummary(id=f"20261101-10000{number}-aaaa", title=title, **values)
+    values = {"folder": FOLDER, "model": "Laguna Nano", "created": 0.0, "updated": 0.0, "turns": 3, "size": 120_000}
+    return SessionSummary(id=f"20261101-10000{number}-aaaa", title=title, **{**values, **about})
 
 
 FIX, SPEED, ELSEWHERE = (
