@@ -45,7 +45,10 @@ class Raw:
 
 @dataclass(frozen=True)
 class Hold:
-    """The model says no more until the event is set, or it is cancelled."""
+    """The model says no more until the event is set, or it is cancelled.
+
+    A draft that reaches over it waits as a whole: text that repeats itself needs `speculation="off"`.
+    """
 
     event: threading.Event
 
