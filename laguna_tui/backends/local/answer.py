@@ -346,8 +346,9 @@ class LocalAnswer(Answer):
         return len(self._asked.tokens) + len(self._generated)
 
     def _stop(self) -> None:
-        if self._stream is not None:
-            self._stream.stop()
+        # It may end meanwhile, on another thread.
+        if (stream := self._stream) is not None:
+            stream.stop()
 
     def _report(self, ended: DraftRound | None) -> None:
         if ended is not None:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain
@@ -14,7 +14,7 @@ from laguna_engine.config import EngineInfo, Request
 from laguna_engine.events import Event, Prefill
 from laguna_tui.backends.base import Message, Options, Prompt, PromptCost, answer_message
 from laguna_tui.backends.local.answer import Decoding, GenerationRecord, LocalAnswer, Stream
-from laguna_tui.backends.local.laguna_format import LagunaFormat
+from laguna_tui.backends.local.laguna_format import LagunaFormat, Parts
 from laguna_tui.base.messages import Trace
 from laguna_tui.models.entry import ModelEntry
 
@@ -104,13 +104,12 @@ class LocalBackend:
 
     def tokens(self, prompt: Prompt) -> list[int]:
         """Return the tokens of a prompt, without those that open the answer. Any thread."""
-        return list(chain.from_iterable(chain.from_iterable(self._format.render(prompt))))
+        return _flat(self._format.render(prompt))
 
     def cost(self, prompt: Prompt) -> PromptCost:
         """See `Backend`."""
         rendered = self._format.render(prompt)
-        tokens = list(chain.from_iterable(chain.from_iterable(rendered)))
-        preview = self.engine.preview(tokens + self._format.opening(thinking=prompt.thinking))
+        preview = self.engine.preview(_flat(rendered) + self._format.opening(thinking=prompt.thinking))
         sizes = tuple(tuple(map(len, parts)) for parts in rendered)
         return PromptCost(sizes, preview.new, preview.cached, preview.seconds, preview.fits)
 
@@ -137,9 +136,9 @@ class LocalBackend:
     def prefetch(self, prompt: Prompt, options: Options) -> Iterator[Event]:
         """See `Backend`."""
         *before, last = self._format.render(prompt)
-        tokens = list(chain.from_iterable(chain.from_iterable(before)))
-        certain = tokens + list(chain.from_iterable(last[:-1]))
-        tokens = certain if len(certain) < self.n_ctx else tokens
+        tokens = _flat([*before, last[:-1]])
+        if len(tokens) >= self.n_ctx:
+            tokens = _flat(before)
         if self.engine.preview(tokens).new > 1:
             stream = self._start(Request(tokens, max_tokens=0, drafting=options.drafting))
             self._stop = stream.stop
@@ -199,6 +198,10 @@ class LocalBackend:
         return tuple(reversed(wanted.values()))
 
 
+def _flat(rendered: Iterable[Parts]) -> list[int]:
+    return list(chain.from_iterable(chain.from_iterable(rendered)))
+
+
 def family_of(entry: ModelEntry, info: EngineInfo) -> Family:
     """Return the template of an open model: the one of its catalogue entry, else what its file says."""
     return Family[entry.template] if entry.template else family_for(info.name, info.chat_template)
@@ -225,8 +228,9 @@ class _InTurn:
     def stop(self) -> None:
         """See `Stream`."""
         self._cancelled = True
-        if self._stream is not None:
-            self._stream.stop()
+        # It may end meanwhile.
+        if (stream := self._stream) is not None:
+            stream.stop()
 
     def close(self) -> None:
         """See `Stream`."""
