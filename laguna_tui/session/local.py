@@ -27,7 +27,7 @@ from laguna_tui.session.local_permissions import PermissionSettings
 from laguna_tui.session.local_sessions import SessionAccess, Sessions
 from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.replay_check import check_replay
-from laguna_tui.session.session_parts import SessionParts
+from laguna_tui.session.session_parts import SessionParts, SessionServices
 from laguna_tui.session.values import SessionInfo, SessionOptions
 from laguna_tui.store.events import SteeringReturned, SteeringSent
 
@@ -224,18 +224,8 @@ class LocalSession:
 
         history, gate, folder = self.history.turns, self.permissions.opened(), self.folder
         changes = Changes(history if self._options.undoable else None, self.state)
-        parts = SessionParts.begin(
-            backend,
-            selection,
-            changes,
-            gate,
-            folder.path,
-            self.state,
-            self._options.wait_s,
-            self.commands.runner,
-            history,
-            self._options.clients,
-        )
+        services = SessionServices(changes, gate, self.commands.runner, history)
+        parts = SessionParts.begin(backend, selection, folder.path, self.state, services, self._options)
         parts.context.codebase.withheld = folder.withheld
         self.sessions.watch(parts.agent, changes, parts.toolbox.todo)
         # Other threads see it from here on.

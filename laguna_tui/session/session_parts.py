@@ -11,6 +11,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.models.entry import ModelEntry, ToolSet
 from laguna_tui.models.model_selection import ModelSelection
 from laguna_tui.session.model_options import agent_options
+from laguna_tui.session.values import SessionOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,6 +100,23 @@ class McpServers:
         return self._tools
 
 
+@dataclass(frozen=True, slots=True)
+class SessionServices:
+    """What a session's tools work with, whichever model calls them.
+
+    Attributes:
+        changes: They change files through it.
+        permissions: What they may do.
+        commands: Returns what runs the model's commands.
+        history: Undoes turns.
+    """
+
+    changes: "Changes"
+    permissions: "PermissionGate"
+    commands: "Callable[[], CommandRunner]"
+    history: "TurnHistory"
+
+
 @dataclass(slots=True)
 class SessionParts:
     """The conversation's agent, its tools, the folder's context, and the session's permissions.
@@ -117,24 +135,20 @@ class SessionParts:
         cls,
         backend: "LocalBackend | RemoteBackend",
         selection: ModelSelection,
-        changes: "Changes",
-        permissions: "PermissionGate",
         folder: Path,
         state: Path | None,
-        wait_s: float,
-        commands: "Callable[[], CommandRunner]",
-        history: "TurnHistory",
-        clients: "Sequence[McpServer]" = (),
+        services: SessionServices,
+        options: SessionOptions,
     ) -> "SessionParts":
         """Begin a conversation with a backend of this model; what it opened is closed if that fails.
 
         Args:
-            changes: what its tools change files through.
-            state: folder for what sessions learn; None for none.
-            wait_s: seconds that a message waits for the folder's index where it needs it.
-            commands: gives what runs the model's commands.
-            history: what can undo its turns.
-            clients: MCP servers of the program that the session is for.
+            backend: What generates.
+            selection: Its model.
+            folder: The workspace.
+            state: Folder for what sessions learn; None for none.
+            services: What its tools work with.
+            options: How the session is opened.
         """
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.profile import profile_of
@@ -145,9 +159,10 @@ class SessionParts:
         entry, settings = selection.entry, selection.settings
         with ExitStack() as undo:
             workspace = Workspace(folder)
-            context = WorkspaceContext(workspace, settings, state, wait_s, permissions.permissions.readable)
+            gate = services.permissions
+            context = WorkspaceContext(workspace, settings, state, options.wait_s, gate.permissions.readable)
             undo.callback(context.close)
-            servers = McpServers(folder, state, commands, clients)
+            servers = McpServers(folder, state, services.commands, options.clients)
             undo.callback(servers.close)
             profile = servers.added_to(profile_of(entry), entry)
             codebase = context.codebase
@@ -155,17 +170,17 @@ class SessionParts:
                 profile,
                 workspace,
                 codebase=codebase,
-                changes=changes,
-                commands=commands,
-                permissions=permissions,
+                changes=services.changes,
+                commands=services.commands,
+                permissions=gate,
                 state=state,
             )
             undo.callback(toolbox.close)
             attacher = context.attacher(backend, profile)
-            options = agent_options(settings, entry)
-            agent = Agent(backend, toolbox, options, attacher=attacher, history=history)
+            answers = agent_options(settings, entry)
+            agent = Agent(backend, toolbox, answers, attacher=attacher, history=services.history)
             undo.pop_all()
-        return cls(toolbox, agent, context, permissions, servers)
+        return cls(toolbox, agent, context, gate, servers)
 
     def use_backend(self, backend: "LocalBackend | RemoteBackend") -> None:
         """Switch to a fresh backend of the same model."""
