@@ -249,7 +249,7 @@ def _show_json(value: object) -> None:
 def _record(session: "SessionSummary") -> dict[str, Any]:
     """What a machine reads of a session."""
     record = asdict(session)
-    del record["here"], record["folder"]
+    del record["folder"]
     return {**record, "about": str(session.folder)}
 
 

@@ -18,8 +18,8 @@ from tests.engine.drafters import Variant
 
 ASSETS = Path(__file__).parents[3] / "assets/nano"
 NANO, NANO_DRAFTER = ASSETS / "laguna-nano.gguf", ASSETS / "laguna-nano-dflash.gguf"
-LOGGED = 0.01
-"""llama.cpp logs its buffers in hundredths of a MiB."""
+LOGGED, ESTIMATED = 0.01, 0.25
+"""llama.cpp logs its buffers in hundredths of a MiB; compute buffers are estimated from above."""
 
 
 def test_the_bundled_drafter_agrees_with_float64() -> None:
@@ -50,7 +50,9 @@ def test_a_drafter_that_computes_something_else_shows(monkeypatch: pytest.Monkey
 def test_llama_cpp_takes_what_is_estimated_and_its_taps_are_right() -> None:
     found = check_target(EngineOptions(NANO, n_ctx=4096, drafter=NANO_DRAFTER, threads=1))
     estimated = memory_of(ModelShape.of(header.check(NANO)), Load(4096, KvType.F16, gpu_layers=0, outputs=64)).host
-    for part in ("weights", "kv", "compute"):
-        assert found.buffers[HOST][part] == pytest.approx(getattr(estimated, part), rel=LOGGED)
+    taken = found.buffers[HOST]
+    for part in ("weights", "kv"):
+        assert taken[part] == pytest.approx(getattr(estimated, part), rel=LOGGED)
+    assert taken["compute"] <= estimated.compute <= taken["compute"] * (1 + ESTIMATED)
     assert found.taps.right
     assert (found.taps.error, found.taps.same) == (0.0, found.taps.rows)
