@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from laguna_engine.draft.base import CATCH_UP
 from laguna_engine.draft.suffix import LIMIT
-from laguna_engine.speculate.speculator import CATCH_UP
 from tests.engine.draft.transcripts import FileCopy, TranscriptCopy
 
 ROOT = Path(__file__).parents[2]
