@@ -107,7 +107,7 @@ class Compaction:
         if self._cancelled() or not (asked or shortened or replaced):
             return False
         cost = conversation.cost()
-        yield Compacted(before, sum(map(sum, cost.sizes)), shortened, replaced, cost.new, summary)
+        yield Compacted(before, cost.size, shortened, replaced, cost.new, summary)
         return not self.is_due(more)
 
     def _share(self, share: float) -> int:

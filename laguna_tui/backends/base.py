@@ -117,6 +117,11 @@ class PromptCost:
     fits: bool
 
     @property
+    def size(self) -> int:
+        """Tokens of the prompt, without those that open the answer."""
+        return sum(map(sum, self.sizes))
+
+    @property
     def total(self) -> int:
         """Tokens of the whole prompt, those that open the answer included."""
         return self.new + (self.cached or 0)

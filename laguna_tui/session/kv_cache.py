@@ -72,12 +72,11 @@ class KvCache:
         # The engine may be closed meanwhile.
         with suppress(EngineError):
             cost, seconds = backend.cost(prompt), 0.0
-            total = sum(map(sum, cost.sizes))
-            cached = min(cost.cached or 0, total)
+            cached = min(cost.cached or 0, cost.size)
             found = self._snapshots.restorable(backend, prompt)
             if found is not None and found.tokens > cached:
                 cached, seconds = found.tokens, found.seconds
-            again = total - cached
+            again = cost.size - cached
             return RewindCost(cached, seconds, again, backend.prefill_seconds(again) if again else 0.0)
         return None
 

@@ -21,7 +21,7 @@ from laguna_engine.events import (
     Source,
     Token,
 )
-from laguna_tui.backends.base import Answer
+from laguna_tui.backends.base import Answer, answer_message
 from laguna_tui.backends.rate_meter import DecodeRateMeter
 from laguna_tui.backends.token_loop import Loop, find_loop
 from laguna_tui.base.events import DraftRound, Notice, Rate, ReasoningDelta, StepFinished, TextDelta
@@ -280,11 +280,7 @@ class LocalAnswer(Answer):
         self._parser, self._attribution = self._open_parser(), Attribution()
         piece = self._decoding.piece
         self._events = [event for token in self._generated for event in self._parser.feed(token, piece(token))]
-        self.calls = [
-            event.call if isinstance(event, CallFinished) else event
-            for event in self._events
-            if isinstance(event, CallFinished | Malformed)
-        ]
+        self.calls = list(answer_message(self._events).calls)
 
     def _take(self, event: Event) -> None:
         match event:
