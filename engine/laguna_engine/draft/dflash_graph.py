@@ -142,7 +142,7 @@ class BlockGraph:
         queries = builder.heads(prefix + "attn_q.weight", prefix + "attn_q_norm.weight", x, positions, heads)
         stored = builder.remember(layer, x, positions, slots, self._memory)
         keys, values = (_by_head(graph, memory, head, mask.shape[0]) for memory in stored)
-        found = graph.flash_attention(graph.permute(queries, 0, 2, 1, 3), keys, values, mask, 1 / sqrt(head))
+        found = graph.attention(graph.permute(queries, 0, 2, 1, 3), keys, values, mask, 1 / sqrt(head))
         if prefix + "attn_gate.weight" in builder.weights:
             gate = graph.softplus(builder.product(prefix + "attn_gate.weight", x))
             found = graph.mul(found, graph.reshape(gate, 1, heads, rows))

@@ -54,6 +54,16 @@ class Graph(Operations):
         self._named[name] = tensor
         return tensor
 
+    def attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+        """`flash_attention`, or the same from products where the device has no kernel for these heads.
+
+        CUDA has none for heads of 32, which the bundled drafter has.
+        """
+        found = self.flash_attention(q, k, v, mask, scale)
+        if lib.ggml_backend_dev_supports_op(self._backend.device.handle, found.handle):
+            return found
+        return self.attention_by_products(q, k, v, mask, scale)
+
     def keep(self, tensor: Tensor) -> Tensor:
         """Compute `tensor` for its side effect, such as `set_rows`."""
         lib.ggml_build_forward_expand(self._graph, tensor.handle)

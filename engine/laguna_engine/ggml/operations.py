@@ -121,6 +121,13 @@ class Operations:
         lib.ggml_flash_attn_ext_set_prec(handle, _PRECISION_F32)
         return self._made(handle)
 
+    def attention_by_products(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+        """The same as `flash_attention` from matrix products, for head sizes that a device has no such kernel for."""
+        keys, values = self.cast(k, Type.F32), self.cast(v, Type.F32)
+        scores = self.soft_max(self.mul_mat(keys, self.cont(q)), mask, scale)
+        found = self.mul_mat(self.cont(self.transpose(values)), scores)
+        return self.cont(self.permute(found, 0, 2, 1, 3))
+
     def soft_max(self, x: Tensor, mask: Tensor | None, scale: float) -> Tensor:
         """softmax(x * scale + mask) along rows; mask F16 or F32 [row, rows or more]."""
         self._require(x.type is Type.F32 and x.contiguous, "soft_max", x)
