@@ -22,8 +22,8 @@ _Q4_K, _Q6_K = 12, 14
 _BLOCK_BYTES = {_Q4_K: 144, _Q6_K: 210}
 _BLOCK_ELEMENTS = 256
 _CHUNK_BLOCKS = 1 << 18
-_SIX_BITS = (".attn_v.", ".ffn_down", "/output.")
-"""What the Q4_K_M mix keeps at six bits."""
+_SIX_BITS = ("attn_v.", "ffn_down")
+"""What the Q4_K_M mix keeps at six bits in half of the layers, beside the head."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def write_target(path: Path, shape: tiny.Shape = XS, seed: int = 1) -> Path:
     random = np.random.default_rng(seed)
 
     def matrix(name: str, *dims: int, scale: float = 1.0) -> None:
-        file.tensors[name] = Blocks(_Q6_K if any(part in f"/{name}" for part in _SIX_BITS) else _Q4_K, dims)
+        file.tensors[name] = Blocks(_Q6_K if _has_six_bits(name, shape.n_layer) else _Q4_K, dims)
 
     def vector(name: str, *dims: int, mean: float = 1.0) -> None:
         file.tensors[name] = (mean + 0.1 * random.standard_normal(dims)).astype(np.float32)
@@ -71,6 +71,16 @@ def write_target(path: Path, shape: tiny.Shape = XS, seed: int = 1) -> Path:
             for piece in tensor.pieces(chunks[tensor.dtype]) if isinstance(tensor, Blocks) else [tensor.tobytes()]:
                 out.write(piece)
     return path
+
+
+def _has_six_bits(name: str, layers: int) -> bool:
+    """Whether the mix keeps a matrix at six bits; the layers are those of llama.cpp's `use_more_bits`."""
+    if not name.startswith("blk."):
+        return name == "output.weight"
+    _, layer, kind = name.split(".", 2)
+    eighth, index = layers // 8, int(layer)
+    chosen = index < eighth or index >= 7 * layers // 8 or (index - eighth) % 3 == 2
+    return chosen and kind.startswith(_SIX_BITS)
 
 
 def write_drafter(path: Path, variant: drafters.Variant = XS_DRAFTER) -> Path:
