@@ -15,7 +15,7 @@ from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.paths import cache_dir, rules_path, state_dir, too_wide_because
 from laguna_tui.base.settings import Settings
 from laguna_tui.base.text import sanitize
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def run_ask(
     from laguna_tui.headless.terminal_approver import terminal_approver
     from laguna_tui.headless.time_limit import TimeLimit, TimeLimitReached
 
-    session = LocalSession.prepare(
+    session = Session.prepare(
         settings,
         folder,
         state_dir(),
@@ -127,7 +127,7 @@ def run_ask(
             sys.stderr.write(f"laguna-tui: {sanitize(sentence)}\n")
 
 
-def _with_piped(session: LocalSession, question: str, piped: str) -> str:
+def _with_piped(session: Session, question: str, piped: str) -> str:
     """The message; the piped text goes beside it, or into it for a model that reads nothing beside its question."""
     if not piped:
         return question
@@ -152,8 +152,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
     from laguna_tui.models.entry import ModelKind
     from laguna_tui.models.model_selection import select_model
     from laguna_tui.server.http_server import HttpServer
-    from laguna_tui.session.engine_slot import EngineSlot
-    from laguna_tui.session.reopening import keep_open
+    from laguna_tui.session.engine_slot import EngineSlot, keep_open
     from laguna_tui.session.shared_model import shared_model
 
     selection = select_model(settings)
@@ -208,7 +207,7 @@ def run_tui(
     """
     holds_more = "" if named else too_wide_because(folder)
     opened = SessionOptions(cache=cache_dir(), holds_more=holds_more, rules=rules_path())
-    session = LocalSession.prepare(settings, folder, state_dir(), opened, given=given)
+    session = Session.prepare(settings, folder, state_dir(), opened, given=given)
     from laguna_tui.models.model_setup import ModelSetup
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings
@@ -231,7 +230,7 @@ def run_tui(
         session.close(app.ended_by)
 
 
-def _model_server(session: LocalSession) -> "ModelServer":
+def _model_server(session: Session) -> "ModelServer":
     """What lets other programs use the session's model, on any free port."""
     try:
         from laguna_tui.server.http_server import HttpServer, ServerOptions
@@ -248,7 +247,7 @@ def _pruned(settings: Settings) -> Sequence[str]:
     return prune(SessionStore(state_dir(), cache_dir()), Retention.of(settings))
 
 
-def _stop_gently(session: LocalSession) -> None:
+def _stop_gently(session: Session) -> None:
     """The first Ctrl-C ends the answer where it is, the second one the program."""
 
     before = signal.getsignal(signal.SIGINT)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_setup import ModelSetup
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.tui_settings import TuiSettings
@@ -158,7 +158,7 @@ def save(app: LagunaApp, name: str) -> None:
 
 async def take(picture: Picture, folder: Path) -> None:
     """Ask the questions about a folder, press the keys and save the screen."""
-    session = LocalSession.prepare(picture.settings, folder)
+    session = Session.prepare(picture.settings, folder)
     app = LagunaApp(session, TuiSettings(theme="laguna-dark"), ModelSetup(picture.settings))
     async with app.run_test(size=picture.size) as pilot:
         for question in picture.questions:

@@ -25,7 +25,7 @@ from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from pathlib import Path
 
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from tests.agent_tasks.by_screen import SIZE, RecordedChat, Screen
 from tests.answering_model import answering_file, call_text
 from tests.app.acp.pipe_client import user_files
@@ -140,7 +140,7 @@ async def screen_of(folder: Path, url: str) -> AsyncIterator[Screen]:
     shop = project(folder)
     # Until a user says otherwise, an endpoint that does not say how much context it has gets little.
     settings = Settings(model=url, scorer="none", context=CONTEXT)
-    with closing(LocalSession.prepare(settings, shop, folder / "state")) as session:
+    with closing(Session.prepare(settings, shop, folder / "state")) as session:
         session.chat = RecordedChat(session.chat)  # type: ignore[assignment]
         async with running(session, size=SIZE) as (app, pilot):  # type: ignore[arg-type]
             await ready(app, pilot)

@@ -13,7 +13,7 @@ from laguna_tui.acp.session_updates import UpdateWriter
 from laguna_tui.agent.tools.mcp.mcp_config import McpServer
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import Here, ModelChoice
 
 MODEL, THINKING = "model", "thinking"
@@ -45,7 +45,7 @@ class EditorSession:
     """
 
     folder: Path
-    session: LocalSession
+    session: Session
     id: str = ""
     servers: tuple[McpServer, ...] = ()
     changes: dict[str, object] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_blocks import ConversationBlock, call_title, short_title
 from laguna_tui.agent.tools.base.results import ANSWER_ROOM, places_of
 from laguna_tui.backends.base import Prompt, PromptCost
-from laguna_tui.base.choosing import Choosing
+from laguna_tui.base.events import Choosing
 from laguna_tui.base.messages import MESSAGE, Attachment, BlockKind, ChatMessage, Place
 from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Gathered

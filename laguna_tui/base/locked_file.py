@@ -82,6 +82,24 @@ def is_locked(path: Path) -> bool:
     return False
 
 
+def excludes_others(path: Path) -> bool:
+    """Return whether the lock that this process holds on a file is refused to whoever opens the file again.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    again = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # the disk has no locks
+        return False
+    finally:
+        os.close(again)
+    return False
+
+
 def sync_folder(folder: Path) -> None:
     """Have the disk take which files a folder holds, so that a power cut does not lose a new one. Raises OSError."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -63,7 +63,7 @@ def _list(folder: Path) -> int:
     from laguna_tui.base.paths import rules_path, state_dir
     from laguna_tui.base.settings import Settings
     from laguna_tui.sandbox.runner import CommandRunner
-    from laguna_tui.session.local_permissions import PermissionSettings
+    from laguna_tui.session.permissions import PermissionSettings
 
     rules = PermissionSettings(Settings(), folder, rules_path(), (), ())
     runner = CommandRunner(folder, shows=rules.shows, kept=rules.kept_from_commands)

@@ -120,7 +120,7 @@ def _verdict(permissions: "Permissions", mode: "Mode", command: str, folder: Pat
     from laguna_tui.base.settings import Settings
     from laguna_tui.sandbox.probe import always_asks, probe_sandbox
     from laguna_tui.sandbox.runner import CommandRunner
-    from laguna_tui.session.local_permissions import PermissionSettings
+    from laguna_tui.session.permissions import PermissionSettings
 
     rules = PermissionSettings(Settings(), folder, rules_path(), (), ())
     runner = CommandRunner(folder, shows=rules.shows, kept=rules.kept_from_commands)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from laguna_engine.compress.estimate import estimate
-from laguna_tui.base.choosing import Choosing
+from laguna_tui.base.events import Choosing
 from laguna_tui.base.messages import Attachment, Place
 from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.codebase import Codebase

@@ -13,8 +13,8 @@ from laguna_engine.compress.document import Document
 from laguna_engine.compress.estimate import estimate
 from laguna_engine.compress.result import Compression, Part, Scores
 from laguna_engine.errors import EngineError
-from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.events import Choosing
 from laguna_tui.base.messages import Attachment, BlockKind, Place
 from laguna_tui.base.paths import escaped
 from laguna_tui.context import frame

@@ -24,7 +24,7 @@ from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.evals.samples import Sample, TokenTurn
 from laguna_tui.evals.task import ANSWER, SOLUTION, Task, TaskSet
 from laguna_tui.evals.verdict import TASKS, TaskVerdict, check_solution, code_of, read_files, write_files
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.session_pool import SharedEngine
 from laguna_tui.session.session_scorer import SessionScorer
 from laguna_tui.session.values import SessionOptions
@@ -61,7 +61,7 @@ class Outcome:
             case TurnFinished(end):
                 self.end = end.value
 
-    def record(self, session: LocalSession) -> None:
+    def record(self, session: Session) -> None:
         """Note the newest generation of a model in this process, if it is a new one."""
         newest = None if session.slot.local is None else session.slot.local.last
         if newest is not None and not (self.records and self.records[-1] is newest):
@@ -103,11 +103,11 @@ class EvaluatedModel:
         return _sample(task, index, seed, heard, verdict, seconds)
 
     @contextmanager
-    def session(self, seed: int) -> Iterator[tuple[LocalSession, Path]]:
+    def session(self, seed: int) -> Iterator[tuple[Session, Path]]:
         """Open a session in a new empty folder."""
         with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
             folder = Path(name).resolve()
-            session = LocalSession.prepare(
+            session = Session.prepare(
                 self._settings.merged({"seed": seed}), folder, None, _PASSING, source=self._engines
             )
             with closing(session):
@@ -120,7 +120,7 @@ class EvaluatedModel:
         self._engines.end()
         self._scorer.close()
 
-    def _tried(self, task: Task, session: LocalSession, folder: Path, deadline: float) -> Outcome:
+    def _tried(self, task: Task, session: Session, folder: Path, deadline: float) -> Outcome:
         if task.set is TaskSet.FUNCTIONS:
             heard = ask_without_tools(CODE_ONLY, task.question, session, deadline)
             code = code_of(heard.said, task.entry)
@@ -137,7 +137,7 @@ class EvaluatedModel:
             heard.solution = read_files(folder)
         return heard
 
-    def _shortened(self, task: Task, session: LocalSession, keep: float) -> str:
+    def _shortened(self, task: Task, session: Session, keep: float) -> str:
         """The files of a task as they stand in a message, shortened for its question."""
         measure = CachedTokenCounter(session.slot.healthy().count)
         budget = int(keep * sum(map(measure, task.files.values())))
@@ -153,7 +153,7 @@ def _ignored(progress: LoadProgress) -> None:
     del progress
 
 
-def ask_without_tools(system: str, question: str, session: LocalSession, deadline: float) -> Outcome:
+def ask_without_tools(system: str, question: str, session: Session, deadline: float) -> Outcome:
     """Have the model of a session answer one question; deadline: of the monotonic clock."""
     heard, late = Outcome(), _Deadline(deadline)
     options, backend = session.opened().agent.options, session.slot.healthy()
@@ -186,7 +186,7 @@ _ENDS = {
 """As a turn of the agent ends. What is cancelled without a reason of ours ended in a way that only the parser sees."""
 
 
-def _worked(task: Task, session: LocalSession, folder: Path, deadline: float) -> Outcome:
+def _worked(task: Task, session: Session, folder: Path, deadline: float) -> Outcome:
     """Let the agent work in the folder."""
     heard, late = Outcome(), _Deadline(deadline)
     write_files(folder, task.files)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import Enum
 
-from laguna_tui.base.choosing import Choosing
-from laguna_tui.base.events import AgentEvent
+from laguna_tui.base.events import AgentEvent, Choosing
 from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.headless.json_output import stream_writer, turn_failed, turn_object, write_line

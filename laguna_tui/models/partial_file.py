@@ -20,8 +20,7 @@ from typing import Self
 from filelock import FileLock, Timeout
 
 from laguna_engine.files import read_small_file
-from laguna_tui.base.file_locks import excludes_others
-from laguna_tui.base.locked_file import sync_folder
+from laguna_tui.base.locked_file import excludes_others, sync_folder
 from laguna_tui.models.records import Fingerprint, read_json, write_json
 
 _HASH_DIGITS = 16

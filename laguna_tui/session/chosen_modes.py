@@ -16,7 +16,7 @@ from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.kept_state import KeptState
-from laguna_tui.session.local_permissions import PermissionSettings
+from laguna_tui.session.permissions import PermissionSettings
 from laguna_tui.store.events import Began, ModeChosen
 
 KEY = "mode-key"

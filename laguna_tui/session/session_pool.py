@@ -14,7 +14,7 @@ from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from laguna_tui.store.session_summary import SessionSummary
 
@@ -44,7 +44,7 @@ class SessionPool:
 
     def prepare(
         self, folder: Path, resume: str = "", clients: "Sequence[McpServer]" = (), **changes: object
-    ) -> LocalSession:
+    ) -> Session:
         """A session that is not open yet.
 
         Args:
@@ -56,7 +56,7 @@ class SessionPool:
         Raises:
             UserError: there is no such model, or the session cannot be resumed.
         """
-        return LocalSession.prepare(
+        return Session.prepare(
             self._settings.merged(changes),
             folder,
             self._state,
@@ -66,7 +66,7 @@ class SessionPool:
             source=self._engines,
         )
 
-    def keep(self, session: LocalSession) -> str:
+    def keep(self, session: Session) -> str:
         """Save an open session from now on, also before its first message; its ID."""
         session.sessions.begin()
         return session.sessions.open_id

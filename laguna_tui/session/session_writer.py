@@ -11,8 +11,7 @@ from laguna_tui.agent.conversation_state import ConversationMark, ConversationSt
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.turn_history import ListDifference, Place
-from laguna_tui.base.choosing import Choosing
-from laguna_tui.base.events import AgentEvent, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
+from laguna_tui.base.events import AgentEvent, Choosing, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
 from laguna_tui.base.messages import ChatMessage
 from laguna_tui.session.kept_state import Items, content_of, load_items
 from laguna_tui.store.events import (

@@ -14,7 +14,7 @@ from textual import on
 
 from laguna_tui.base.app_report import AppReport
 from laguna_tui.models.model_setup import ModelSetup
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.app_actions import AppActions
 from laguna_tui.tui.approvals.approval_controller import ApprovalController
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
@@ -59,7 +59,7 @@ class LagunaApp(AppActions):
 
     def __init__(
         self,
-        session: LocalSession,
+        session: Session,
         settings: TuiSettings,
         model_setup: ModelSetup | None = None,
         question: str = "",

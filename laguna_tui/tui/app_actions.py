@@ -2,7 +2,7 @@
 
 from textual import on
 
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.approvals.mode_controller import ModeController
 from laguna_tui.tui.base_app import MENTIONING, SHELL_KEYS, BaseApp
@@ -34,7 +34,7 @@ newcomer would get wrong. State only what you have seen. If there is an AGENTS.m
 class AppActions(BaseApp):
     """The app with a session: what its keys and commands do. `LagunaApp` makes the controllers."""
 
-    _session: LocalSession
+    _session: Session
     _controller: SessionController
     chat_controller: ChatController
     commit_controller: CommitController

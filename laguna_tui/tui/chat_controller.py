@@ -24,7 +24,7 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.session.local_permissions import PermissionSettings
+from laguna_tui.session.permissions import PermissionSettings
 from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.approvals.approval_controller import ApprovalController
 from laguna_tui.tui.approvals.mode_controller import ModeController

@@ -22,7 +22,7 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.base.messages import Place
-from laguna_tui.session.local import Chat, LocalSession
+from laguna_tui.session.session import Chat, Session
 from laguna_tui.session.values import FolderGoneError, OtherFolderError
 from laguna_tui.tui.event_queue import EventQueue
 from laguna_tui.tui.session_messages import (
@@ -117,7 +117,7 @@ class SessionController:
         on_turn: called on the session's thread when a turn has started or finished.
     """
 
-    def __init__(self, session: LocalSession) -> None:
+    def __init__(self, session: Session) -> None:
         self.state = SessionState.LOADING
         self.queued: list[str] = []
         self.steered: list[str] = []

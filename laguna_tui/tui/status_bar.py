@@ -9,8 +9,8 @@ from textual.widget import Widget
 
 from laguna_engine.events import LoadProgress, Prefill
 from laguna_tui.base import units
-from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import (
+    Choosing,
     Compacted,
     Compacting,
     Rate,

@@ -17,7 +17,7 @@ from laguna_tui.base.events import (
     ToolStarted,
     TurnFinished,
 )
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
 from tests.agent_tasks.task import Outcome, Task, ToolCallRecord
 from tests.scripted_model import Script, scripted_session
@@ -51,7 +51,7 @@ class Screen:
 
     app: LagunaApp
     pilot: Pilot[None]
-    session: LocalSession
+    session: Session
     script: Script
     folder: Path
 

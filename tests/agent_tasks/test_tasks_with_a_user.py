@@ -10,7 +10,7 @@ import pexpect
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import AgentEvent, ReasoningDelta, TextDelta
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from tests.agent_tasks.repositories import PYTHON
 from tests.agent_tasks.trouble import DECLINED
 from tests.scripted_model import Lines, Script, call, say, scripted_session, think
@@ -33,7 +33,7 @@ class User:
 
 
 @contextmanager
-def opened(folder: Path, script: Script | Lines, user: User) -> Iterator[LocalSession]:
+def opened(folder: Path, script: Script | Lines, user: User) -> Iterator[Session]:
     # Without the Makefile there is no check to be reminded of.
     for path, content in ((path, text) for path, text in PYTHON.items() if path != "Makefile"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)

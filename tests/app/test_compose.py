@@ -13,7 +13,7 @@ from laguna_engine.native import cpu_determinism
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import ReplayProgress, StepFinished, TurnFinished
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from tests.app.session.kept import tokens
 from tests.engine import drafters
 from tests.scripted_model import scripted_session
@@ -22,7 +22,7 @@ from tests.scripted_model import scripted_session
 @pytest.fixture
 def session(tiny_model_path, tmp_path):
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
-    session = LocalSession.prepare(settings, tmp_path)
+    session = Session.prepare(settings, tmp_path)
     yield session
     session.close()
 
@@ -43,7 +43,7 @@ STEPS = [
     "laguna_tui.agent.tools.registry.Toolbox.__init__",
     "laguna_tui.agent.profile.profile_of",
     "laguna_tui.agent.loop.Agent.__init__",
-    "laguna_tui.session.local.LocalSession.info",
+    "laguna_tui.session.session.Session.info",
 ]
 
 
@@ -90,14 +90,14 @@ def test_closing_twice_is_harmless(session):
 
 
 def test_a_seed_the_sampler_cannot_have_is_refused_before_the_model_loads(tiny_model_path, tmp_path):
-    session = LocalSession.prepare(Settings(model=str(tiny_model_path), seed=-5), tmp_path)
+    session = Session.prepare(Settings(model=str(tiny_model_path), seed=-5), tmp_path)
     with pytest.raises(RequestError, match="seed is -5"):
         session.open(lambda progress: pytest.fail("the model was loaded"))
 
 
 def test_a_drafter_that_the_user_names_must_be_there_and_none_means_none(tiny_model_path, tmp_path):
     def prepared(drafter):
-        session = LocalSession.prepare(Settings(model=str(tiny_model_path), drafter=drafter), tmp_path)
+        session = Session.prepare(Settings(model=str(tiny_model_path), drafter=drafter), tmp_path)
         return session.slot.selection.drafter
 
     with pytest.raises(UserError, match=r"--drafter nowhere\.gguf: no such file"):
@@ -119,7 +119,7 @@ def test_speculation_is_switched_off_and_on_without_loading_again(session):
 
 def test_a_session_that_began_plain_can_still_speculate(tiny_model_path, tmp_path):
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, speculation="off")
-    session = LocalSession.prepare(settings, tmp_path)
+    session = Session.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
     before = tokens(session)
@@ -156,7 +156,7 @@ def test_a_session_that_began_strict_may_go_back_and_forth(session, monkeypatch)
 
 def test_an_engine_that_cannot_be_had_leaves_the_session_with_the_one_before(tiny_model_path, tmp_path, monkeypatch):
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, speculation="off")
-    session = LocalSession.prepare(settings, tmp_path)
+    session = Session.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
 
@@ -177,7 +177,7 @@ def test_what_was_learned_about_drafts_is_there_in_the_next_session(tiny_model_p
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=32)
 
     def learned():
-        session = LocalSession.prepare(settings, tmp_path, tmp_path / "state")
+        session = Session.prepare(settings, tmp_path, tmp_path / "state")
         session.open(lambda progress: None)
         before = session.slot.engine.economy()
         list(session.chat.ask("hello"))
@@ -252,11 +252,11 @@ from pathlib import Path
 from laguna_engine.errors import NativeAbort
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import Batch
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.base.events import TurnFinished
 from laguna_tui.base.settings import Settings
 
-session = LocalSession.prepare(Settings(model=sys.argv[1], context=8192, threads=1, max_tokens=8), Path(sys.argv[2]))
+session = Session.prepare(Settings(model=sys.argv[1], context=8192, threads=1, max_tokens=8), Path(sys.argv[2]))
 session.open(lambda progress: None)
 print(type(list(session.chat.ask("hello"))[-1]).__name__)
 context, tokens = session.slot.engine._sequence.context, (ctypes.c_int32 * 513)(*[5] * 513)
@@ -284,7 +284,7 @@ def test_a_drafters_adapter_and_drawn_drafts_can_be_asked_for(tiny_model_path, t
         model=str(tiny_model_path), drafter=str(drafter), adapter=str(adapter), sample_drafts=True,
         temperature=0.8, context=8192, threads=1, max_tokens=8, draft_length=3, seed=1,
     )  # fmt: skip
-    session = LocalSession.prepare(settings, tmp_path)
+    session = Session.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     try:
         finished = next(e for e in session.chat.ask("hello") if isinstance(e, StepFinished))
@@ -294,6 +294,6 @@ def test_a_drafters_adapter_and_drawn_drafts_can_be_asked_for(tiny_model_path, t
 
 
 def test_an_adapter_that_is_not_there_is_refused_before_the_model_loads(tiny_model_path, tmp_path):
-    session = LocalSession.prepare(Settings(model=str(tiny_model_path), adapter=str(tmp_path / "no.gguf")), tmp_path)
+    session = Session.prepare(Settings(model=str(tiny_model_path), adapter=str(tmp_path / "no.gguf")), tmp_path)
     with pytest.raises(UserError, match=r"--adapter .*no\.gguf: no such file"):
         session.open(lambda progress: pytest.fail("the model was loaded"))

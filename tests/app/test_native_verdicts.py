@@ -8,7 +8,7 @@ from laguna_engine.native import child
 from laguna_engine.native.verdicts import Verdicts
 from laguna_tui.base.settings import Settings
 from laguna_tui.session import model_options, opening
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from tests.engine import generic
 
 
@@ -37,7 +37,7 @@ def opened(tmp_path, state, monkeypatch):
         run = child.run
         with monkeypatch.context() as patch:
             patch.setattr(child, "run", lambda command, *rest: started.append(command) or run(command, *rest))
-            session = LocalSession.prepare(
+            session = Session.prepare(
                 Settings(model=str(path), context=4096, threads=1), tmp_path / "folder", state=state
             )
             try:

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from laguna_tui import supervise
-from laguna_tui.base import process_end
 from tests.tui.job import Job
 from tests.tui.signal_matrix import TARGETS
 
@@ -95,12 +94,12 @@ def test_kills_for_want_of_memory_are_counted_where_the_kernel_says_them(files, 
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert process_end.oom_kills(tmp_path) == 7
+    assert supervise.oom_kills(tmp_path) == 7
 
 
 def test_a_system_without_such_files_has_killed_nothing(tmp_path):
-    assert process_end.oom_kills(tmp_path) == 0
-    assert not process_end.memory_is_short(tmp_path)
+    assert supervise.oom_kills(tmp_path) == 0
+    assert not supervise.memory_is_short(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import AnswerCorrected, TextDelta, ToolStarted
 from laguna_tui.base.settings import Settings
 from laguna_tui.repo.files.workspace import Workspace
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from tests.evals.corpora import HERE, package
 
 QUESTIONS = 30
@@ -62,7 +62,7 @@ def questions(folder: Path, number: int, seed: int, *, mixed: bool) -> Iterator[
 def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> tuple[list[bool], int]:
     """Which of the questions of one chat were answered rightly, and how many answers the app had to correct."""
     toolbox = Toolbox(NANO, Workspace(folder))
-    session = LocalSession.prepare(Settings(model="nano", threads=1), folder)
+    session = Session.prepare(Settings(model="nano", threads=1), folder)
     session.open(lambda progress: None)
     right, corrected = [], 0
     for number, question in enumerate(chat, 1):

@@ -13,7 +13,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, CallRejected, ToolFinished, ToolStarted
 from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer, PermissionRequest
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from tests.hostile.world import World
 from tests.scripted_model import Call, Script, Seen, call, say, scripted_file
@@ -174,7 +174,7 @@ class Obedient:
         path = scripted_file(world.app / "model.gguf", self.script)
         # Calls are not constrained: the model has to be able to say every wrong one.
         wanted = {"scorer": "none", "thinking": False, "pack": 0, "context": 16_384, "constrain": "off"}
-        self.session = LocalSession.prepare(
+        self.session = Session.prepare(
             Settings().merged({**wanted, "model": str(path)}),
             world.folder,
             world.app / "state",

@@ -20,7 +20,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.context.trust import Trust
 from laguna_tui.models.partial_file import partial_path
 from laguna_tui.models.records import SHA256, Fingerprint
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from laguna_tui.store.session_export import ExportForm, exported
 from laguna_tui.store.session_store import SessionStore
@@ -71,13 +71,13 @@ def model_hash() -> Fingerprint:
     return Fingerprint(SHA256, hashlib.sha256(MODEL_BYTES).hexdigest())
 
 
-def prepared(base: Path, resume: str = "") -> LocalSession:
+def prepared(base: Path, resume: str = "") -> Session:
     """Return a session about the project below `base`; it is not open yet."""
     model = scripted_file(
         base / "scripted.gguf", Script(script, asides={"The context is nearly full": "They want prices rounded."})
     )
     settings = Settings().merged({**SETTINGS, "model": str(model)})
-    return LocalSession.prepare(
+    return Session.prepare(
         settings,
         base / "project",
         base / "state",
@@ -86,7 +86,7 @@ def prepared(base: Path, resume: str = "") -> LocalSession:
     )
 
 
-def state_of(session: LocalSession, project: Path) -> dict[str, Any]:
+def state_of(session: Session, project: Path) -> dict[str, Any]:
     """Return what a resumed session must have in common with the one that was recorded."""
     prompt = tokens(session.opened().agent.conversation)
     return {

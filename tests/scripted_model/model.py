@@ -34,7 +34,7 @@ from laguna_engine.prefix_reuse import Reuse
 from laguna_engine.sequence import TokenSequence
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.engine_slot import EngineSource
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from tests.engine import tiny
 from tests.scripted_model.script import Lines, Prompter, Script
@@ -84,7 +84,7 @@ def scripted_session(
     shape: tiny.Shape = SHAPE,
     source: EngineSource | None = None,
     **changes: Any,
-) -> LocalSession:
+) -> Session:
     """A session of the app about `folder` with a model that follows the script; not open yet.
 
     Args:
@@ -109,7 +109,7 @@ def scripted_session(
         _scripts[path] = script if isinstance(script, Script) else Script(script)
     wanted = (settings or Settings()).merged({"scorer": "none", "constrain": "off", **changes, "model": str(path)})
     options = SessionOptions(wait_s=wait_s, rules=rules, allow=allow, deny=deny)
-    session = LocalSession.prepare(wanted, folder, state, options, source=source)
+    session = Session.prepare(wanted, folder, state, options, source=source)
     if source is None:
         weakref.finalize(session, shutil.rmtree, home, ignore_errors=True)
     return session

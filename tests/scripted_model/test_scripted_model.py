@@ -29,7 +29,7 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from tests.engine import drafters, tiny
 from tests.scripted_model import OVER, Script, Seen, Turn, call, raw, say, scripted_file, scripted_session, think
 from tests.scripted_model.ask import TOP, command
@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def opened(folder: Path, script: Any, **settings: Any) -> Iterator[LocalSession]:
+def opened(folder: Path, script: Any, **settings: Any) -> Iterator[Session]:
     with closing(scripted_session(folder, script, **{"pack": 0, **settings})) as session:
         session.open(lambda progress: None)
         yield session

@@ -21,7 +21,7 @@ from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Event, Round, Token
 from laguna_engine.stream import EventStream
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session_messages import SessionState
@@ -135,7 +135,7 @@ async def message(folder: Path) -> MessageTrip:
         patch.object(EventStream, "__next__", reading),
         trace.installed(),
     ):
-        session = LocalSession.prepare(
+        session = Session.prepare(
             settings, folder, folder.parent / "state", SessionOptions(cache=folder.parent / "cache")
         )
         app = LagunaApp(session, TuiSettings(folder.parent / "state", theme="laguna-dark"))

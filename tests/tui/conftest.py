@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.session_pool import SharedEngine
 from laguna_tui.tui.process_setup import GcTuner
 
@@ -39,7 +39,7 @@ def engine() -> Iterator[SharedEngine]:
 
 
 @pytest.fixture
-def chat(engine: SharedEngine, tmp_path: Path) -> Iterator[Callable[..., LocalSession]]:
+def chat(engine: SharedEngine, tmp_path: Path) -> Iterator[Callable[..., Session]]:
     """Makes sessions about an empty folder with a model that says these turns; see `scripted_session`."""
     # Imported late: it brings the engine.
     from tests.scripted_model import Script, scripted_session
@@ -49,7 +49,7 @@ def chat(engine: SharedEngine, tmp_path: Path) -> Iterator[Callable[..., LocalSe
     usual = {"context": 8192, "thinking": False}
     with ExitStack() as opened:
 
-        def made(*script: Any, **settings: Any) -> LocalSession:
+        def made(*script: Any, **settings: Any) -> Session:
             lines = script[0] if len(script) == 1 and isinstance(script[0], Script) else script
             session = scripted_session(folder, lines, source=engine, **{**usual, **settings})
             opened.callback(session.close)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
-from laguna_tui.session.local import LocalSession, PromptView
+from laguna_tui.session.session import PromptView, Session
 
 KEPT, SHORTENED, DROPPED = Place.KEPT, Place.SHORTENED, Place.DROPPED
 ANY = (KEPT, SHORTENED, DROPPED)
@@ -109,7 +109,7 @@ class GivenPrompt(PromptView):
 
     def __init__(
         self,
-        session: LocalSession,
+        session: Session,
         *,
         costs: Callable[[str], Cost | None] = lambda message: None,
         names: Callable[[str, int], Sequence[Completion]] = lambda text, cursor: (),
@@ -140,7 +140,7 @@ class GivenPrompt(PromptView):
         )
 
 
-Session = TypeVar("Session", bound=LocalSession)
+Session = TypeVar("Session", bound=Session)
 
 
 def prompting(session: Session, **given: Any) -> Session:

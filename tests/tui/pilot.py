@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from laguna_tui.models.model_setup import ModelSetup
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.session_messages import SessionState
 from laguna_tui.tui.text_lines import plain
@@ -20,7 +20,7 @@ STEP_S = 0.02
 
 @asynccontextmanager
 async def running(
-    session: LocalSession,
+    session: Session,
     *,
     size: tuple[int, int] = (80, 24),
     state_dir: Path | None = None,

@@ -43,9 +43,8 @@ from laguna_tui.base.permission_request import CommandProposal, Decision, Permis
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
-from laguna_tui.session.local import Chat, LocalSession
-from laguna_tui.session.local_models import Models
-from laguna_tui.session.local_permissions import PermissionSettings
+from laguna_tui.session.permissions import PermissionSettings
+from laguna_tui.session.session import Chat, Models, Session
 from laguna_tui.session.values import ModelChoice, SessionInfo, SessionOptions
 
 IDENTICAL = ReplayCheck(412, 412, None, 3.2)
@@ -70,7 +69,7 @@ class PlayedChat(Chat):
         ended: the last edit was made, or not.
     """
 
-    def __init__(self, session: LocalSession, scripts: Sequence[Sequence[Step]], delay: float) -> None:
+    def __init__(self, session: Session, scripts: Sequence[Sequence[Step]], delay: float) -> None:
         super().__init__(session)
         self.asked: list[str] = []
         self.cancelled, self.ended = threading.Event(), threading.Event()
@@ -203,7 +202,7 @@ class PlayedModels(Models):
         return self._session.about
 
 
-class PlayedSession(LocalSession):
+class PlayedSession(Session):
     """A session without an engine.
 
     Attributes:

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.help_screen import HelpScreen
 from laguna_tui.tui.session_messages import SessionState
@@ -31,7 +31,7 @@ def endless(text: str) -> Turn:
     return say(text, hold(threading.Event()), "late")
 
 
-def held(session: LocalSession, gate: threading.Event, error: Exception | None = None) -> LocalSession:
+def held(session: Session, gate: threading.Event, error: Exception | None = None) -> Session:
     """The session, which opens, or fails, once the gate is open."""
     opened = session.open
 
@@ -45,11 +45,11 @@ def held(session: LocalSession, gate: threading.Event, error: Exception | None =
     return session
 
 
-def broken(folder: Path) -> LocalSession:
+def broken(folder: Path) -> Session:
     """A session whose model file is damaged."""
     model = folder / "damaged.gguf"
     model.write_bytes(b"GGUF and no more")
-    return LocalSession.prepare(Settings(model=str(model)), folder)
+    return Session.prepare(Settings(model=str(model)), folder)
 
 
 async def test_a_question_is_answered(chat) -> None:

@@ -4,8 +4,7 @@ import threading
 
 from textual.pilot import Pilot
 
-from laguna_tui.base.choosing import Choosing
-from laguna_tui.base.events import Attached, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.events import Attached, Choosing, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.transcript.entries import SKIP_SCORING
 from tests.tui.pilot import ready, running, screen, transcript, until

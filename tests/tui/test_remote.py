@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.approvals import approval_controller, approval_panel
 from laguna_tui.tui.session_messages import SessionState
@@ -25,11 +25,11 @@ def _quick(monkeypatch) -> None:
     monkeypatch.delenv("LAGUNA_API_KEY", raising=False)
 
 
-def prepared(folder: Path, served: Served) -> LocalSession:
+def prepared(folder: Path, served: Served) -> Session:
     project = folder / "shop"
     project.mkdir()
     (project / "prices.py").write_text(FILE)
-    return LocalSession.prepare(Settings(model=f"{served.url}#{MODEL}", scorer="none"), project, folder / "state")
+    return Session.prepare(Settings(model=f"{served.url}#{MODEL}", scorer="none"), project, folder / "state")
 
 
 @asynccontextmanager

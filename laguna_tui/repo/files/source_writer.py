@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from laguna_engine.files import read_small_file
-from laguna_tui.base.file_locks import excludes_others
+from laguna_tui.base.locked_file import excludes_others
 from laguna_tui.base.own_changes import announce
 from laguna_tui.base.paths import escaped
 from laguna_tui.repo.files.root_folder import RootFolder

@@ -18,7 +18,7 @@ from laguna_tui.base.permission_request import (
     PermissionRequest,
     Proposal,
 )
-from laguna_tui.session.local_permissions import PermissionSettings
+from laguna_tui.session.permissions import PermissionSettings
 from laguna_tui.tui.approvals.approval_panel import FRAME, ApprovalPanel
 from laguna_tui.tui.approvals.question import Question, question_about
 from laguna_tui.tui.approvals.text_editor import MessageInput, TextEditor, is_editable

@@ -6,7 +6,7 @@ from textual.app import App
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.permission_request import Mode
-from laguna_tui.session.local_permissions import PermissionSettings
+from laguna_tui.session.permissions import PermissionSettings
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.approvals.question import Choice, Fact, Question
 from laguna_tui.tui.approvals.text_editor import TextEditor, is_editable

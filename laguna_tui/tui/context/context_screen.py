@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost
-from laguna_tui.session.local import PromptView
+from laguna_tui.session.session import PromptView
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.context.block_table import BlockTable, Changes, block_row, details, price, totals
 from laguna_tui.tui.context.comparison_screen import ComparisonScreen

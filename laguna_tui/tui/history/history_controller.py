@@ -15,7 +15,7 @@ from textual.app import App
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.session_controller import Put, SessionController
@@ -54,7 +54,7 @@ class HistoryController:
     def __init__(
         self,
         app: App[None],
-        session: LocalSession,
+        session: Session,
         controller: SessionController,
         writer: TranscriptWriter,
         *,

@@ -7,7 +7,7 @@ from textual.app import App
 from textual.timer import Timer
 
 from laguna_tui.models.model_setup import ModelSetup, SetupOffer
-from laguna_tui.session.local_models import Models
+from laguna_tui.session.session import Models
 from laguna_tui.session.values import Here, ModelChoice
 from laguna_tui.tui.hint_bar import HintBar
 from laguna_tui.tui.modal import notify

@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.context.blocks import Completion, Cost
-from laguna_tui.session.local import PromptView
+from laguna_tui.session.session import PromptView
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.context.cost_text import cost_part
 from laguna_tui.tui.hint_bar import HintBar

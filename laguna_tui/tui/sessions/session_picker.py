@@ -17,7 +17,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from laguna_tui.base import units
-from laguna_tui.session.local_sessions import Sessions
+from laguna_tui.session.saved_sessions import SavedSessions
 from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.background_query import BackgroundQuery
 from laguna_tui.tui.help_screen import HelpScreen, key_rows
@@ -80,7 +80,7 @@ class SessionPicker(Modal[SessionChoice | None]):
         Binding("escape", "dismiss", "Close"),
     ]
 
-    def __init__(self, sessions: Sessions, export: Callable[[str], None]) -> None:
+    def __init__(self, sessions: SavedSessions, export: Callable[[str], None]) -> None:
         """export: writes the session with this ID to a file, and says so."""
         super().__init__()
         self._sessions, self._export = sessions, export

@@ -12,7 +12,7 @@ from laguna_tui.base.app_report import AppReport
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnFinished, TurnStarted
 from laguna_tui.base.text import sanitize, sanitize_line
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import Resumed
 from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.background_query import BackgroundQuery
@@ -54,7 +54,7 @@ class SessionsController:
     def __init__(
         self,
         app: BaseApp,
-        session: LocalSession,
+        session: Session,
         controller: SessionController,
         writer: TranscriptWriter,
         report: AppReport | None,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from laguna_engine.events import Prefill
 from laguna_tui.base import units
-from laguna_tui.base.choosing import Choosing
+from laguna_tui.base.events import Choosing
 from laguna_tui.tui.markdown.layout import MAX_PROSE
 from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, crop, progress_bar, wrap
 

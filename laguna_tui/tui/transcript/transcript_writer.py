@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from laguna_engine.events import DrafterFailed, Prefill, Source
-from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
@@ -15,6 +14,7 @@ from laguna_tui.base.events import (
     Attached,
     CallRejected,
     ChangeMade,
+    Choosing,
     Compacted,
     Compacting,
     Notice,

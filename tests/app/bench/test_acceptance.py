@@ -15,7 +15,7 @@ from laguna_tui.bench.acceptance import measure, table
 from laguna_tui.cli.main import main
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.session import opening
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from tests.engine import drafters, tiny
 
 
@@ -122,7 +122,7 @@ def test_drafters_are_compared_on_the_prompt_and_the_tools_of_the_model(tmp_path
     variant = drafters.Variant(block=4, own_embedding=False, own_head=False)
     settings = Settings(model=str(model), threads=1, thinking=False, max_tokens=1, context=8192)
     measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), settings)
-    session = LocalSession.prepare(settings, tmp_path)
+    session = Session.prepare(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("who?"))
     session.close()

@@ -12,7 +12,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import too_wide_because
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.codebase import Codebase
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 
 COMMANDS = [("search", "total"), ("index",), ("map",), ("ask", "where is total?")]
 
@@ -86,8 +86,8 @@ def test_an_index_that_is_withheld_is_made_when_it_may_be(home, tmp_path):
         codebase.close()
 
 
-def session(folder: Path, state: Path) -> LocalSession:
-    return LocalSession.prepare(Settings(), folder, state)
+def session(folder: Path, state: Path) -> Session:
+    return Session.prepare(Settings(), folder, state)
 
 
 def test_trusting_always_answers_what_came_of_it(home, tmp_path):

@@ -15,11 +15,11 @@ from laguna_engine.events import DrafterFailed, Round, Stats
 from laguna_tui.agent.tools.mcp.mcp_config import McpServers
 from laguna_tui.base import progress
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.base.choosing import Choosing
 from laguna_tui.base.events import (
     AnswerCorrected,
     CallRejected,
     ChangeMade,
+    Choosing,
     DraftRound,
     PermissionAnswered,
     PermissionAsked,
@@ -42,7 +42,7 @@ from laguna_tui.base.permission_request import (
 from laguna_tui.base.settings import Settings
 from laguna_tui.compose import run_ask
 from laguna_tui.headless.run import OutputFormat, run
-from laguna_tui.session.local import Chat, LocalSession
+from laguna_tui.session.session import Chat, Session
 from laguna_tui.session.values import SessionInfo
 from tests.app.hunks import hunks_of
 
@@ -401,7 +401,7 @@ class FailingChat(Chat):
         return failing(TextDelta("Half"))
 
 
-class FailingSession(LocalSession):
+class FailingSession(Session):
     """A session whose engine fails in the middle of the answer, without a model."""
 
     def open(self, progress):
@@ -413,7 +413,7 @@ class FailingSession(LocalSession):
 
 
 def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("laguna_tui.compose.LocalSession", FailingSession)
+    monkeypatch.setattr("laguna_tui.compose.Session", FailingSession)
     assert run_ask(Settings(), tmp_path, "Where?", OutputFormat.JSON) is ExitCode.FAILED
     out, err = capsys.readouterr()
     assert json.loads(out)["answer"] == "Half"

@@ -269,7 +269,7 @@ from laguna_tui.headless.run import OutputFormat
 from laguna_tui.base.settings import Settings
 from laguna_engine.chat.messages import ToolCall
 from laguna_tui.agent.tool_calls import CallRun, ToolCallRunner
-from laguna_tui.session.local import Chat
+from laguna_tui.session.session import Chat
 
 def ask(chat, question):
     session = chat._session

@@ -8,7 +8,7 @@ ABORT = """
 import ctypes, json, sys, threading
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import Batch
-from laguna_tui.session.reopening import keep_open
+from laguna_tui.session.engine_slot import keep_open
 from tests.app.server.serving import WAIT_S, served
 
 said, found, done, all_wait = [], {}, threading.Event(), threading.Event()

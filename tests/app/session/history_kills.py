@@ -24,7 +24,7 @@ from typing import Any
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnStarted
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.store.events import TurnBegun
 from laguna_tui.store.journal_lines import read_journal
 from laguna_tui.store.session_store import SessionStore
@@ -65,7 +65,7 @@ class Known:
                 self.last = report
 
 
-def state_of(session: LocalSession, place: Place) -> State:
+def state_of(session: Session, place: Place) -> State:
     """The present state."""
     points = [(point.number, point.undone) for point in session.history.points()]
     files = sorted(contents(place.project).items())
@@ -93,7 +93,7 @@ def _script(chance: random.Random):
     return script
 
 
-def _opened(place: Place, chance: random.Random) -> LocalSession:
+def _opened(place: Place, chance: random.Random) -> Session:
     """The session that was last, or a new one, in this process."""
     model = place.model(_script(chance))
     kept = place.kept
@@ -102,7 +102,7 @@ def _opened(place: Place, chance: random.Random) -> LocalSession:
     return session
 
 
-def _ask(session: LocalSession, place: Place, message: str, report: Callable[..., None]) -> None:
+def _ask(session: Session, place: Place, message: str, report: Callable[..., None]) -> None:
     """Send a message, and report the states that its turn begins and ends in."""
     number = 0
     for event in session.chat.ask(message):
@@ -211,7 +211,7 @@ def _check_resumed(resumed: State, known: Known) -> None:
             pass
 
 
-def _apply(session: LocalSession, plan: Any) -> None:
+def _apply(session: Session, plan: Any) -> None:
     result = session.history.apply(plan, [file.path for file in plan.conflicts])
     assert not result.kept, result.kept
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from tests.app.agent import scripted_engine
 from tests.scripted_model.model import scripted_file
@@ -39,10 +39,10 @@ class Place:
         """A model that follows a script."""
         return scripted_file(self.home / name, script)
 
-    def prepared(self, model: Path, resume: str = "", given=(), cache=None, **settings) -> LocalSession:
+    def prepared(self, model: Path, resume: str = "", given=(), cache=None, **settings) -> Session:
         """A session that is not open yet."""
         wanted = Settings().merged({**QUIET, **settings, "model": str(model)})
-        return LocalSession.prepare(
+        return Session.prepare(
             wanted, self.project, self.state, SessionOptions(cache=cache), resume=resume, given=given
         )
 

@@ -11,8 +11,7 @@ from laguna_engine.errors import EngineClosed, EngineError, NativeAbort
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import select_model, select_other
-from laguna_tui.session.engine_slot import EngineSlot
-from laguna_tui.session.reopening import LOSSES, LOST, OPEN_AGAIN, keep_open
+from laguna_tui.session.engine_slot import LOSSES, LOST, OPEN_AGAIN, EngineSlot, keep_open
 
 
 def quiet(progress):

@@ -18,9 +18,9 @@ from laguna_tui.base.settings import Settings, load_settings
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.session import opening as session_opening
 from laguna_tui.session import planned_opening
-from laguna_tui.session.local import LocalSession
 from laguna_tui.session.model_list import freed
 from laguna_tui.session.model_options import NOTES
+from laguna_tui.session.session import Session
 
 NO_MEMORY = ContextOutOfMemory(
     "a context of 2048 tokens could not be made (failed to allocate buffer); try a smaller one"
@@ -50,7 +50,7 @@ def tried(monkeypatch):
 
 
 def opened(model, folder, **settings):
-    session = LocalSession.prepare(Settings(model=str(model), **settings), folder, folder / "state")
+    session = Session.prepare(Settings(model=str(model), **settings), folder, folder / "state")
     try:
         return session.open(lambda progress: None)
     finally:
@@ -89,7 +89,7 @@ def test_more_context_than_the_model_can_use_is_refused_with_the_numbers(
 ):
     monkeypatch.setattr(session_opening, "SMALL_BYTES", (1 << 30) if small else 0)
     settings = Settings(model=str(tiny_model_path)).merged({"context": 100_000})
-    session = LocalSession.prepare(settings, tmp_path)
+    session = Session.prepare(settings, tmp_path)
     with pytest.raises(UserError) as error:
         session.open(lambda progress: None)
     assert str(error.value) == (
@@ -102,7 +102,7 @@ def test_a_context_from_the_settings_file_is_refused_by_the_name_of_the_file(tin
     file = tmp_path / "config.toml"
     file.write_text(f"model = '{tiny_model_path}'\ncontext = 100000\n")
     with pytest.raises(UserError) as error:
-        LocalSession.prepare(load_settings(file), tmp_path).open(lambda progress: None)
+        Session.prepare(load_settings(file), tmp_path).open(lambda progress: None)
     assert str(error.value) == (
         f"{file}: context = 100000: tiny-laguna can use 8,192 tokens of context, not 100,000; give 8192 or "
         "less, or leave it out"
@@ -214,7 +214,7 @@ def test_experts_that_stay_in_ram_are_named_to_the_engine():
 
 
 def test_what_the_open_model_holds_counts_as_free_for_the_next(planning, tried, tiny_model_path, tmp_path):
-    session = LocalSession.prepare(Settings(model=str(tiny_model_path)), tmp_path)
+    session = Session.prepare(Settings(model=str(tiny_model_path)), tmp_path)
     session.open(lambda progress: None)
     holds = session.slot.opened_as.report.holds
     session.close()

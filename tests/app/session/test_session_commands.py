@@ -14,7 +14,7 @@ from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.commands import Commands
-from laguna_tui.session.local import NOT_TOLD, LocalSession
+from laguna_tui.session.session import NOT_TOLD, Session
 from laguna_tui.session.values import SessionOptions
 from tests.app.agent.scripted_engine import text
 
@@ -182,7 +182,7 @@ def session(folder, tmp_path):
     """With the bundled model under a name that the catalogue does not know, so that it reads what a message brings."""
     model = shutil.copy(data_root() / "assets/nano/laguna-nano.gguf", tmp_path / "any.gguf")
     settings = Settings(model=str(model), threads=1, max_tokens=4, temperature=0.0, pack=0)
-    made = LocalSession.prepare(settings, folder)
+    made = Session.prepare(settings, folder)
     yield made
     made.close()
 
@@ -217,7 +217,7 @@ def test_what_the_users_rules_keep_from_the_model_is_kept_from_its_commands(fold
     for name in ("private", "fixed"):
         (folder / name).mkdir()
         (folder / name / "a.txt").write_text("mine")
-    session = LocalSession.prepare(
+    session = Session.prepare(
         Settings(), folder, tmp_path / "state", SessionOptions(deny=["read(private/**)", "edit(fixed/**)"])
     )
     try:

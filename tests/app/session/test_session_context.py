@@ -14,15 +14,14 @@ import pytest
 
 from laguna_engine.errors import EngineClosed, Stopped
 from laguna_tui.agent.tools.nano.profile import LOOKS_UP
-from laguna_tui.base.choosing import Choosing
-from laguna_tui.base.events import Attached, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
+from laguna_tui.base.events import Attached, Choosing, Prefill, TextDelta, TurnEnd, TurnFinished, TurnStarted
 from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.mentions import unmarked
 from laguna_tui.context.scoring import SCORING_S
 from laguna_tui.context.shortening import PARSING, RANKING, SCORING
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.session_scorer import SessionScorer
 
 CODE = "def total(items):\n    return sum(items)\n"
@@ -46,7 +45,7 @@ def model(tmp_path_factory):
 def session(model, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     settings = Settings(model=str(model), threads=1, max_tokens=6, temperature=0.0, pack=0)
-    session = LocalSession.prepare(settings, folder)
+    session = Session.prepare(settings, folder)
     yield session
     session.close()
 
@@ -168,7 +167,7 @@ def test_mentions_are_completed_from_the_folder(opened):
 def test_instructions_are_read_once_the_folder_is_trusted(model, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (folder / "AGENTS.md").write_text("Prices are in cents.\n")
-    session = LocalSession.prepare(Settings(model=str(model), threads=1, max_tokens=2, pack=0), folder, tmp_path / "s")
+    session = Session.prepare(Settings(model=str(model), threads=1, max_tokens=2, pack=0), folder, tmp_path / "s")
     try:
         session.open(lambda progress: None)
         events = list(session.chat.ask("Hello"))
@@ -197,7 +196,7 @@ def test_mentions_become_the_names_they_are_of(typed, plain):
 
 def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    session = LocalSession.prepare(Settings(threads=1, max_tokens=40), folder)
+    session = Session.prepare(Settings(threads=1, max_tokens=40), folder)
     try:
         session.open(lambda progress: None)
         events = list(session.chat.ask("What is in @cart.py?"))
@@ -289,7 +288,7 @@ def test_how_far_the_choice_is_comes_before_what_was_chosen(session, folder):
 def test_skipping_the_scorer_keeps_what_words_find_and_the_answer_comes(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     message = "What does step_123 in @long.py return?"
-    by_words = LocalSession.prepare(replace(opened.slot.selection.settings, scorer="none"), folder)
+    by_words = Session.prepare(replace(opened.slot.selection.settings, scorer="none"), folder)
     by_words.open(lambda progress: None)
     list(by_words.chat.ask(message))
     scorer, events = EndlessScorer(), []

@@ -5,7 +5,7 @@ import pytest
 from laguna_tui.base.messages import BlockKind
 from laguna_tui.base.permission_request import Decision, Mode, PermissionAnswer
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from tests.app.approvers import always, run_tool
 
 CALL = {"path": "cart.py", "old": "total", "new": "amount"}
@@ -26,7 +26,7 @@ def cart(tmp_path):
 def session(tiny_model_path, cart, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
-    session = LocalSession.prepare(settings, cart.parent)
+    session = Session.prepare(settings, cart.parent)
     yield session
     session.close()
 

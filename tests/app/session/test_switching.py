@@ -11,7 +11,7 @@ from laguna_engine.errors import EngineClosed, EngineError, ModelFileError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import TurnFinished
 from laguna_tui.base.settings import Settings
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.session.values import Here
 from tests.app.agent.scripted_engine import text
 from tests.app.session.kept import tokens
@@ -24,7 +24,7 @@ def quiet(progress):
 @pytest.fixture
 def session(tiny_model_path, tmp_path):
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
-    session = LocalSession.prepare(settings, tmp_path)
+    session = Session.prepare(settings, tmp_path)
     session.open(quiet)
     yield session
     session.close()
@@ -138,7 +138,7 @@ def test_a_model_that_cannot_chat_is_closed_again(session, other, monkeypatch):
 def test_after_a_model_that_could_not_be_opened_at_all_another_can(tmp_path, tiny_model_path):
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
-    session = LocalSession.prepare(Settings(model=str(broken), context=8192, threads=1, max_tokens=8), tmp_path)
+    session = Session.prepare(Settings(model=str(broken), context=8192, threads=1, max_tokens=8), tmp_path)
     with pytest.raises(EngineError):
         session.open(quiet)
     assert session.models.switch(str(tiny_model_path), quiet).context_size == 8192

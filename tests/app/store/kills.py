@@ -160,7 +160,7 @@ def check_journals(folder: Path, told: Sequence[str]) -> int:
 
 def use_session(folder: Path, seed: int, tell: Tell) -> None:
     """Go on with the last session, or begin one: answers, edits of files, commands, compactions."""
-    from laguna_tui.session.local import LocalSession
+    from laguna_tui.session.session import Session
     from tests.scripted_model import call, say, scripted_session
 
     chance, project = random.Random(seed), folder / "project"
@@ -174,7 +174,7 @@ def use_session(folder: Path, seed: int, tell: Tell) -> None:
             yield say(call("read", path="one.py"))
             yield say(words)
 
-    session: LocalSession = scripted_session(project, answers, state=folder, mode="accept-edits", context=8192)
+    session: Session = scripted_session(project, answers, state=folder, mode="accept-edits", context=8192)
     kept = [each.id for each in session.sessions.list() if each.turns]
     if kept and chance.random() < 0.8:
         session.sessions.choose(kept[0])

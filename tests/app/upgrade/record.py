@@ -25,7 +25,7 @@ from laguna_tui.models.records import FileRecord, RemoteFile, RepositoryListing
 from laguna_tui.models.store import Store
 from laguna_tui.repo.search.index import Index
 from laguna_tui.session.draft_statistics import save_draft_statistics
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.prompt.input_history import InputHistory
 from tests.app.models.test_store import DATA, ETAG
 
@@ -129,7 +129,7 @@ def _session(state: Path, folder: Path) -> None:
     """A session with one question to Laguna Nano, in which it called a tool."""
     settings = Settings().merged({"context": 2048, "scorer": "none", "threads": 1, "mode": "auto", "snapshots": False})
     with tempfile.TemporaryDirectory() as place:
-        session = LocalSession.prepare(settings, folder, Path(place))
+        session = Session.prepare(settings, folder, Path(place))
         session.open(lambda progress: None)
         try:
             list(session.chat.ask(QUESTION))

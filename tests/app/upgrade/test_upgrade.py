@@ -22,7 +22,7 @@ from laguna_tui.models.store import ModelState, Store
 from laguna_tui.repo.search.index import Index
 from laguna_tui.repo.search.index_database import VERSION, index_path
 from laguna_tui.session.draft_statistics import load_draft_statistics
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.store.session_store import SessionStore
 from laguna_tui.tui.prompt.input_history import InputHistory
 from tests.app.upgrade.record import AGENTS, QUESTION, RECORDED, SETTINGS, SHOP, downloaded
@@ -110,7 +110,7 @@ def test_its_sessions_are_listed_and_go_on(old: Path, shop: Path, tmp_path: Path
     (kept,) = SessionStore(old / "state", tmp_path / "cache").newest(shop)
     assert (kept.turns, kept.folder, kept.title) == (1, shop, QUESTION)
     settings = Settings().merged({"context": 2048, "scorer": "none", "threads": 1, "mode": "auto", "snapshots": False})
-    session = LocalSession.prepare(settings, shop, old / "state", resume=kept.id)
+    session = Session.prepare(settings, shop, old / "state", resume=kept.id)
     session.open(lambda progress: None)
     try:
         events = list(session.chat.ask("what does total_price take?"))

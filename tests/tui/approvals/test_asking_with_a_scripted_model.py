@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
 from laguna_tui.base.permission_request import Mode
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.approvals import approval_controller, approval_panel
 from laguna_tui.tui.approvals.mode_controller import APPROVED
@@ -28,9 +28,7 @@ def _quick(monkeypatch) -> None:
 
 
 @asynccontextmanager
-async def told(
-    folder: Path, script: Script, **settings: Any
-) -> AsyncIterator[tuple[LagunaApp, Pilot[None], LocalSession]]:
+async def told(folder: Path, script: Script, **settings: Any) -> AsyncIterator[tuple[LagunaApp, Pilot[None], Session]]:
     """The app after a message to a model with this script, in a folder with one file."""
     project = folder / "shop"
     project.mkdir()

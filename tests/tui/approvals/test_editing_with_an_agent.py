@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.base.permission_request import Mode
-from laguna_tui.session.local import LocalSession
+from laguna_tui.session.session import Session
 from laguna_tui.tui.approvals import approval_controller, approval_panel
 from tests.scripted_model import call, say
 from tests.tui.changes import CART, Project
@@ -22,7 +22,7 @@ def project(chat, tmp_path: Path, monkeypatch) -> Project:
 
 
 @pytest.fixture
-def session(chat) -> LocalSession:
+def session(chat) -> Session:
     return chat(RENAME, "Renamed.", mode="ask")
 
 
@@ -32,7 +32,7 @@ async def asked(app, pilot) -> None:
     await until(pilot, lambda: app.approval_panel.has_focus)
 
 
-async def test_an_edit_is_made_and_answered(session: LocalSession, project: Project) -> None:
+async def test_an_edit_is_made_and_answered(session: Session, project: Project) -> None:
     async with running(session) as (app, pilot):
         await asked(app, pilot)
         await pilot.press("y")
@@ -42,7 +42,7 @@ async def test_an_edit_is_made_and_answered(session: LocalSession, project: Proj
 
 
 async def test_a_turn_that_is_stopped_while_it_asks_leaves_a_whole_conversation(
-    session: LocalSession, project: Project
+    session: Session, project: Project
 ) -> None:
     async with running(session) as (app, pilot):
         await asked(app, pilot)
@@ -57,7 +57,7 @@ async def test_a_turn_that_is_stopped_while_it_asks_leaves_a_whole_conversation(
 
 
 async def test_what_other_programs_obey_is_asked_about_although_all_edits_are_allowed(
-    session: LocalSession, project: Project
+    session: Session, project: Project
 ) -> None:
     (project.root / "AGENTS.md").symlink_to("shop/cart.py")
     session.permissions.mode = Mode.ACCEPT_EDITS

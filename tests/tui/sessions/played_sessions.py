@@ -9,7 +9,7 @@ from typing import Any
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, Asked
-from laguna_tui.session.local_sessions import Sessions
+from laguna_tui.session.saved_sessions import SavedSessions
 from laguna_tui.session.values import (
     FolderGoneError,
     NotKept,
@@ -23,7 +23,7 @@ from tests.tui.scripted import PlayedChat, PlayedSession, Step
 FOLDER = Path("/project")
 
 
-class PlayedSessions(Sessions):
+class PlayedSessions(SavedSessions):
     """Kept sessions that a test gives; nothing is on disk.
 
     `gate` waits in a resume; `events` are the turns that each continues with; the folders of `homeless` are gone.

@@ -5,6 +5,7 @@ llama.cpp is loaded only when the session is opened, so that a screen can be the
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,31 +15,33 @@ from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
-from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayProgress
+from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayDifference, ReplayProgress
 from laguna_tui.base.paths import can_hold_files
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_selection import ModelSelection, select_model
+from laguna_tui.models.model_selection import ModelSelection, select_model, select_other
 from laguna_tui.session.commands import Commands
 from laguna_tui.session.commits import Commits
-from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot, EngineSource
+from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot, EngineSource, Progress
 from laguna_tui.session.history import History
-from laguna_tui.session.local_models import Models
-from laguna_tui.session.local_permissions import PermissionSettings
-from laguna_tui.session.local_sessions import SessionAccess, Sessions
 from laguna_tui.session.model_options import agent_options
-from laguna_tui.session.replay_check import check_replay
+from laguna_tui.session.permissions import PermissionSettings
+from laguna_tui.session.saved_sessions import SavedSessions, SessionAccess
 from laguna_tui.session.session_parts import SessionParts, SessionServices
 from laguna_tui.session.values import SessionInfo, SessionOptions
 from laguna_tui.store.events import SteeringReturned, SteeringSent
 
 if TYPE_CHECKING:
     from laguna_engine.constrain.json_schema import JsonSchema
+    from laguna_engine.engine import Engine
+    from laguna_engine.parity import Divergence
     from laguna_tui.agent.prompt_preview import PromptPreview
+    from laguna_tui.backends.local.answer import GenerationRecord
     from laguna_tui.backends.local.backend import LocalBackend
     from laguna_tui.backends.remote import RemoteBackend
     from laguna_tui.base.messages import Attachment, Place
     from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
     from laguna_tui.session.shared_model import SharedModel
+    from laguna_tui.session.values import ModelChoice
 
 T = TypeVar("T")
 
@@ -51,9 +54,11 @@ INDEXED = "{folder} is read in the background from now on."
 NOT_TOLD = "No model is open yet, so the output was not attached."
 NO_READER = "This model does not read the output of commands, so it was not attached."
 _PLAIN = SessionOptions()
+# Enough text before a difference to find the place: about a line.
+_TOKENS_BEFORE = 24
 
 
-class LocalSession:
+class Session:
     """One conversation with one model about one folder; each controller of a front end gets its part of it.
 
     Attributes:
@@ -90,7 +95,7 @@ class LocalSession:
         self.commands = Commands(folder, self.tell, permissions.shows, permissions.kept_from_commands)
         self.folder = Folder(self, folder, options.holds_more)
         access = SessionAccess(self.slot, permissions, lambda: self.parts, lambda: self.history, self.open, self.info)
-        self.sessions = Sessions(folder, state if options.undoable else None, options.cache, access)
+        self.sessions = SavedSessions(folder, state if options.undoable else None, options.cache, access)
         self.models = Models(access, self.sessions.note_model)
         recorder = self.sessions.recorder
         self.history = History(folder, state, lambda: self.opened().agent, recorder, self.sessions.cache)
@@ -107,7 +112,7 @@ class LocalSession:
         resume: str = "",
         given: Collection[str] = (),
         source: EngineSource | None = None,
-    ) -> "LocalSession":
+    ) -> "Session":
         """Find out what would be opened, without opening it.
 
         Args:
@@ -238,7 +243,7 @@ class Chat:
     An engine that llama.cpp aborted is replaced with the next message, which prefills the chat again.
     """
 
-    def __init__(self, session: LocalSession) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
 
     def ask(self, message: str) -> Generator[AgentEvent, None, None]:
@@ -340,7 +345,7 @@ class PromptView:
     Nothing is known while engines are exchanged.
     """
 
-    def __init__(self, session: LocalSession) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
 
     def cost(self, message: str) -> "Cost | None":
@@ -392,7 +397,7 @@ class Folder:
         withheld: why it is not indexed, as a sentence; empty if it is.
     """
 
-    def __init__(self, session: LocalSession, path: Path, holds_more: str) -> None:
+    def __init__(self, session: Session, path: Path, holds_more: str) -> None:
         self._session = session
         self.path = path
         self.withheld = WITHHELD.format(folder=path, what=holds_more) if holds_more else ""
@@ -422,3 +427,109 @@ class Folder:
             self._session.parts.context.codebase.withheld = ""
             self._session.parts.context.start()
         return INDEXED.format(folder=self.path)
+
+
+class Models:
+    """Which model answers, and how it decodes."""
+
+    def __init__(self, access: SessionAccess, changed: Callable[[], None]) -> None:
+        """Switch the engine of a session. changed: called when the model or its mode of decoding has changed."""
+        self._slot, self._access, self._changed = access.slot, access, changed
+
+    def choices(self) -> "tuple[ModelChoice, ...]":
+        """The catalogue's models and the file that is open now. Any thread, also while a turn runs.
+
+        Opens nothing; may take half a second.
+        """
+        from laguna_tui.session.model_list import list_models
+
+        slot = self._slot
+        return list_models(slot.selection.settings, slot.opened_as.report.holds if slot.opened_as else {})
+
+    def others(self) -> "tuple[ModelChoice, ...]":
+        """What other programs serve or store on this machine. Any thread; asks their ports, for two seconds at most."""
+        from laguna_tui.session.model_list import list_others
+
+        return list_others()
+
+    def switch(self, wanted: str, progress: Progress) -> SessionInfo:
+        """Answer with another model from now on; it reads the conversation again.
+
+        Args:
+            wanted: a name of the catalogue, or the path of a file.
+
+        Raises:
+            EngineError, UserError: it cannot be opened; the previous model, if there was one, continues answering.
+        """
+        slot, parts = self._slot, self._access.parts()
+        selection = select_other(slot.selection.settings, wanted)
+        if parts is None:
+            slot.selection = selection
+            return self._access.open(progress)
+        slot.healthy()
+        slot.replace(selection, lambda backend, of: parts.use_model(backend, of, slot.mode), progress)
+        self._changed()
+        return self._access.info()
+
+    def speculate(self, mode: Speculation, progress: Progress) -> SessionInfo:
+        """Use this mode of decoding from now on. The conversation stays.
+
+        Strict and fast need an engine of their own, plain decoding does not.
+
+        Raises:
+            EngineError, UserError: the mode is not available; nothing was changed.
+        """
+        from laguna_engine.native.cpu_determinism import use_fixed_kernels
+        from laguna_tui.session.remote_opening import in_process
+
+        slot, parts = self._slot, self._access.parts()
+        engine = in_process(slot.healthy(), "Another mode of speculation").engine
+        assert parts is not None, "a session with an engine has its parts"
+        # Asked before the engine is given up: once something was computed, the answer is no.
+        if mode is Speculation.STRICT and not use_fixed_kernels():
+            raise UserError(self._access.info().no_strict)
+        if mode not in (Speculation.OFF, engine.info.speculation):
+            slot.reopen(mode, progress)
+        slot.mode = mode
+        options = parts.agent.options
+        drafting = replace(options.drafting, enabled=mode is not Speculation.OFF)
+        parts.agent.options = replace(options, drafting=drafting)
+        self._changed()
+        return self._access.info()
+
+
+def check_replay(
+    engine: "Engine", generated: "GenerationRecord", progress: Callable[[ReplayProgress], None]
+) -> ReplayCheck:
+    """What came of making `generated` again without speculation. EngineError when the engine fails."""
+    begun, total = time.monotonic(), len(generated.tokens)
+    progress(ReplayProgress(0, total))
+    replay = engine.replay(
+        generated.prompt,
+        generated.tokens,
+        generated.sampling,
+        lambda done: progress(ReplayProgress(done, total)),
+        generated.rounds,
+        generated.thinking_budget,
+        generated.no_repeat,
+        generated.constraints,
+    )
+    found = replay.divergence
+    difference = _difference(engine, generated, found) if found is not None else None
+    return ReplayCheck(replay.compared, total, difference, time.monotonic() - begun)
+
+
+def _difference(engine: "Engine", generated: "GenerationRecord", found: "Divergence") -> ReplayDifference:
+    def text(*some: int) -> str:
+        return b"".join(map(engine.vocab.piece, some)).decode("utf-8", "replace")
+
+    before = generated.tokens[max(0, found.index - _TOKENS_BEFORE) : found.index]
+    return ReplayDifference(
+        index=found.index,
+        before=text(*before),
+        answered=text(found.expected),
+        plain=text(found.found),
+        margin=found.margin,
+        drawn=generated.sampling.temperature > 0,
+        cause=found.cause,
+    )

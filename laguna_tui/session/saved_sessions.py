@@ -19,7 +19,7 @@ from laguna_tui.models.remote_entry import is_url
 from laguna_tui.session.engine_slot import EngineSlot
 from laguna_tui.session.history import History
 from laguna_tui.session.kv_cache import KvCache
-from laguna_tui.session.local_permissions import PermissionSettings
+from laguna_tui.session.permissions import PermissionSettings
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.session.values import FolderGoneError, NotKept, OtherFolderError, Resumed, SessionInfo
@@ -64,7 +64,7 @@ class SessionAccess:
     info: Callable[[], SessionInfo]
 
 
-class Sessions:
+class SavedSessions:
     """The sessions kept on disk. Any thread, except `resume`; UserError if something cannot be done.
 
     A session is named by its `id`, the beginning of its `id`, or its title.
