@@ -12,7 +12,7 @@ DEMO := "where is StreamParser defined?" "who calls sanitize_line?" "which tests
 QUESTION ?=
 FOLDER ?= .
 
-.PHONY: demo run test test-again test-other other-ready fuzz lint bench release wheels installer lock nano nano-work nano-check clean
+.PHONY: demo run test test-again test-other other-ready fuzz lint bench docs release wheels installer lock nano nano-work nano-check clean
 
 demo: $(READY)
 	@for question in $(if $(QUESTION),"$(QUESTION)",$(DEMO)); do \
@@ -69,6 +69,11 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The manual as a static site into build/docs.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet -f packaging/mkdocs.yml
+	echo '<meta http-equiv="refresh" content="0; url=docs/start/">' > build/docs/index.html
 
 # A release into dist/: sdist and wheel, checked and built twice, SBOM, notes, hashes, Homebrew and AUR files.
 release: $(READY)

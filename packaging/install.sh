@@ -142,7 +142,7 @@ uninstall() {
     "$DATA"/*) run rm -f "$LINK" ;;
   esac
   run rm -rf "$DATA"
-  say "Done. Settings, sessions and models stay; to delete them too: laguna-tui's README, section Uninstall."
+  say "Done. Settings, sessions and models stay; the manual's page Install names their folders."
 }
 
 main() {

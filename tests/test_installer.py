@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.machine.setup_gpu.fake_builds import wheel
-from tests.test_readme import TOP, script
+from tests.test_manual import TOP, script
 
 SCRIPT = TOP / "packaging/install.sh"
 installer = script(TOP / "packaging/installer.py")

@@ -13,7 +13,7 @@ import pytest
 
 from laguna_engine.native import plugins
 from laguna_tui.machine.setup_gpu.builds import TAGS, PrebuiltBuild
-from tests.test_readme import TOP, script
+from tests.test_manual import TOP, script
 
 wheels = script(TOP / "packaging/llama_wheels.py")
 

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 from tests.test_dependencies import plain
 from tests.test_installer import hostile_folder
-from tests.test_readme import TOP, script
+from tests.test_manual import TOP, script
 
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 release, recipes = script(TOP / "packaging/release.py"), script(TOP / "packaging/lock_recipes.py")

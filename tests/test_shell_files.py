@@ -9,7 +9,7 @@ import pytest
 
 from laguna_tui.cli.arguments import commands_of
 from laguna_tui.cli.main import command_parser, main
-from tests.test_readme import TOP, script
+from tests.test_manual import TOP, script
 
 SHELL = TOP / "assets" / "shell"
 COMMANDS = sorted(commands_of(command_parser()))

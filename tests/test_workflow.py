@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.test_readme import TOP
+from tests.test_manual import TOP
 
 WORKFLOW = TOP / ".github/workflows/release.yml"
 JOBS: dict[str, Any] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]

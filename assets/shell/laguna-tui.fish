@@ -366,7 +366,7 @@ complete -c laguna-tui -n '_shtab_laguna_tui_using selfcheck' -l json -d 'one JS
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a completions -d 'Print a script that lets a shell complete commands, options and files.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using completions' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using completions; and test $_shtab_laguna_tui_npos -eq 0' -ka "bash fish zsh" -d 'the shell'
-complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a help -d 'Print a page of the documentation.'
+complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a help -d 'Show a page of the manual.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using help' -s h -l help -d 'show this help message and exit'
 complete -c laguna-tui -n '_shtab_laguna_tui_using; and test $_shtab_laguna_tui_npos -eq 0' -a index -d 'Index the folder'"'"'s code. Indexes files, definitions and words.'
 complete -c laguna-tui -n '_shtab_laguna_tui_using index' -s h -l help -d 'show this help message and exit'

@@ -1,42 +1,40 @@
-"""`laguna-tui help`: prints a page of the documentation that ships with the app."""
+"""`laguna-tui help`: show a page of the manual."""
 
 import argparse
-from pathlib import Path
+import sys
 
-from laguna_tui.base.errors import UserError
-from laguna_tui.base.paths import data_root
-from laguna_tui.base.spelling import did_you_mean
+from laguna_tui.base.manual import manual_pages, page_title, read_page
 from laguna_tui.cli.console import say
+
+_WIDTH = 100
+"""Columns: longer lines are hard to read."""
 
 
 def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add `help` to the command line."""
-    parser = commands.add_parser(
-        "help", help="print a page of the documentation", description="Print a page of the documentation."
-    )
+    parser = commands.add_parser("help", help="show a page of the manual", description="Show a page of the manual.")
     parser.add_argument("page", nargs="?", help="name of the page; without one, list the pages")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a page, or the names of all; returns the exit code.
+    """Print a page, formatted on a terminal and as Markdown elsewhere, or the list of pages; return the exit code.
 
     Raises:
-        UserError: There is no such page.
+        UserError: there is no such page.
     """
-    pages = {path.stem: path for path in sorted((data_root() / "assets" / "docs").glob("*.md"))}
     if arguments.page is None:
-        width = max(map(len, pages), default=0)
-        say(f"laguna-tui help {name:<{width}}  {_title(path)}" for name, path in pages.items())
+        pages = manual_pages()
+        width = max(map(len, pages))
+        say(f"laguna-tui help {name:<{width}}  {page_title(path)}" for name, path in pages.items())
         return 0
-    if arguments.page not in pages:
-        hint = did_you_mean(arguments.page, tuple(pages))
-        raise UserError(f"there is no page {arguments.page!r}{hint}; there are: {', '.join(pages)}")
-    say(pages[arguments.page].read_text(encoding="utf-8").splitlines())
+    text = read_page(arguments.page)
+    if not sys.stdout.isatty():
+        say(text.splitlines())
+        return 0
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console()
+    console.print(Markdown(text), width=min(_WIDTH, console.width))
     return 0
-
-
-def _title(page: Path) -> str:
-    """The first heading of a page."""
-    lines = page.read_text(encoding="utf-8").splitlines()
-    return next((line.lstrip("# ") for line in lines if line.startswith("#")), page.stem)

@@ -78,7 +78,7 @@ class AppActions(BaseApp):
 
     @staticmethod
     def help_sections() -> dict[str, list[KeyRow]]:
-        """The sections of the help screen and of the README's table of keys."""
+        """The sections of the help screen and of the manual's page of keys."""
         from laguna_tui.tui.history.rewind_screen import RewindScreen
         from laguna_tui.tui.sessions.session_picker import SessionPicker
 

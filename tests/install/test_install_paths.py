@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.install.paths import ANSWER, PATHS, Clean, install
-from tests.test_readme import TOP
+from tests.test_manual import TOP
 
 DIST = TOP / "dist"
 pytestmark = [pytest.mark.install, pytest.mark.timeout(1800)]

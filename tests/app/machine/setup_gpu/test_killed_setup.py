@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.app.machine.setup_gpu import fake_builds
-from tests.test_readme import TOP
+from tests.test_manual import TOP
 
 MOST_STEPS = 200
 
