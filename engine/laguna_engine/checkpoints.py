@@ -18,7 +18,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from laguna_engine.events import Source
-from laguna_engine.llama.window_state import WindowState
+from laguna_engine.llama.sequence_state import WindowState
 
 
 @dataclass(frozen=True, slots=True, eq=False)

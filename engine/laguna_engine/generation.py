@@ -28,8 +28,7 @@ from laguna_engine.events import (
     Token,
 )
 from laguna_engine.gguf.laguna import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import DecodeStatus, Outputs
+from laguna_engine.llama.context import Context, DecodeStatus, Outputs
 from laguna_engine.llama.sampler import LOGITS, LogprobRecorder, Readout, SamplerChain, stages_of
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.sequence import TokenSequence

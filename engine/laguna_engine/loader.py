@@ -18,12 +18,11 @@ from laguna_engine.fit.memory import window_size
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf.header import Header, header_warnings, safe_context
-from laguna_engine.llama.callback_taps import CallbackTaps
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, physical_cores
+from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.taps import Taps, TargetShape
+from laguna_engine.llama.taps import CallbackTaps, Taps, TargetShape
 from laguna_engine.llama.taps_check import gives_numbers, hook_is_right
+from laguna_engine.native.control_groups import physical_cores
 from laguna_engine.native.cpu_determinism import fixed_rows, use_fixed_kernels
 from laguna_engine.native.library import device_descriptions, recent_log
 from laguna_engine.sequence import TokenSequence

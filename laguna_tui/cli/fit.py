@@ -13,9 +13,9 @@ from laguna_tui.base.text import sanitize
 from laguna_tui.cli.console import say
 
 if TYPE_CHECKING:
-    from laguna_engine.fit.constraints import PlanConstraints
     from laguna_engine.fit.devices import Machine
     from laguna_engine.fit.plan import FitCell, Plan
+    from laguna_engine.fit.plan_search import PlanConstraints
     from laguna_tui.models.entry import ModelEntry
     from laguna_tui.models.fit_report import FitReport
 
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _constraints(arguments: argparse.Namespace) -> "PlanConstraints":
     from laguna_engine.config import KvType
-    from laguna_engine.fit.constraints import PlanConstraints, Priority
+    from laguna_engine.fit.plan_search import PlanConstraints, Priority
 
     for key, advice in (("kv", "choose"), ("context", "it must be")):
         setting, value = declarations(Settings)[key], getattr(arguments, key)

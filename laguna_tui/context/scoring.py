@@ -30,7 +30,7 @@ def open_scorer(path: Path, settings: Settings, device: str = "") -> "Scorer":
     """
     from laguna_engine.compress.scorer import Scorer
     from laguna_engine.fit.scorer_device import open_device
-    from laguna_engine.llama.context_params import all_cores_but_one
+    from laguna_engine.native.control_groups import all_cores_but_one
 
     threads = all_cores_but_one() if settings.threads is None else settings.threads
     gpu = open_device(device) if device else None

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.errors import UserError
 
 if TYPE_CHECKING:
-    from laguna_engine.fit.constraints import PlanConstraints
     from laguna_engine.fit.devices import Machine
     from laguna_engine.fit.plan import FitCell, Plan
+    from laguna_engine.fit.plan_search import PlanConstraints
     from laguna_tui.base.settings import Settings
     from laguna_tui.models.entry import ModelEntry
     from laguna_tui.models.fit import ModelToFit
@@ -89,7 +89,7 @@ def fit_lines(wanted: str, settings: "Settings", width: int) -> list[str]:
     Raises:
         UserError: there is no such model. EngineError: its file cannot be read.
     """
-    from laguna_engine.fit.constraints import PlanConstraints
+    from laguna_engine.fit.plan_search import PlanConstraints
     from laguna_tui.models.catalogue import load_catalogue
 
     found = fit_report(wanted, load_catalogue(), settings, described_machine(None), PlanConstraints())

@@ -273,7 +273,7 @@ def header_mismatches(entry: ModelEntry, path: Path) -> tuple[str, ...]:
             found = drafter_header.read(path).file
         else:
             is_target = entry.kind is ModelKind.TARGET
-            found = header.check(path) if is_target else header.read(path, lambda _: None)
+            found = header.check(path) if is_target else header.read_unchecked(path)
     except ModelFileError as error:
         return (str(error),)
     return tuple(_differences(entry, found))

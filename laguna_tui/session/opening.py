@@ -17,7 +17,7 @@ from laguna_engine.events import LoadProgress
 from laguna_engine.ggml.device import Device
 from laguna_engine.gguf import header
 from laguna_engine.gguf.header import safe_context
-from laguna_engine.llama.context_params import all_cores_but_one
+from laguna_engine.native.control_groups import all_cores_but_one
 from laguna_engine.native.cpu_determinism import can_fix_kernels
 from laguna_engine.native.verdicts import verdicts
 from laguna_tui.base.errors import UserError

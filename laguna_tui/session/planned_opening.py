@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from laguna_engine.config import EngineOptions, KvType, Speculation
 from laguna_engine.errors import EngineError
-from laguna_engine.fit.constraints import PlanConstraints
 from laguna_engine.fit.devices import installed_build, read_machine
 from laguna_engine.fit.fallback import FailedPlans, difference, open_with_fallback
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import Plan, choose_plan
+from laguna_engine.fit.plan_search import PlanConstraints
 from laguna_engine.fit.scorer_device import scorer_bytes
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header

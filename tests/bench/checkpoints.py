@@ -17,8 +17,7 @@ from statistics import median
 from laguna_engine.config import KvType
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.events import Finished
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from tests.engine import tiny
 

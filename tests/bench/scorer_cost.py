@@ -21,8 +21,7 @@ import numpy as np
 
 from laguna_engine.compress.scorer import Scorer
 from laguna_engine.ggml.tensor import Type
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from tests.engine import scorers, tiny
 from tests.engine.drafting import quantized

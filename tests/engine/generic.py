@@ -6,7 +6,7 @@ it refuses a file with one tensor less, or one more.
 
 import numpy as np
 
-from laguna_engine.gguf import generic
+from laguna_engine.gguf import target_check
 from laguna_engine.gguf.hparams import HParams
 from tests.engine import tiny
 
@@ -20,7 +20,7 @@ _GRANITES = ("granite", "granitemoe")
 
 def model(architecture: str, tokenizer: str = BPE, *, experts: bool | None = None, seed: int = 1) -> tiny.GgufFile:
     """A complete file; `experts` chooses for architectures whose files may or may not have experts."""
-    layout = generic.LAYOUTS[architecture]
+    layout = target_check.LAYOUTS[architecture]
     with_experts = layout.experts == "always" if experts is None else experts
     file = describe(architecture, experts=with_experts)
     add_tokenizer(file, tokenizer)
@@ -29,7 +29,7 @@ def model(architecture: str, tokenizer: str = BPE, *, experts: bool | None = Non
     names = [f"blk.{layer}.attn_qkv.weight" for layer in range(LAYERS)] if architecture == "phi3" else []
     random = np.random.default_rng(seed)
     _add(file, random, "token_embd.weight", (EMBD, VOCABULARY))
-    for name, shape in generic.required(architecture, dimensions, names, VOCABULARY):
+    for name, shape in target_check.required(architecture, dimensions, names, VOCABULARY):
         _add(file, random, name, shape)
     return file
 
@@ -58,7 +58,7 @@ def describe(architecture: str, *, experts: bool) -> tiny.GgufFile:
         values["logit_scale"] = 8.0
     if experts:
         values |= {"expert_count": EXPERTS, "expert_used_count": EXPERTS_USED}
-    if generic.LAYOUTS[architecture].experts == "always":
+    if target_check.LAYOUTS[architecture].experts == "always":
         values["expert_feed_forward_length"] = EXPERT_FF
     for key, value in values.items():
         file.set(f"{architecture}.{key}", value)

@@ -11,8 +11,7 @@ import numpy as np
 
 from laguna_engine.engine import Engine, Request
 from laguna_engine.events import ContextOverflow, Event, Finished, FinishReason, Prefill, Stats, Token
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 
 NEAR_TIE = 0.5

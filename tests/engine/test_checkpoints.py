@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from laguna_engine.checkpoints import Checkpoint, Checkpoints, DrafterSnapshot
-from laguna_engine.llama.window_state import WindowState
-from laguna_engine.prefix_reuse import Reuse, plan_reuse
-from laguna_engine.sequence import PrefillRate, prefill_preview
+from laguna_engine.llama.sequence_state import WindowState
+from laguna_engine.sequence import PrefillRate, Reuse, plan_reuse, prefill_preview
 
 PLENTY = 1 << 30
 LENGTHS = st.lists(st.integers(1, 5000), max_size=60)

@@ -14,12 +14,10 @@ import pytest
 from laguna_engine.config import PLAIN, Drafting, EngineOptions, KvType, Speculation
 from laguna_engine.engine import Engine, Request
 from laguna_engine.ggml.device import Device
-from laguna_engine.llama.callback_taps import CallbackTaps
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import LOGITS, Readout, ReadoutKind
-from laguna_engine.llama.taps import Taps, TargetShape
+from laguna_engine.llama.taps import CallbackTaps, Taps, TargetShape
 from laguna_engine.selfcheck.drafter import compare_drafter
 from laguna_engine.selfcheck.target import check_target
 from tests.engine import drafters, tiny

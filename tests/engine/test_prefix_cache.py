@@ -5,7 +5,7 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_engine.prefix_reuse import Reuse, can_rewind, common_prefix, plan_reuse
+from laguna_engine.sequence import Reuse, can_rewind, common_prefix, plan_reuse
 
 TOKENS = st.lists(st.integers(0, 3), max_size=40)
 

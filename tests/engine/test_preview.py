@@ -2,8 +2,7 @@
 
 import pytest
 
-from laguna_engine.prefix_reuse import plan_reuse
-from laguna_engine.sequence import PrefillRate, Preview, prefill_preview
+from laguna_engine.sequence import PrefillRate, Preview, plan_reuse, prefill_preview
 
 
 def preview(held: list[int], rate: PrefillRate, prompt: list[int], capacity: int) -> Preview:

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
-from laguna_engine.prefix_reuse import Reuse
-from laguna_engine.sequence import TokenSequence
+from laguna_engine.sequence import Reuse, TokenSequence
 from tests.engine import tiny
 from tests.engine.runs import NEAR_TIE
 

@@ -21,8 +21,7 @@ from hypothesis.stateful import (
 from laguna_engine import checkpoints as checkpoint_module
 from laguna_engine.checkpoints import Checkpoint, CheckpointPolicy, Checkpoints
 from laguna_engine.config import KvType
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, DecodeStatus
+from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus
 from laguna_engine.llama.model import Model
 from laguna_engine.sequence import TokenSequence
 from tests.engine import tiny
@@ -176,7 +175,7 @@ def test_the_memory_of_a_checkpoint_that_had_to_go_serves_the_next_one(opened):
     read(target, [*PROMPT, *FURTHER])
     after = target.checkpoints.at(len(PROMPT) + len(FURTHER)).window
     assert after.words is before
-    assert after.whole
+    assert after.intact
 
 
 def test_a_checkpoint_of_another_kv_type_is_refused_by_llama_cpp(opened):

@@ -7,8 +7,7 @@ import pytest
 
 from laguna_engine.checkpoints import Checkpoints
 from laguna_engine.errors import RequestError
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import LOGITS
 from laguna_engine.sequence import TokenSequence

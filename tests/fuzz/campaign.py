@@ -100,10 +100,10 @@ def app(folder: Path) -> None:
 
 def _know_nothing() -> None:
     """Let every file of another architecture through, as far as its dimensions allow."""
-    from laguna_engine.gguf import generic, vocabulary
+    from laguna_engine.gguf import target_check, vocabulary
 
     if os.environ.get(_UNCHECKED):
-        generic.check = vocabulary._check_bytes = lambda *_: None
+        target_check.check = vocabulary._check_bytes = lambda *_: None
 
 
 def outcome(file: bytes, role: str, folder: Path) -> tuple[str, str]:
@@ -130,10 +130,10 @@ def _use(role: str, path: Path, folder: Path) -> None:
     """Open the file as what it is to be, and use it a little."""
     from laguna_engine.compress.scorer import Scorer
     from laguna_engine.engine import Engine, EngineOptions, Request
-    from laguna_engine.fit.constraints import PlanConstraints
     from laguna_engine.fit.devices import read_machine
     from laguna_engine.fit.model_shape import ModelShape
     from laguna_engine.fit.plan import choose_plan
+    from laguna_engine.fit.plan_search import PlanConstraints
     from laguna_engine.gguf import drafter_header as drafter_files
     from laguna_engine.gguf import header
 

@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 
-from laguna_engine.gguf.generic import LAYOUTS
+from laguna_engine.gguf.target_check import LAYOUTS
 from tests.engine import drafters, generic, scorers, tiny
 
 TARGET, DRAFTER, ADAPTER, SCORER = "target", "drafter", "adapter", "scorer"

@@ -22,16 +22,13 @@ from laguna_engine import loader
 from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.operations import Operations
 from laguna_engine.ggml.tensor import BorrowedContext, Port, Tensor, Type
-from laguna_engine.llama.callback_taps import CallbackTaps
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.taps import Taps
+from laguna_engine.llama.taps import CallbackTaps, Taps
 from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import BufferTypeHandle, GgmlContextHandle, GraphHandle
-from laguna_engine.prefix_reuse import Reuse
-from laguna_engine.sequence import TokenSequence
+from laguna_engine.sequence import Reuse, TokenSequence
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.engine_slot import EngineSource
 from laguna_tui.session.session import Session

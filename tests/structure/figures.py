@@ -22,7 +22,7 @@ LONG_LINES = 400
 TOP = {
     "laguna_engine": {
         *("engine", "loader", "worker", "stream", "generation", "detokenizer", "parity", "sequence"),
-        *("prefix_reuse", "checkpoints", "config", "events", "errors", "files"),
+        *("checkpoints", "config", "events", "errors", "files"),
     },
     "laguna_tui": {"__main__", "supervise", "compose"},
 }

@@ -189,7 +189,7 @@ class CallConstraint(Constraint):
         elif self._call is not None and not self._call.advance(token):
             self._call = None
 
-    def let_go(self) -> None:
+    def relax(self) -> None:
         """See `Constraint`: the value is free, or outside of a known value the rest of the call."""
         if self._call is not None and not self._call.free_value():
             self._call = None

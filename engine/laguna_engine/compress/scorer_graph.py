@@ -22,9 +22,9 @@ from laguna_engine.ggml.graph import Graph
 from laguna_engine.ggml.tensor import Tensor, Type
 from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import header
-from laguna_engine.llama.context_params import physical_cores
 from laguna_engine.llama.model import Model
 from laguna_engine.native.abort import AbortFlag
+from laguna_engine.native.control_groups import physical_cores
 
 _BODY_NODES, _NODES_A_LAYER = 32, 64
 

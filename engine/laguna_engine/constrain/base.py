@@ -40,7 +40,7 @@ class RowMask:
         banned: tokens that are not allowed.
         allowed: the only tokens allowed; None for all.
         least: share of the probability that `allowed` must hold. Where it holds less, the constraint is asked to
-            `let_go`, because forcing a choice among what the model does not mean is worse than none. 0 always holds.
+            `relax`, because forcing a choice among what the model does not mean is worse than none. 0 always holds.
         wide: whether `allowed` is nearly everything, so that the row does not count as constrained.
     """
 
@@ -106,7 +106,7 @@ class Constraint(Protocol):
         """A copy that is advanced on its own."""
         ...
 
-    def let_go(self) -> None:
+    def relax(self) -> None:
         """Allow more from now on: what the last mask allowed holds too little of the probability, or nothing."""
         return
 
@@ -217,14 +217,14 @@ class Constraints:
         masked, self._masked = self._masked, []
         return masked
 
-    def let_go(self) -> None:
+    def relax(self) -> None:
         """Have the constraints that allow only some tokens allow more."""
         self.dropped += 1
         for each in self._constraints:
             before = self._try(each, each.mask)
             if before is None or before.allowed is None:
                 continue
-            self._try(each, each.let_go)
+            self._try(each, each.relax)
             after = self._try(each, each.mask)
             if after is not None and after.allowed is not None and after.least >= before.least:
                 self._fail(each, ConstraintError("it allows no token"))

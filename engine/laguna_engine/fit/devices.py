@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import psutil
 
 from laguna_engine.ggml.device import Device
-from laguna_engine.llama.context_params import physical_cores
-from laguna_engine.native.control_groups import memory_limit, processor_limit
+from laguna_engine.native.control_groups import memory_limit, physical_cores, processor_limit
 from laguna_engine.native.selftest import BINDING_VERSION
 
 GIB = 1 << 30

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from laguna_engine.config import KvType
-from laguna_engine.fit.constraints import KV_TYPES, PlanConstraints
 from laguna_engine.fit.devices import GIB
 from laguna_engine.fit.memory import ALL, HOST, Load, kv_per_token
-from laguna_engine.fit.plan_search import SMALL, PlanCandidate, SearchSpace, shortfall
+from laguna_engine.fit.plan_search import KV_TYPES, SMALL, PlanCandidate, PlanConstraints, SearchSpace, shortfall
 from laguna_engine.fit.scorer_device import ScorerDevice
 
 _GPU_THREADS = 4

@@ -10,12 +10,19 @@ from dataclasses import dataclass, field, replace
 from laguna_engine.config import KvType
 from laguna_engine.errors import EngineError
 from laguna_engine.fit import explanation
-from laguna_engine.fit.constraints import KV_TYPES, PlanConstraints
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import Reason, threads_for
 from laguna_engine.fit.memory import ALL, HOST, DrafterShape, Load, MemoryUse
 from laguna_engine.fit.model_shape import ModelShape
-from laguna_engine.fit.plan_search import PlanCandidate, SearchSpace, budgets, candidates, shortfall
+from laguna_engine.fit.plan_search import (
+    KV_TYPES,
+    PlanCandidate,
+    PlanConstraints,
+    SearchSpace,
+    budgets,
+    candidates,
+    shortfall,
+)
 from laguna_engine.fit.scorer_device import scorer_device
 from laguna_engine.gguf.drafter_header import DrafterHeader
 from laguna_engine.gguf.header import Header

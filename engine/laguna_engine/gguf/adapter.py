@@ -13,8 +13,7 @@ from laguna_engine.gguf.drafter_header import DrafterHeader
 from laguna_engine.gguf.drafter_names import canonical_name
 from laguna_engine.gguf.header import Header
 from laguna_engine.gguf.reader import Damaged, Unsuitable
-from laguna_engine.gguf.target_check import NOT_WEIGHTS
-from laguna_engine.gguf.tensors import TensorInfo
+from laguna_engine.gguf.tensors import NOT_WEIGHTS, TensorInfo
 
 _HALVES = (".lora_a", ".lora_b")
 _LOOKED_UP = ("token_embd.weight", "markov_w1.weight")
@@ -57,9 +56,7 @@ class AdapterHeader:
 
 def read(path: Path, drafter: DrafterHeader) -> AdapterHeader:
     """Read and check an adapter of `drafter`; ModelFileError if it is damaged or was not made for it."""
-    found: list[AdapterHeader] = []
-    header.read(path, lambda file: found.append(_described(file, drafter)))
-    return found[0]
+    return header.read(path, lambda file: _described(file, drafter))
 
 
 def _described(file: Header, drafter: DrafterHeader) -> AdapterHeader:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from laguna_engine.errors import ModelFileError
 from laguna_engine.gguf import target_check, vocabulary
@@ -27,7 +27,7 @@ MAX_KEYS = 4096
 _SMALLEST_HEADER = 24
 """Bytes of magic, version and two counts."""
 
-_DOWNLOAD_AGAIN = "the file is damaged: download it again"
+_Description = TypeVar("_Description")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Header:
 
 def check(path: Path) -> Header:
     """Read and check the header of a target model; ModelFileError if native code must not open the file."""
-    return read(path, lambda header: target_check.check(header.architecture, header.metadata, header.tensors))
+    return read(path, _checked_target)
 
 
 def check_chat(path: Path) -> Header:
@@ -66,29 +66,39 @@ def check_chat(path: Path) -> Header:
     return header
 
 
-def read(path: Path, validate: Callable[[Header], None]) -> Header:
-    """Read the header of any GGUF file.
+def _checked_target(header: Header) -> Header:
+    target_check.check(header.architecture, header.metadata, header.tensors)
+    return header
+
+
+def read(path: Path, describe: Callable[[Header], _Description]) -> _Description:
+    """Read the header of any GGUF file; return what `describe` makes of it.
 
     Args:
         path: the file.
-        validate: raises Damaged or Unsuitable for a header that is refused.
+        describe: raises Damaged or Unsuitable for a header that is refused.
 
     Raises:
-        ModelFileError: the file cannot be read, is damaged, or `validate` refused it.
+        ModelFileError: the file cannot be read, is damaged, or `describe` refused it.
     """
     try:
         with _open_regular(path) as file:
             header = _read(path, file, os.fstat(file.fileno()).st_size)
-        validate(header)
+        return describe(header)
     except Damaged as error:
-        raise ModelFileError(f"{path}: {error}; {_DOWNLOAD_AGAIN}") from error
+        raise ModelFileError(f"{path}: {error}; the file is damaged: download it again") from error
     except Unsuitable as error:
         raise ModelFileError(f"{path}: {error}") from error
     except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
         raise ModelFileError(
-            f"{path}: cannot be read ({_reason(error)}); check the path and its permissions"
+            f"{path}: cannot be read ({reason or error}); check the path and its permissions"
         ) from error
-    return header
+
+
+def read_unchecked(path: Path) -> Header:
+    """Read the header of any GGUF file, without a check of what it is for; ModelFileError as for `read`."""
+    return read(path, lambda header: header)
 
 
 def _open_regular(path: Path) -> BinaryIO:
@@ -148,10 +158,6 @@ def _architecture(metadata: Mapping[str, Value]) -> str:
     if not isinstance(name, str) or not name:
         raise Damaged("it does not name its architecture")
     return name
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
 _ROUNDING = 0.01

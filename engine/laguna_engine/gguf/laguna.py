@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.reader import Damaged
-from laguna_engine.gguf.tensors import Shape, trimmed
+from laguna_engine.gguf.tensors import Shape, check_shape, trimmed
 
 ARCHITECTURE = "laguna"
 """`general.architecture` of Laguna models."""
@@ -42,9 +42,9 @@ def check(hparams: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
     _check_heads(hparams)
     _check_window(hparams)
     for name, expected in _expected(hparams, shapes):
-        _check_tensor(name, shapes.get(name), expected)
+        check_shape(name, shapes.get(name), expected)
     if "output.weight" in shapes:
-        _check_tensor("output.weight", shapes["output.weight"], (hparams.n_embd, tokens))
+        check_shape("output.weight", shapes["output.weight"], (hparams.n_embd, tokens))
     for layer, heads in enumerate(hparams.heads):
         _check_gate(f"blk.{layer}.attn_gate.weight", shapes, hparams, heads)
 
@@ -73,13 +73,6 @@ def _check_window(hparams: HParams) -> None:
     """llama.cpp aborts on a sliding window that no layer uses."""
     if hparams.optional("attention.sliding_window", 0) and not any(sliding_layers(hparams)):
         raise Damaged("it has a sliding window and no layer that uses it")
-
-
-def _check_tensor(name: str, found: Shape | None, expected: Shape) -> None:
-    if found is None:
-        raise Damaged(f"the tensor {name} is missing")
-    if found != trimmed(expected):
-        raise Damaged(f"{name} has the shape {found}, expected {expected}")
 
 
 def _check_gate(name: str, shapes: Mapping[str, Shape], hparams: HParams, heads: int) -> None:

@@ -90,7 +90,7 @@ def plan(path: Path, kind: str) -> QuantizationPlan:
         ModelFileError: the file is not a drafter, or is already quantized.
     """
     drafter_header.read(path)
-    source = header.read(path, lambda _: None)
+    source = header.read_unchecked(path)
     quantized = next((info for info in source.tensors if _FORMATS[info.format].block > 1), None)
     if quantized is not None:
         raise ModelFileError(

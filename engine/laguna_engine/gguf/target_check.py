@@ -1,24 +1,69 @@
-"""Checks that a file is a target the engine can run and that its hyperparameters are consistent.
+"""Checks that a file is a target the engine can run, and that its hyperparameters and tensors are consistent.
 
 Each rule corresponds to an assertion in llama.cpp's `load_hparams` or in a model's graph, which would end the process
-instead of returning an error.
+instead of returning an error. llama.cpp checks most tensors itself, but not all: a `phi3` file without `attn_qkv` ends
+in a SIGSEGV. Optional tensors (biases, a fused `attn_qkv`, rope factors) are left to llama.cpp, which compares their
+shapes. The layouts follow llama.cpp's `src/models`; Laguna's is in `laguna`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from laguna_engine.gguf import generic, laguna, vocabulary
+from laguna_engine.gguf import laguna, vocabulary
 from laguna_engine.gguf.hparams import HParams
 from laguna_engine.gguf.reader import Damaged, Unsuitable, Value
-from laguna_engine.gguf.tensors import TensorInfo
-
-GENERIC_TARGETS = frozenset(generic.LAYOUTS)
-"""Architectures of text generation models that need no special support by the engine."""
-
-NOT_WEIGHTS = frozenset("i8 i16 i32 i64 f64 q8_1 q8_K".split())
-"""Formats of indices and intermediate results, which matrix products cannot read."""
+from laguna_engine.gguf.tensors import NOT_WEIGHTS, Shape, TensorInfo, check_shape
 
 DRAFTERS = frozenset("dflash eagle3 dspark dflash-draft qwen35-dflash-draft".split())
 """Architectures of drafters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The tensor layout of an architecture.
+
+    Attributes:
+        square: queries are as wide as the hidden state, whatever the head size.
+        norms: norms of each layer, all as wide as the hidden state.
+        head_norms: norm of queries and keys: per "head", over "all" heads together, or none ("").
+        gate: gate of the feed-forward part: its "own" matrix, "fused" with `ffn_up`, or none ("").
+        biases: biases of the layers and of the last norm are required.
+        own_output: the output matrix is required.
+        experts: "always", "never", or if the file has an `expert_count` ("some").
+        shared: there is a shared expert if the file gives its width.
+        rotated: llama.cpp asserts that RoPE rotates whole heads.
+    """
+
+    square: bool = False
+    norms: tuple[str, ...] = ("attn_norm", "ffn_norm")
+    head_norms: str = ""
+    gate: str = "own"
+    biases: bool = False
+    own_output: bool = False
+    experts: str = "never"
+    shared: bool = False
+    rotated: bool = True
+
+
+_POST_NORMS = ("post_attention_norm", "post_ffw_norm")
+_FOUR_NORMS = ("attn_norm", "ffn_norm", *_POST_NORMS)
+
+LAYOUTS: Mapping[str, Layout] = {
+    "llama": Layout(experts="some"),
+    "qwen2": Layout(square=True),
+    "qwen2moe": Layout(square=True, own_output=True, experts="always", shared=True),
+    "qwen3": Layout(head_norms="head"),
+    "qwen3moe": Layout(head_norms="head", experts="always"),
+    "gemma2": Layout(norms=_FOUR_NORMS, rotated=False),
+    "gemma3": Layout(norms=_FOUR_NORMS, head_norms="head", rotated=False),
+    "phi3": Layout(square=True, gate="fused", rotated=False),
+    "granite": Layout(experts="some", shared=True),
+    "granitemoe": Layout(experts="some", shared=True),
+    "smollm3": Layout(),
+    "starcoder2": Layout(square=True, gate="", biases=True),
+    "olmo2": Layout(square=True, norms=_POST_NORMS, head_norms="all", own_output=True),
+    "glm4": Layout(norms=_FOUR_NORMS, gate="fused", rotated=False),
+}
 
 
 def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo]) -> None:
@@ -31,12 +76,14 @@ def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo
     shapes = {tensor.name: tensor.shape for tensor in tensors}
     size = vocabulary.check(metadata)
     _check_embedding(hparams, shapes, size)
-    if name != laguna.ARCHITECTURE:
-        generic.check(name, hparams, shapes, size)
+    if name == laguna.ARCHITECTURE:
+        if metadata.get("tokenizer.ggml.model") == vocabulary.SENTENCEPIECE:
+            raise Damaged("its tokenizer is not Laguna's")
+        laguna.check(hparams, shapes, size)
         return
-    if metadata.get("tokenizer.ggml.model") == vocabulary.SENTENCEPIECE:
-        raise Damaged("its tokenizer is not Laguna's")
-    laguna.check(hparams, shapes, size)
+    _check_heads(LAYOUTS[name], hparams)
+    for required_name, expected in required(name, hparams, shapes, size):
+        check_shape(required_name, shapes.get(required_name), expected)
 
 
 def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
@@ -44,7 +91,7 @@ def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
         raise Unsuitable("is a drafter, which only speeds up another model; choose its target model instead")
     if metadata.get("general.type", "model") != "model":
         raise Unsuitable(f"holds {metadata['general.type']!r} instead of a model; choose the model it belongs to")
-    if name != laguna.ARCHITECTURE and name not in GENERIC_TARGETS:
+    if name != laguna.ARCHITECTURE and name not in LAYOUTS:
         raise Unsuitable(f"has the architecture {name!r}, which this engine does not run; choose a Laguna model")
     parts = metadata.get("split.count", 0)
     if parts not in (0, 1):
@@ -65,3 +112,87 @@ def _check_embedding(hparams: HParams, shapes: Mapping[str, tuple[int, ...]], to
     declared = hparams.optional("vocab_size", tokens)
     if declared != tokens:
         raise Damaged(f"it declares {declared} tokens and lists {tokens}")
+
+
+def _check_heads(layout: Layout, hparams: HParams) -> None:
+    head = hparams.head_size
+    sizes = {
+        hparams.value_size,
+        *(hparams.optional(f"attention.{key}_swa", head) for key in ("key_length", "value_length")),
+    }
+    if sizes != {head}:
+        raise Damaged(f"its keys of {head} and values of {hparams.value_size} differ in size")
+    if layout.rotated and hparams.optional("rope.dimension_count", head) != head:
+        raise Damaged(f"it rotates {hparams.optional('rope.dimension_count', head)} numbers of heads of {head}")
+    if layout.square and {heads * head for heads in hparams.heads} != {hparams.n_embd}:
+        raise Damaged(f"its heads of {head} do not make up its hidden size of {hparams.n_embd}")
+    if (layout.experts == "always") > (hparams.experts > 0):
+        raise Damaged("it has layers of experts and no experts")
+
+
+def required(name: str, hparams: HParams, found: Collection[str], tokens: int) -> Iterator[tuple[str, Shape]]:
+    """Names and shapes of the tensors that architecture `name` requires; `found` are the names in the file."""
+    layout, embd = LAYOUTS[name], hparams.n_embd
+    yield "output_norm.weight", (embd,)
+    if layout.biases:
+        yield "output_norm.bias", (embd,)
+    if layout.own_output or "output.weight" in found:
+        yield "output.weight", (embd, tokens)
+    for layer in range(hparams.n_layer - hparams.optional("nextn_predict_layers", 0)):
+        prefix = f"blk.{layer}."
+        for norm in layout.norms:
+            yield f"{prefix}{norm}.weight", (embd,)
+        fused = f"{prefix}attn_qkv.weight" in found
+        parts = [*_attention(layout, hparams, layer, fused=fused), *_feed_forward(layout, hparams, layer)]
+        yield from ((prefix + name, shape) for name, shape in parts)
+
+
+def _attention(layout: Layout, hparams: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
+    embd, head = hparams.n_embd, hparams.head_size
+    queries, keys = hparams.heads[layer] * head, hparams.kv_heads[layer] * head
+    if fused:
+        yield "attn_qkv.weight", (embd, queries + 2 * keys)
+    else:
+        yield from {"attn_q.weight": (embd, queries), "attn_k.weight": (embd, keys)}.items()
+        yield "attn_v.weight", (embd, keys)
+    yield "attn_output.weight", (queries, embd)
+    if layout.biases:
+        yield from dict.fromkeys(("attn_norm.bias", "attn_output.bias", "ffn_norm.bias"), (embd,)).items()
+    if layout.head_norms:
+        whole = layout.head_norms == "all"
+        yield "attn_q_norm.weight", (queries if whole else head,)
+        yield "attn_k_norm.weight", (keys if whole else head,)
+
+
+def _feed_forward(layout: Layout, hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
+    if layout.experts != "never" and hparams.experts:
+        yield from _experts(layout, hparams, layer)
+        return
+    embd, width = hparams.n_embd, hparams.per_layer("feed_forward_length", 1)[layer]
+    if layout.gate == "own":
+        yield "ffn_gate.weight", (embd, width)
+    yield "ffn_up.weight", (embd, width * (2 if layout.gate == "fused" else 1))
+    yield "ffn_down.weight", (width, embd)
+    if layout.biases:
+        yield from {"ffn_up.bias": (width,), "ffn_down.bias": (embd,)}.items()
+
+
+def _experts(layout: Layout, hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
+    embd, count = hparams.n_embd, hparams.experts
+    dense = hparams.per_layer("feed_forward_length", 0, (0,) * hparams.n_layer)[layer]
+    width = dense
+    if layout.experts == "always":
+        own = hparams.per_layer("expert_feed_forward_length", 0, (0,) * hparams.n_layer)[0]
+        width = own or dense // max(1, hparams.experts_used[layer])
+    yield "ffn_gate_inp.weight", (embd, count)
+    yield "ffn_gate_exps.weight", (embd, width, count)
+    yield "ffn_up_exps.weight", (embd, width, count)
+    yield "ffn_down_exps.weight", (width, embd, count)
+    shared = hparams.optional("expert_shared_feed_forward_length", 0)
+    if layout.square:
+        yield "ffn_gate_inp_shexp.weight", (embd,)
+        shared = shared or dense
+    if shared and layout.shared:
+        yield "ffn_gate_shexp.weight", (embd, shared)
+        yield "ffn_up_shexp.weight", (embd, shared)
+        yield "ffn_down_shexp.weight", (shared, embd)

@@ -18,6 +18,12 @@ MIN_ALIGNMENT, MAX_ALIGNMENT = 32, 1 << 20
 let a few bytes claim gigabytes."""
 
 
+NOT_WEIGHTS = frozenset("i8 i16 i32 i64 f64 q8_1 q8_K".split())
+"""Formats of indices and intermediate results, which matrix products cannot read."""
+
+Shape = tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class TensorInfo:
     """One tensor of a file.
@@ -101,6 +107,14 @@ def _place(entries: Sequence[_Entry], start: int, alignment: int, file_size: int
     return tuple(tensors)
 
 
+def check_shape(name: str, found: Shape | None, expected: Shape) -> None:
+    """Raise Damaged if the tensor `name` is missing (`found` is None) or has another shape."""
+    if found is None:
+        raise Damaged(f"the tensor {name} is missing")
+    if trimmed(found) != trimmed(expected):
+        raise Damaged(f"{name} has the shape {found}, expected {trimmed(expected)}")
+
+
 def trimmed(shape: tuple[int, ...]) -> tuple[int, ...]:
     """`shape` without trailing ones: to ggml [8], [8, 1] and [8, 1, 1] are the same."""
     length = len(shape)
@@ -115,6 +129,3 @@ def _padded(position: int, alignment: int) -> int:
 
 def _gigabytes(size: int) -> str:
     return f"{size / 1e9:.3g}"
-
-
-Shape = tuple[int, ...]

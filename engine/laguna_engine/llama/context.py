@@ -7,30 +7,100 @@ because the batch and its arrays are reused.
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
 from functools import partial
 
-import numpy
+import numpy as np
 from numpy.typing import NDArray
 
+from laguna_engine.config import KvType
+from laguna_engine.constrain.base import FREE, Constraints
 from laguna_engine.errors import ContextError, ContextOutOfMemory, EngineClosed, RequestError
-from laguna_engine.llama import masked_row, sequence_state, window_state
-from laguna_engine.llama.callback_taps import CallbackTaps
-from laguna_engine.llama.context_creation import create
-from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama import masked_row
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import CANDIDATE, LOGITS, Readout, SamplerChain
-from laguna_engine.llama.sequence_state import Rows
-from laguna_engine.llama.taps import BestRowSampler, CandidateRowSampler, Taps, row_sampler
-from laguna_engine.llama.window_state import WindowState
+from laguna_engine.llama.sequence_state import Rows, UnknownState, WindowState, build, parse
+from laguna_engine.llama.taps import BestRowSampler, CallbackTaps, CandidateRowSampler, Taps
 from laguna_engine.native.abort import AbortFlag
-from laguna_engine.native.library import lib, log_says_out_of_memory, recent_log
-from laguna_engine.native.structs import Batch, MemoryHandle
+from laguna_engine.native.control_groups import physical_cores
+from laguna_engine.native.cpu_determinism import note_use
+from laguna_engine.native.library import lib, log, log_says_out_of_memory, recent_log
+from laguna_engine.native.structs import Batch, ContextHandle, ContextParams, MemoryHandle
 
 _SEQUENCE = 0
-"""The engine uses one sequence."""
+"""The one sequence in which the engine computes."""
+
+_LENT = 1
+"""The sequence that ranges of positions are lent to."""
+
+_PARTIAL_ONLY = 1
+"""`LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY`, formerly SWA_ONLY: the sliding-window layers alone."""
 
 _INVALID_BATCH = -1
 """`llama_decode`: the batch was refused and nothing changed."""
+
+_FLASH_ATTENTION = {None: -1, False: 0, True: 1}
+"""`llama_flash_attn_type`."""
+
+_MAX_TOKENS = 2**31 - 1
+"""Sizes and positions are 32-bit signed in llama.cpp."""
+
+_CLOSED = "the context is closed; open the model again"
+
+
+class Outputs(Enum):
+    """The rows of a batch with logits: none, the last one, the last two, or all."""
+
+    NONE = "none"
+    LAST = "last"
+    PAIR = "pair"
+    ALL = "all"
+
+    def rows(self, count: int) -> range:
+        """Return the rows with logits in a batch of `count` tokens."""
+        if self is Outputs.NONE:
+            return range(0)
+        if self is Outputs.ALL:
+            return range(count)
+        return range(max(0, count - (2 if self is Outputs.PAIR else 1)), count)
+
+
+class DecodeStatus(IntEnum):
+    """Result of a decode; the values are `llama_decode`'s return codes."""
+
+    OK = 0
+    FULL = 1
+    ABORTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """Requested parameters; the context's attributes are the actual ones.
+
+    Attributes:
+        n_ctx: tokens of the KV cache; 0 for the model's training length.
+        n_batch: most tokens of one `decode`.
+        n_ubatch: tokens of a micro-batch, which also bounds the latency of a stop.
+        type_k: type of the K cache.
+        type_v: type of the V cache.
+        flash_attention: None lets llama.cpp decide; a quantized V cache needs it.
+        swa_full: full-length caches for sliding-window layers, which cost memory and allow any rewind.
+        threads: for a single token; 0 for the physical cores.
+        threads_batch: for several tokens; 0 for the physical cores.
+        offload_products: let a GPU compute large matrix products with weights in RAM (`op_offload`).
+    """
+
+    n_ctx: int
+    n_batch: int = 512
+    n_ubatch: int = 512
+    type_k: KvType = KvType.F16
+    type_v: KvType = KvType.F16
+    flash_attention: bool | None = None
+    swa_full: bool = False
+    threads: int = 0
+    threads_batch: int = 0
+    offload_products: bool = True
 
 
 class Context:
@@ -51,22 +121,22 @@ class Context:
         """
         self._stop = AbortFlag()
         self.taps = taps
-        self._handle = create(model, options, self._stop, taps)
+        self._handle = _create(model, options, self._stop, taps)
         self._memory: MemoryHandle = lib.llama_get_memory(self._handle)
         if not self._memory:
             lib.llama_free(self._handle)
-            raise ContextError(f"{model.description} keeps no KV cache; choose a text generation model")
+            raise ContextError(f"{model.description} has no KV cache; choose a text generation model")
         self.n_ctx: int = lib.llama_n_ctx(self._handle)
         self.n_batch: int = lib.llama_n_batch(self._handle)
         self.n_ubatch: int = lib.llama_n_ubatch(self._handle)
         self.swa_full = options.swa_full
         self._n_vocab = model.vocab.size
-        self._all_ids = numpy.arange(self._n_vocab, dtype=numpy.int32)
-        self._all_candidates = numpy.zeros(self._n_vocab, CANDIDATE)
+        self._all_ids = np.arange(self._n_vocab, dtype=np.int32)
+        self._all_candidates = np.zeros(self._n_vocab, CANDIDATE)
         # The device of the logits finishes last; `llama_decode` itself waits for the CPU.
         self._waits = taps is None or not taps.backend.device.is_cpu
         self._rows = range(0)
-        self._picks: BestRowSampler | CandidateRowSampler | None = None
+        self._row_sampler: BestRowSampler | CandidateRowSampler | None = None
         self._make_batch()
         model.adopt(self.close)
 
@@ -80,7 +150,6 @@ class Context:
         pointer = ctypes.pointer(self._sequence)
         self._sequences = (ctypes.POINTER(ctypes.c_int32) * size)(*[pointer] * size)
         self._batch = Batch(0, self._tokens, None, self._positions, self._counts, self._sequences, self._flags)
-        self._all_flags = b"\x01" * size
 
     def decode(self, tokens: Sequence[int], start: int, outputs: Outputs = Outputs.LAST) -> DecodeStatus:
         """Decode `tokens` at positions `start`, `start + 1`, … and add them to the cache.
@@ -101,45 +170,38 @@ class Context:
         # llama.cpp itself would accept a gap at the beginning.
         if start != last + 1:
             raise RequestError(f"position {start} does not continue the cache, which ends at {last}")
-        rows = _output_rows(count, outputs)
-        if self.taps is not None:
-            self._announce(start, count, rows)
-        self._fill(tokens, start, count, outputs)
+        rows, taps = outputs.rows(count), self.taps
+        if taps is not None:
+            # llama.cpp aborts on more rows with outputs than the taps hold.
+            if len(rows) > taps.outputs or count > self.n_ubatch:
+                raise RequestError(f"{count} tokens with {len(rows)} outputs in one batch; send them in smaller pieces")
+            # The device may still be reading the taps' inputs of the previous decode.
+            self.synchronize()
+            taps.before(start, count, rows)
+        self._fill(tokens, start, rows)
         code = lib.llama_decode(self._handle, self._batch)
         if code == 0:
             self._rows = rows
-            self._picks = None
-            if self.taps is not None:
-                self.taps.after()
+            self._row_sampler = None
+            if taps is not None:
+                taps.after()
             return DecodeStatus.OK
         return self._failed(code)
 
-    def _announce(self, start: int, count: int, rows: range) -> None:
-        """Prepare the taps for the next decode; RequestError for more rows than they hold, where llama.cpp aborts."""
-        taps = self.taps
-        assert taps is not None, "only called with taps"
-        if len(rows) > taps.outputs or count > self.n_ubatch:
-            raise RequestError(f"{count} tokens with {len(rows)} outputs in one batch; send them in smaller pieces")
-        # The device may still be reading the taps' inputs of the previous decode.
-        self.synchronize()
-        taps.before(start, count, rows)
-
-    def _fill(self, tokens: Sequence[int], start: int, count: int, outputs: Outputs) -> None:
+    def _fill(self, tokens: Sequence[int], start: int, outputs: range) -> None:
+        """Write the batch: `tokens` from position `start` on, with logits in the rows `outputs`."""
+        count, flags = len(tokens), self._flags
         self._batch.n_tokens = count
-        flags = self._flags
         if count == 1:
             self._tokens[0] = tokens[0]
             self._positions[0] = start
-            flags[0] = outputs is not Outputs.NONE
+            flags[0] = bool(outputs)
             return
         self._tokens[:count] = list(tokens)
         self._positions[:count] = list(range(start, start + count))
-        if outputs is Outputs.ALL:
-            ctypes.memmove(flags, self._all_flags, count)
-        else:
-            ctypes.memset(flags, 0, count)
-            for row in _output_rows(count, outputs):
-                flags[row] = 1
+        ctypes.memset(flags, 0, count)
+        if outputs:
+            ctypes.memset(ctypes.addressof(flags) + outputs.start, 1, len(outputs))
 
     def _failed(self, code: int) -> DecodeStatus:
         self._rows = range(0)
@@ -154,7 +216,7 @@ class Context:
 
     def _refusal(self, tokens: Sequence[int]) -> Exception:
         if not self._handle:
-            return EngineClosed("the context is closed; open the model again")
+            return EngineClosed(_CLOSED)
         if not tokens:
             return RequestError("there is nothing to decode; give at least one token")
         if len(tokens) > self.n_batch:
@@ -172,47 +234,99 @@ class Context:
         lib.llama_memory_seq_rm(self._live_memory(), _SEQUENCE, start, -1 if end is None else end)
 
     def window_bytes(self) -> int:
-        """Bytes that `save_window` would take now."""
+        """Return the bytes that `save_window` would take now; 0 if there is nothing to save."""
         self._live_memory()
-        return window_state.size(self._handle, _SEQUENCE)
+        nbytes: int = lib.llama_state_seq_get_size_ext(self._handle, _SEQUENCE, _PARTIAL_ONLY)
+        return nbytes
 
     def save_window(self, into: WindowState | None = None) -> WindowState | None:
-        """Save the sliding-window part of the cache to host memory; None if that is not possible.
+        """Save the sliding-window part of the cache, which truncation alone cannot bring back, to host memory.
+
+        Waits for the device. Returns None if there is none or llama.cpp refuses.
 
         Args:
-            into: a state no longer needed, whose memory is reused if it has the right size.
+            into: a state no longer needed, whose memory is reused if it has the right size: writing to memory that the
+                process has touched before is several times as fast.
         """
-        self._live_memory()
-        return window_state.save(self._handle, _SEQUENCE, into)
+        nbytes = self.window_bytes()
+        if not nbytes:
+            return None
+        words = np.empty(-(-nbytes // 8), np.uint64)
+        if into is not None and into.words.size == words.size:
+            words = into.words
+        words[-1] = 0
+        state = words.ctypes.data
+        written: int = lib.llama_state_seq_get_data_ext(self._handle, state, nbytes, _SEQUENCE, _PARTIAL_ONLY)
+        return WindowState.of(words, nbytes) if written == nbytes else None
 
     def load_window(self, saved: WindowState) -> bool:
-        """Restore the sliding-window part of the cache from `saved`. Returns whether that succeeded.
+        """Replace the sliding-window part of the cache by `saved`; return whether that succeeded.
 
         The rest of the cache must hold at least as many positions, and must then be truncated to those that both hold
-        (`remove`). On failure the sliding-window part may be lost: clear the cache.
+        (`remove`). A damaged state is refused without a change. If llama.cpp refuses it, the sliding-window part may be
+        lost: clear the cache.
         """
         self._live_memory()
-        try:
-            return window_state.load(self._handle, _SEQUENCE, saved)
-        finally:
-            self._rows = range(0)
+        self._rows = range(0)
+        if not saved.intact:
+            return False
+        state = saved.words.ctypes.data
+        read: int = lib.llama_state_seq_set_data_ext(self._handle, state, saved.nbytes, _SEQUENCE, _PARTIAL_ONLY)
+        return read == saved.nbytes
 
     def read_rows(self, start: int, stop: int) -> tuple[Rows, int]:
-        """Keys and values of positions `start` to `stop` in the full-attention layers: see `sequence_state`."""
-        return sequence_state.read_rows(self._handle, self._live_memory(), start, stop)
+        """Copy keys and values of positions `start` to `stop` in the full-attention layers; also count the caches.
+
+        Waits for the device. llama.cpp has no call for a range of positions. A second sequence that is lent the cells
+        of a range has one: lending (`llama_memory_seq_cp`) changes the cells' owners only, so the state of that
+        sequence is the range.
+
+        Raises:
+            UnknownState: the state is laid out in another way, or the positions are not in the cache.
+        """
+        memory = self._live_memory()
+        lib.llama_memory_seq_cp(memory, _SEQUENCE, _LENT, start, stop)
+        try:
+            size: int = lib.llama_state_seq_get_size_ext(self._handle, _LENT, 0)
+            data = np.empty(size, np.uint8)
+            written: int = (
+                lib.llama_state_seq_get_data_ext(self._handle, data.ctypes.data, size, _LENT, 0) if size else 0
+            )
+        finally:
+            lib.llama_memory_seq_rm(memory, _LENT, -1, -1)
+        if not size or written != size:
+            raise UnknownState("llama.cpp gave no state; this model's cache cannot be saved")
+        caches = parse(data)
+        rows = caches[0]
+        if (rows.start, rows.stop) != (start, stop) or len(caches) > 2:
+            raise UnknownState("llama.cpp's state holds other positions than requested; this cache cannot be saved")
+        return rows, len(caches)
 
     def write_rows(self, rows: Rows, caches: int) -> bool:
-        """Add keys and values to the full-attention layers; whether that succeeded. See `sequence_state`."""
+        """Append rows to the full-attention layers; return whether llama.cpp took them.
+
+        They are read into the second sequence, which then gives its cells to the first. The positions count as cached
+        only with their sliding window (`load_window`), where there is one. After a refusal the cache must be cleared.
+
+        Args:
+            rows: those behind what is cached.
+            caches: as from `read_rows`.
+        """
+        memory = self._live_memory()
         self._rows = range(0)
-        return sequence_state.write_rows(self._handle, self._live_memory(), rows, caches)
+        data = build([rows], empty_caches=caches - 1).data
+        read: int = lib.llama_state_seq_set_data_ext(self._handle, data.ctypes.data, data.nbytes, _LENT, 0)
+        lib.llama_memory_seq_cp(memory, _LENT, _SEQUENCE, -1, -1)
+        lib.llama_memory_seq_rm(memory, _LENT, -1, -1)
+        return read == data.nbytes
 
     def clear(self, *, wipe: bool = True) -> None:
-        """Empty the cache. wipe: also zero its memory, which what was left half written there must be."""
+        """Empty the cache; `wipe` also zeroes its memory, which is needed where half-written data may be left."""
         lib.llama_memory_clear(self._live_memory(), wipe)
         self._rows = range(0)
 
     def positions(self) -> tuple[int, int]:
-        """Lowest and highest position in the cache; (-1, -1) if it is empty.
+        """Return the lowest and highest position in the cache; (-1, -1) if it is empty.
 
         With a sliding window and without `swa_full`, the lowest is that of the window's cells.
         """
@@ -220,7 +334,7 @@ class Context:
         return lib.llama_memory_seq_pos_min(memory, _SEQUENCE), lib.llama_memory_seq_pos_max(memory, _SEQUENCE)
 
     def sample(self, chain: SamplerChain, row: int = -1) -> int:
-        """Sample a token with `chain`, as its constraint allows, from the logits of `row` of the last batch; accept it.
+        """Sample a token with `chain`, as its constraints allow, from the logits of `row` of the last batch; accept it.
 
         Args:
             chain: the sampler chain.
@@ -231,40 +345,48 @@ class Context:
         """
         row = self._checked(row)
         constraints = chain.constraints
-        if constraints is None:
-            token = self._sample(chain, row)
-        else:
-            free, likeliest = partial(self._sample, chain, row), partial(self._likeliest, row)
-            token = masked_row.sample(chain, constraints, free, likeliest, partial(self._whole_row, row))
+        token = self._sample(chain, row) if constraints is None else self._sample_masked(chain, constraints, row)
         if chain.recorder is not None:
-            chain.recorder.note(token, self.logits(row))
+            chain.recorder.record(token, self.logits(row))
         return token
 
     def _sample(self, chain: SamplerChain, row: int) -> int:
-        picks = self._picks or self._read_picks()
-        if picks is not None:
-            return picks.pick(chain, self._output_row(row))
+        sampler = self._row_sampler or self._fetch_readout()
+        if sampler is not None:
+            return sampler.pick(chain, self._output_row(row))
         if chain.draws:
             candidates = self._all_candidates
             candidates["id"], candidates["logit"] = self._all_ids, self.logits(row)
-            return chain.choose(candidates, likeliest_first=False)
+            return chain.choose(candidates, is_sorted=False)
         token: int = lib.llama_sampler_sample(chain.handle, self._handle, row)
         return token
 
-    def _likeliest(self, row: int) -> NDArray[numpy.void] | None:
-        """The tokens of `row` that are read anyway, likeliest first; None if the chain needs all of them."""
-        picks = self._picks or self._read_picks()
-        return None if picks is None else picks.likeliest(self._output_row(row))
+    def _sample_masked(self, chain: SamplerChain, constraints: Constraints, row: int) -> int:
+        mask = constraints.mask()
+        while mask is not FREE and mask.forced is None:
+            sampler = self._row_sampler or self._fetch_readout()
+            top = None if sampler is None else sampler.top(self._output_row(row))
+            picked = masked_row.pick(chain, constraints, mask, top, partial(self._whole_row, row))
+            if picked is not None:
+                constraints.sampled(picked, mask)
+                return picked
+            mask = constraints.mask()
+        if mask.forced is None:
+            token = self._sample(chain, row)
+        else:
+            chain.force(token := mask.forced)
+        constraints.sampled(token, mask)
+        return token
 
-    def _whole_row(self, row: int) -> NDArray[numpy.float32]:
-        """All logits of `row`, float32 [vocabulary], whatever the readout is."""
+    def _whole_row(self, row: int) -> NDArray[np.float32]:
+        """Return all logits of `row`, float32 [vocabulary], whatever the readout is."""
         taps = self.taps
         if isinstance(taps, Taps) and taps.readout != LOGITS:
             return taps.logits(self._output_row(row) % len(self._rows))
         return self.logits(row)
 
     def _output_row(self, row: int) -> int:
-        """The place of `row` among the rows with outputs; negative ones count back from the last."""
+        """Return the index of `row` among the rows with outputs; negative ones count back from the last."""
         return row - self._rows.start if row >= 0 else row
 
     @property
@@ -285,33 +407,31 @@ class Context:
         if self._waits:
             lib.llama_synchronize(self._handle)
 
-    def logits(self, row: int = -1) -> NDArray[numpy.float32]:
-        """A copy of the logits of `row` of the last batch, float32 [vocabulary].
+    def logits(self, row: int = -1) -> NDArray[np.float32]:
+        """Return a copy of the logits of `row` of the last batch, float32 [vocabulary].
 
         RequestError as for `sample`, and if the readout was not LOGITS.
         """
         row = self._checked(row)
         if self.readout != LOGITS:
             raise RequestError("the logits stayed on the device; read out LOGITS before decoding")
-        hooked = isinstance(self.taps, Taps)
-        get = lib.llama_get_sampled_logits_ith if hooked else lib.llama_get_logits_ith
-        pointer = get(self._handle, row)
-        return numpy.ctypeslib.as_array(pointer, (self._n_vocab,)).copy()
+        get = lib.llama_get_sampled_logits_ith if isinstance(self.taps, Taps) else lib.llama_get_logits_ith
+        return np.ctypeslib.as_array(get(self._handle, row), (self._n_vocab,)).copy()
 
-    def _read_picks(self) -> BestRowSampler | CandidateRowSampler | None:
-        """The row sampler of the last batch, copied to the host; None for llama.cpp's own logits."""
+    def _fetch_readout(self) -> BestRowSampler | CandidateRowSampler | None:
+        """Copy the readout of the last batch to the host; None where that is llama.cpp's own logits."""
         taps = self.taps
         if isinstance(taps, Taps) and taps.readout != LOGITS:
             self.synchronize()
-            self._picks = row_sampler(taps, len(self._rows))
-        return self._picks
+            self._row_sampler = taps.row_sampler(len(self._rows))
+        return self._row_sampler
 
     def _checked(self, row: int) -> int:
         rows = self._rows
         if row in rows or -len(rows) <= row < 0:
             return row
         if not self._handle:
-            raise EngineClosed("the context is closed; open the model again")
+            raise EngineClosed(_CLOSED)
         raise RequestError(f"row {row} of the last batch has no logits; decode it with outputs first")
 
     def request_abort(self) -> None:
@@ -327,7 +447,7 @@ class Context:
 
     def _live_memory(self) -> MemoryHandle:
         if not self._handle:
-            raise EngineClosed("the context is closed; open the model again")
+            raise EngineClosed(_CLOSED)
         return self._memory
 
     def close(self) -> None:
@@ -341,9 +461,32 @@ class Context:
                 self.taps.close()
 
 
-def _output_rows(count: int, outputs: Outputs) -> range:
-    if outputs is Outputs.NONE:
-        return range(0)
-    if outputs is Outputs.ALL:
-        return range(count)
-    return range(max(0, count - (2 if outputs is Outputs.PAIR else 1)), count)
+def _create(model: Model, options: ContextOptions, stop: AbortFlag, taps: Taps | CallbackTaps | None) -> ContextHandle:
+    """Allocate a native context that stops when `stop` is set, or raise ContextError with llama.cpp's reason."""
+    sizes = (options.n_ctx, options.n_batch, options.n_ubatch, options.threads, options.threads_batch)
+    if not all(0 <= size <= _MAX_TOKENS for size in sizes) or not (options.n_batch and options.n_ubatch):
+        raise ContextError(f"{options} has a size out of range; use positive sizes")
+    if options.flash_attention is False and options.type_v is not KvType.F16:
+        raise ContextError(f"a {options.type_v.value} V cache needs flash attention; turn it on or use an f16 cache")
+    note_use()
+    params: ContextParams = lib.llama_context_default_params()
+    params.n_ctx, params.n_batch = options.n_ctx, options.n_batch
+    params.n_ubatch = min(options.n_ubatch, options.n_batch)
+    params.n_threads = options.threads or physical_cores()
+    params.n_threads_batch = options.threads_batch or options.threads or physical_cores()
+    params.type_k, params.type_v = options.type_k.ggml, options.type_v.ggml
+    params.flash_attn_type = _FLASH_ATTENTION[options.flash_attention]
+    params.swa_full = options.swa_full
+    params.op_offload = options.offload_products
+    params.abort_callback, params.abort_callback_data = stop.callback, stop.data
+    if taps is not None:
+        params.n_outputs_max = params.n_outputs_max_per_seq = taps.outputs
+        taps.attach(params)
+    log.clear()
+    handle: ContextHandle = lib.llama_init_from_model(model.handle, params)
+    if not handle:
+        raise (ContextOutOfMemory if log_says_out_of_memory() else ContextError)(
+            f"a context of {options.n_ctx} tokens could not be created ({recent_log()}); "
+            "try a smaller context, a q8_0 cache, or fewer layers on the GPU"
+        )
+    return handle

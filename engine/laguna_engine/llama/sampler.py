@@ -202,9 +202,9 @@ class LogprobRecorder:
     def __init__(self, most: int) -> None:
         """most: how many of the likeliest tokens are noted, 0 for none."""
         self._most = most
-        self._noted: deque[Logprobs] = deque()
+        self._recorded: deque[Logprobs] = deque()
 
-    def note(self, token: int, logits: NDArray[np.float32]) -> None:
+    def record(self, token: int, logits: NDArray[np.float32]) -> None:
         """`token` was picked from a row of logits, float32 [vocabulary]."""
         row = logits.astype(np.float64)
         row -= row.max()
@@ -212,11 +212,11 @@ class LogprobRecorder:
         most = min(self._most, len(row))
         likeliest = np.argpartition(row, -most)[-most:] if most else np.empty(0, np.int64)
         top = sorted(((int(each), float(row[each])) for each in likeliest), key=lambda found: (-found[1], found[0]))
-        self._noted.append(Logprobs(float(row[token]), tuple(top)))
+        self._recorded.append(Logprobs(float(row[token]), tuple(top)))
 
     def take(self) -> Logprobs | None:
         """The oldest note that was not taken yet."""
-        return self._noted.popleft() if self._noted else None
+        return self._recorded.popleft() if self._recorded else None
 
 
 class SamplerChain:
@@ -261,9 +261,9 @@ class SamplerChain:
         self.position += 1
         self.accept(token)
 
-    def choose(self, candidates: NDArray[np.void], *, likeliest_first: bool = True) -> int:
+    def choose(self, candidates: NDArray[np.void], *, is_sorted: bool = True) -> int:
         """Select one of `candidates` (`CANDIDATE` [n], reordered in place) for `position`, and accept it."""
-        token = self._select(candidates, self.position, likeliest_first=likeliest_first)
+        token = self._select(candidates, self.position, is_sorted=is_sorted)
         self.position += 1
         lib.llama_sampler_accept(self._handle, token)
         return token
@@ -272,11 +272,11 @@ class SamplerChain:
         """The token the chain would select at `position` for these logits, likeliest first, without accepting it."""
         candidates = np.zeros(len(ids), CANDIDATE)
         candidates["id"], candidates["logit"] = ids, logits
-        return self._select(candidates, position, likeliest_first=True)
+        return self._select(candidates, position, is_sorted=True)
 
-    def _select(self, candidates: NDArray[np.void], position: int, *, likeliest_first: bool) -> int:
+    def _select(self, candidates: NDArray[np.void], position: int, *, is_sorted: bool) -> int:
         data = ctypes.cast(candidates.ctypes.data, ctypes.POINTER(TokenData))
-        array = TokenDataArray(data, len(candidates), -1, likeliest_first)
+        array = TokenDataArray(data, len(candidates), -1, is_sorted)
         lib.llama_sampler_apply(self._handle, array)
         if self._seed is None:
             token: int = array.data[array.selected].id

@@ -1,13 +1,12 @@
-"""Takes llama.cpp's sequence states apart into rows, one a position, and puts rows together into states.
+"""Parses llama.cpp's sequence states into rows, one per position, and builds states from rows. No native code.
 
 The layout is that of `llama_kv_cache::state_write` (`src/llama-kv-cache.cpp`) of the pinned build: a magic number and a
 sequence; then for each cache (with sliding-window layers there are two, the full one first) the number of streams and
 of cells, each cell's position, and layer by layer the keys of all cells, then their values. Without flash attention
 values are stored transposed. Models whose positions have more than one dimension write more per cell and are refused.
 
-llama.cpp has no call for a range of positions. A second sequence that is lent the cells of a range has one: lending
-(`llama_memory_seq_cp`) changes the cells' owners only, so the state of that sequence is the range, without any pointer
-into llama.cpp. Restoring goes the other way: a range is read into the second sequence, which then gives its cells away.
+The sliding window alone is the "partial" state of a sequence: the cells that the newest token sees and one more, so a
+state of `length` positions also serves `length - 1`. llama-server's context checkpoints consist of the same state.
 """
 
 from collections.abc import Sequence
@@ -18,17 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.errors import ContextError
-from laguna_engine.llama.window_state import WindowState
-from laguna_engine.native.library import lib
-from laguna_engine.native.structs import ContextHandle, MemoryHandle
 
 Bytes = NDArray[np.uint8]
 
 _MAGIC = 0xAF143CD8
 """`io_magic` in `src/llama-context.cpp`."""
-
-_LENT = 1
-"""The sequence that ranges are lent to; the engine computes in sequence 0 alone."""
 
 _LENT_CELL = np.dtype([("position", "<i4"), ("sequences", "<u4")])
 """A cell as it is written for a sequence beyond `n_seq_max`, whose number is left out."""
@@ -95,6 +88,36 @@ class Rows:
         """The rows of positions `start` to `stop`, which must lie within."""
         cut = slice(start - self.start, stop - self.start)
         return Rows(start, self.layout, tuple(tensor[cut] for tensor in self.tensors))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowState:
+    """A saved state in host memory.
+
+    Attributes:
+        words: the bytes written by llama.cpp, padded with zeros to words of 8 bytes.
+        nbytes: number of bytes written.
+        total: checksum, the sum of the words: llama.cpp does not validate the state it reads.
+    """
+
+    words: NDArray[np.uint64]
+    nbytes: int
+    total: int
+
+    @classmethod
+    def of(cls, words: NDArray[np.uint64], nbytes: int) -> "WindowState":
+        """Return the state of `nbytes` in `words`, which are padded with zeros."""
+        return cls(words, nbytes, int(words.sum(dtype=np.uint64)))
+
+    @property
+    def data(self) -> NDArray[np.uint8]:
+        """The bytes of the state, uint8 [nbytes]."""
+        return self.words.view(np.uint8)[: self.nbytes]
+
+    @property
+    def intact(self) -> bool:
+        """Whether the checksum matches."""
+        return self.words.nbytes >= self.nbytes and int(self.words.sum(dtype=np.uint64)) == self.total
 
 
 class UnknownState(ContextError):
@@ -270,43 +293,3 @@ def in_order(saved: WindowState) -> tuple[WindowState, Rows]:
     """The same sliding window with its cells in the order of their positions, and its rows; `saved` is used up."""
     rows = parse(saved.data, sort=True)[0]
     return (build([rows]) if rows.layout.transposed else WindowState.of(saved.words, saved.nbytes)), rows
-
-
-def read_rows(context: ContextHandle, memory: MemoryHandle, start: int, stop: int) -> tuple[Rows, int]:
-    """Keys and values of positions `start` to `stop` in the full-attention layers, and the number of caches.
-
-    Waits for the device. The rows are copies, which llama.cpp does not touch any more.
-
-    Raises:
-        UnknownState: the state is laid out in another way, or the positions are not in the cache.
-    """
-    lib.llama_memory_seq_cp(memory, 0, _LENT, start, stop)
-    try:
-        size: int = lib.llama_state_seq_get_size_ext(context, _LENT, 0)
-        data = np.empty(size, np.uint8)
-        written: int = lib.llama_state_seq_get_data_ext(context, data.ctypes.data, size, _LENT, 0) if size else 0
-    finally:
-        lib.llama_memory_seq_rm(memory, _LENT, -1, -1)
-    if not size or written != size:
-        raise UnknownState("llama.cpp gave no state; this model's cache cannot be saved")
-    caches = parse(data)
-    rows = caches[0]
-    if (rows.start, rows.stop) != (start, stop) or len(caches) > 2:
-        raise UnknownState("llama.cpp's state holds other positions than asked for; this cache cannot be saved")
-    return rows, len(caches)
-
-
-def write_rows(context: ContextHandle, memory: MemoryHandle, rows: Rows, caches: int) -> bool:
-    """Add rows to the full-attention layers, behind those that are there; whether llama.cpp took them.
-
-    The positions count as cached only with their sliding window (`window_state.load`), where there is one. After a
-    refusal the cache must be cleared.
-
-    Args:
-        caches: as from `read_rows`.
-    """
-    data = build([rows], empty_caches=caches - 1).data
-    read: int = lib.llama_state_seq_set_data_ext(context, data.ctypes.data, data.nbytes, _LENT, 0)
-    lib.llama_memory_seq_cp(memory, _LENT, 0, -1, -1)
-    lib.llama_memory_seq_rm(memory, _LENT, -1, -1)
-    return read == data.nbytes

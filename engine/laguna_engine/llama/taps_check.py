@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from laguna_engine.errors import ContextError, EngineError
-from laguna_engine.llama.callback_taps import CallbackTaps
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import LOGITS, Greedy, SamplerChain
-from laguna_engine.llama.taps import Taps, TargetShape
+from laguna_engine.llama.taps import CallbackTaps, Taps, TargetShape
 
 _TOKENS = 8
 _SMALL = 256

@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 from laguna_engine.errors import EngineError
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, Outputs, physical_cores
+from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.trial import LIMIT_S, REFUSED
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.native.child import confine
+from laguna_engine.native.control_groups import physical_cores
 
 _MEMORY = 2 << 30
 """Bytes the child may allocate: its KV cache holds 256 tokens, and weights are mapped."""

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+import psutil
+
 _ROOT = Path("/")
 _V1, _V2 = "cgroup", "cgroup2"
 """Their types of file systems."""
@@ -55,6 +57,23 @@ def usable_processors() -> int:
     """Return how many logical processors this process may keep busy: those it may run on, at most its quota."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(count, processor_limit() or count)
+
+
+def physical_cores() -> int:
+    """Return the physical cores available to this process: using hyper-threads too makes llama.cpp slower.
+
+    With more threads than a control group's quota of time, all of them stall for a part of every period.
+    """
+    physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    return max(1, min(physical, usable_processors()))
+
+
+def all_cores_but_one() -> int:
+    """Return the threads to use on a machine shared with other programs, at least 1.
+
+    llama.cpp's threads synchronise after every operation, so another program on one of their cores stalls all of them.
+    """
+    return max(1, physical_cores() - 1)
 
 
 def groups(controller: str, root: Path = _ROOT) -> Iterator[Path]:

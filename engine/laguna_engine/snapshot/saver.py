@@ -3,10 +3,15 @@
 The engine thread copies while it is idle, a part at a time, and a request that comes in between goes first; the calling
 thread writes. llama.cpp keeps a row unchanged as long as its position is cached, so the parts need not be copied at one
 moment: `Mark` notices when a position was cut off meanwhile. The sliding window moves, so it is copied first.
+
+Over a session at most twice the state that it ends with is written. Rows of the full-attention layers are written once.
+The sliding window and the drafter's part move along with the conversation, so that short turns would write them again
+and again; then a snapshot waits until the conversation has grown enough to pay for it. The price is that a crash loses
+the newest rows, which are computed again.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,9 +23,7 @@ from laguna_engine.checkpoints import Checkpoint, DrafterSnapshot
 from laguna_engine.errors import SnapshotError, SnapshotProblem
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.llama.sequence_state import RowLayout, Rows, UnknownState, in_order
-from laguna_engine.prefix_reuse import common_prefix
-from laguna_engine.sequence import TokenSequence
-from laguna_engine.snapshot import write_budget
+from laguna_engine.sequence import TokenSequence, common_prefix
 from laguna_engine.snapshot.catalog import Catalog
 from laguna_engine.snapshot.chunk_file import DRAFTER, ROWS, WINDOW, Chunk, ChunkWriter, DrafterPart, part_ranges
 from laguna_engine.snapshot.identity import Identity
@@ -47,7 +50,7 @@ class Saved:
         nbytes: bytes written; 0 if nothing was.
         seconds: from beginning to end.
         blocked_s: longest time that a request would have had to wait.
-        waits: whether nothing was written because the conversation has to grow first (`write_budget`).
+        waits: whether nothing was written because the conversation has to grow first (`may_write`).
     """
 
     tokens: int
@@ -188,8 +191,8 @@ class Saver:
 
     def _affordable(self, catalog: Catalog, length: int, start: int, *, last: bool) -> bool:
         rest = self._rest_bytes or 0
-        cost = write_budget.chunk_bytes(length - start, self._row_bytes, rest)
-        return write_budget.may_write(catalog.chunks.values(), start, length, cost, self._row_bytes, rest, last=last)
+        cost = chunk_bytes(length - start, self._row_bytes, rest)
+        return may_write(catalog.chunks.values(), start, length, cost, self._row_bytes, rest, last=last)
 
     def _write(self, folder: Path, catalog: Catalog, identity: Identity, captured: _Captured) -> Chunk:
         tokens, start = captured.tokens, captured.start
@@ -330,3 +333,45 @@ def _drafter_rows(snapshot: DrafterSnapshot) -> tuple[Rows, ...] | None:
         layout = RowLayout(((int(kinds[piece.dtype]), data.shape[1]),), ())
         found.append(Rows(snapshot.length - len(piece), layout, (data,)))
     return tuple(found)
+
+
+_TIMES = 2
+"""Most bytes written, relative to the state."""
+
+_HEADER_BYTES = 4096
+"""Of a chunk's own, about, beside 4 bytes a token."""
+
+_TOKEN_BYTES = 4
+
+
+def state_bytes(length: int, row: int, rest: int) -> int:
+    """Bytes of a state. row: of one position in the full-attention layers. rest: of sliding window and drafter."""
+    return length * (row + _TOKEN_BYTES) + rest + _HEADER_BYTES
+
+
+def chunk_bytes(rows: int, row: int, rest: int) -> int:
+    """Bytes of a chunk with so many rows, about."""
+    return rows * (row + _TOKEN_BYTES) + rest + _HEADER_BYTES
+
+
+def may_write(chunks: Iterable[Chunk], start: int, length: int, cost: int, row: int, rest: int, *, last: bool) -> bool:
+    """Whether a chunk of `cost` bytes may be written for a state of `length` positions, `start` of which chunks have.
+
+    A conversation of which less than half is left (compacted, or begun anew) counts as another one, whose state comes
+    to that of the one before. One window is kept back for the end of the session.
+
+    Args:
+        chunks: those in the folder.
+        row, rest: as for `state_bytes`.
+        last: whether the session ends.
+    """
+    written, closed, before = 0, 0, 0
+    for chunk in sorted(chunks, key=lambda chunk: chunk.serial):
+        if chunk.start < before // 2:
+            closed += state_bytes(before, chunk.sections[ROWS].layout.nbytes, rest)
+        before = chunk.stop
+        written += chunk.size
+    if start < before // 2:
+        closed += state_bytes(before, row, rest)
+    reserve = 0 if last or not written else rest
+    return written + cost + reserve <= _TIMES * (closed + state_bytes(length, row, rest))

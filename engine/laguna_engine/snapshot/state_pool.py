@@ -13,10 +13,8 @@ from dataclasses import dataclass
 
 from laguna_engine.checkpoints import Checkpoint, DrafterSnapshot
 from laguna_engine.errors import EngineError
-from laguna_engine.llama.sequence_state import Rows
-from laguna_engine.llama.window_state import WindowState
-from laguna_engine.prefix_reuse import plan_reuse
-from laguna_engine.sequence import TokenSequence
+from laguna_engine.llama.sequence_state import Rows, WindowState
+from laguna_engine.sequence import TokenSequence, plan_reuse
 from laguna_engine.speculate.speculator import NullSpeculator
 
 WORTH_TOKENS = 64

@@ -20,10 +20,9 @@ from laguna_engine.constrain.base import Constraints
 from laguna_engine.draft.base import MAX_DRAFT, Draft, Drafter, DraftRequest, Offer
 from laguna_engine.errors import RequestError
 from laguna_engine.events import DrafterFailed, Round, Source
-from laguna_engine.llama.context_params import DecodeStatus
+from laguna_engine.llama.context import DecodeStatus
 from laguna_engine.llama.sampler import SamplerChain
-from laguna_engine.prefix_reuse import Reuse
-from laguna_engine.sequence import TokenSequence
+from laguna_engine.sequence import Reuse, TokenSequence
 from laguna_engine.speculate.draft_policy import Backoff, DraftChoice, DraftPolicy, Purpose
 
 _NO_DRAFT = Draft([])

@@ -6,7 +6,7 @@ import pytest
 
 from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
-from laguna_engine.llama import context_params
+from laguna_engine.native import control_groups
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.scoring import open_scorer
@@ -82,7 +82,7 @@ def test_a_file_is_taken_as_it_is(store, tmp_path):
 @pytest.mark.parametrize(("asked", "cores", "threads"), [(None, 8, 7), (None, 1, 1), (3, 8, 3), (0, 8, 0)])
 def test_a_scorer_leaves_a_core_to_others_unless_told_how_many_to_use(monkeypatch, tmp_path, asked, cores, threads):
     opened = []
-    monkeypatch.setattr(context_params, "physical_cores", lambda: cores)
+    monkeypatch.setattr(control_groups, "physical_cores", lambda: cores)
     monkeypatch.setattr(Scorer, "open", lambda path, **how: opened.append(how["threads"]))
     file = tmp_path / "own.gguf"
     file.write_bytes(b"GGUF")

@@ -89,7 +89,7 @@ def test_a_run_that_cannot_be_made_does_not_pass_and_the_others_go_on(home: Path
     words = gate(home / "runs", "--vary", "kv", "--vary", "constrain", "--points", "100")
     assert run(knows(ASKED[0]), words, home) == 1
     found = rows(capsys.readouterr().out)
-    assert found["kv: f16, then q8_0"][-1].startswith("not run: a context of 16384 tokens could not be made")
+    assert found["kv: f16, then q8_0"][-1].startswith("not run: a context of 16384 tokens could not be created")
     assert found["kv: f16, then q4_0"][-1].startswith("not run: ")
     assert found["constrain: off, then on"][-1] == "equal within 100 points"
 

@@ -23,7 +23,7 @@ from laguna_tui.session.model_options import NOTES
 from laguna_tui.session.session import Session
 
 NO_MEMORY = ContextOutOfMemory(
-    "a context of 2048 tokens could not be made (failed to allocate buffer); try a smaller one"
+    "a context of 2048 tokens could not be created (failed to allocate buffer); try a smaller one"
 )
 
 

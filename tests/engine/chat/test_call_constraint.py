@@ -106,7 +106,7 @@ def test_only_paths_of_files_unless_the_model_means_another(call):
     assert not call.could_write("src/mul.py</arg_value>")
     assert not call.could_write("src</arg_value>")
     assert call.constraint.mask().least == pytest.approx(0.05)
-    call.constraint.let_go()
+    call.constraint.relax()
     assert call.constraint.mask() is FREE
     call.write("elsewhere/mul.py</arg_value>\n</tool_call>")
 
@@ -155,7 +155,7 @@ def test_a_marker_in_a_file_is_written_as_the_model_reads_it(old):
 
 
 def test_a_text_that_is_let_go_is_free_up_to_its_end_and_what_follows_is_not(old):
-    old.constraint.let_go()
+    old.constraint.relax()
     old.write("return a * b</arg_value>\n<arg_key>")
     assert old.could_write("new</arg_key>")
     assert not old.could_write("path</arg_key>")

@@ -10,8 +10,7 @@ import pytest
 from laguna_engine.compress.scorer import MAX_QUERY_TOKENS, Scorer
 from laguna_engine.compress.scorer_windows import TAIL
 from laguna_engine.ggml.tensor import Type
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from tests.engine import drafters, scorers
 from tests.engine.drafting import nmse, quantized, unpacked_matrices

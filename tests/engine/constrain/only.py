@@ -60,7 +60,7 @@ class OnlyConstraint(Constraint):
     def fork(self) -> "OnlyConstraint":
         return OnlyConstraint(self._spec, self._left)
 
-    def let_go(self) -> None:
+    def relax(self) -> None:
         self._left = 0
 
 

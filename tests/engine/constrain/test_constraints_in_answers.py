@@ -8,8 +8,7 @@ import pytest
 from laguna_engine.config import GREEDY, PLAIN, Drafting, Request, Sampling
 from laguna_engine.engine import Engine, EngineOptions
 from laguna_engine.events import ConstraintFailed, Round, Token
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import BEST, LOGITS, Readout, ReadoutKind, gumbel
 from laguna_engine.llama.taps import Taps, TargetShape

@@ -83,7 +83,7 @@ def test_nothing_outside_the_set_and_inside_it_the_distribution_of_the_likeliest
 
 def test_that_comparison_notices_a_mask_that_comes_after_top_k(hostile, monkeypatch):
     def after_top_k(mask, row, wanted):
-        likeliest = masked_row._likeliest(row.logits, wanted)
+        likeliest = masked_row._most_likely(row.logits, wanted)
         return likeliest[masked_row._passing(mask, likeliest)]
 
     monkeypatch.setattr(masked_row, "_allowed", after_top_k)

@@ -9,10 +9,10 @@ import psutil
 
 from laguna_engine.config import EngineOptions
 from laguna_engine.engine import Engine
-from laguna_engine.fit.constraints import PlanConstraints, Priority
 from laguna_engine.fit.devices import simulated_machine
 from laguna_engine.fit.fallback import FailedPlans, open_with_fallback
 from laguna_engine.fit.plan import Plan, choose_plan
+from laguna_engine.fit.plan_search import PlanConstraints, Priority
 from laguna_engine.gguf import header
 
 

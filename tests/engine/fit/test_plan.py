@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laguna_engine.config import KvType
-from laguna_engine.fit.constraints import GOOD, KV_TYPES, PlanConstraints, Priority
 from laguna_engine.fit.devices import GIB, Machine, simulated_machine
 from laguna_engine.fit.known_models import XS_DRAFTER
 from laguna_engine.fit.memory import ALL
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import DoesNotFit, Plan, choose_plan, fit_table
-from laguna_engine.fit.plan_search import shortfall
+from laguna_engine.fit.plan_search import GOOD, KV_TYPES, PlanConstraints, Priority, shortfall
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
 from tests.engine import tiny

@@ -15,7 +15,7 @@ import pytest
 from laguna_engine.errors import ModelFileError
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.gguf import header
-from laguna_engine.gguf.generic import LAYOUTS
+from laguna_engine.gguf.target_check import LAYOUTS
 from laguna_engine.llama.model import Model
 from tests.engine import generic, tiny
 

@@ -122,7 +122,7 @@ import faulthandler, sys
 from pathlib import Path
 from laguna_engine.errors import EngineError
 from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import ContextOptions
 from laguna_engine.llama.model import Model
 faulthandler.enable()
 opened = 0

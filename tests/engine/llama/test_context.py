@@ -10,8 +10,7 @@ import pytest
 
 from laguna_engine.config import KvType
 from laguna_engine.errors import ContextError, EngineClosed, RequestError
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, DecodeStatus, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import Distribution, Greedy, SamplerChain, Temperature, TopK
 
@@ -143,7 +142,7 @@ import resource, sys
 from pathlib import Path
 from laguna_engine.errors import ContextError
 from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import ContextOptions
 from laguna_engine.llama.model import Model
 model = Model.open(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
@@ -158,7 +157,7 @@ def test_a_context_that_cannot_be_allocated_quotes_llama_cpp(tiny_model_path: Pa
     command = [sys.executable, "-c", TOO_LARGE, str(tiny_model_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert re.search(
-        r"^ContextOutOfMemory a context of 1048576 tokens could not be made \(.*alloc.*\); try a smaller context",
+        r"^ContextOutOfMemory a context of 1048576 tokens could not be created \(.*alloc.*\); try a smaller context",
         run.stdout,
     )
     assert run.stderr == ""

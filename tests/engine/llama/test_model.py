@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.errors import EngineClosed, ModelFileError
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from tests.engine import tiny
 

@@ -11,8 +11,7 @@ from laguna_engine.config import MAX_SEED, Drafting, EngineOptions, Sampling
 from laguna_engine.engine import Engine, Request
 from laguna_engine.errors import RequestError
 from laguna_engine.events import Token
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import Context, ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import (
     Distribution,

@@ -8,8 +8,7 @@ import pytest
 
 from laguna_engine.config import KvType
 from laguna_engine.llama import sequence_state
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sequence_state import Rows, UnknownState, build, in_order, parse
 from laguna_engine.native.library import lib

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from laguna_engine.errors import RequestError
-from laguna_engine.llama.callback_taps import CallbackTaps
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import (
     BEST,
@@ -23,7 +21,7 @@ from laguna_engine.llama.sampler import (
     Temperature,
     TopK,
 )
-from laguna_engine.llama.taps import Taps, TargetShape
+from laguna_engine.llama.taps import CallbackTaps, Taps, TargetShape
 from laguna_engine.native.library import lib
 
 LAYERS = (0, 2, 3)

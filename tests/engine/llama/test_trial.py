@@ -79,8 +79,8 @@ def test_a_real_crash_is_found(tmp_path: Path, verdicts: Verdicts, monkeypatch: 
     file = generic.model("phi3").remove("blk.0.attn_qkv.weight")
     path = file.write(tmp_path / "file.gguf")
     program = (
-        "import sys; from laguna_engine.gguf import generic; from laguna_engine.llama import trial_child;"
-        " from pathlib import Path; generic.check = lambda *_: None; sys.exit(trial_child.main(Path(sys.argv[1])))"
+        "import sys; from laguna_engine.gguf import target_check; from laguna_engine.llama import trial_child;"
+        " from pathlib import Path; target_check.check = lambda *_: None; sys.exit(trial_child.main(Path(sys.argv[1])))"
     )
     folder = Path(child.FOLDER).parent
     command = (sys.executable, "-c", f"import sys; sys.path.insert(0, {str(folder)!r}); {program}", str(path))

@@ -20,7 +20,7 @@ import ctypes, os, sys, threading
 from pathlib import Path
 from laguna_engine.errors import NativeAbort
 from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import ContextOptions
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import Greedy, SamplerChain
 from laguna_engine.native.abort import AbortWatch, install

@@ -99,7 +99,7 @@ import sys
 from pathlib import Path
 from laguna_engine.errors import ModelFileError
 from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions
+from laguna_engine.llama.context import ContextOptions
 from laguna_engine.llama.model import Model
 model = Model.open(Path(sys.argv[1]))
 Context(model, ContextOptions(n_ctx=256, threads=1)).decode([5, 6], 0)

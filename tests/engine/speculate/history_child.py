@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from laguna_engine.config import PLAIN, KvType, Speculation
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import Prefill, Token
-from laguna_engine.llama.context_params import Outputs
+from laguna_engine.llama.context import Outputs
 from laguna_engine.llama.sampler import LOGITS
 from tests.engine.runs import gather
 

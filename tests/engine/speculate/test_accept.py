@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from laguna_engine.config import Sampling
-from laguna_engine.llama.context import Context
-from laguna_engine.llama.context_params import ContextOptions, Outputs
+from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, gumbel, stages_of
 from laguna_engine.native.library import lib

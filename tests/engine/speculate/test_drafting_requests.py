@@ -15,8 +15,7 @@ from laguna_engine.errors import ModelFileError, RequestError
 from laguna_engine.events import Round
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf.drafter_header import DrafterHeader
-from laguna_engine.prefix_reuse import Reuse
-from laguna_engine.sequence import TokenSequence
+from laguna_engine.sequence import Reuse, TokenSequence
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 

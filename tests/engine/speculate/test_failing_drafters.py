@@ -8,7 +8,7 @@ import pytest
 
 from laguna_engine import checkpoints, loader
 from laguna_engine.config import PLAIN, Speculation
-from laguna_engine.draft import dflash_opening
+from laguna_engine.draft import dflash
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
@@ -143,7 +143,7 @@ def test_a_copy_of_the_targets_head_is_freed_when_the_drafter_cannot_be_used(
 
     target = tiny.laguna().write(tmp_path / "target.gguf")
     drafter = drafters.make(drafters.Variant(own_embedding=False, own_head=False)).write(tmp_path / "drafter.gguf")
-    monkeypatch.setattr(dflash_opening, "Weights", Recorded)
+    monkeypatch.setattr(dflash, "Weights", Recorded)
     # Without the hook there is no head to share, so a copy of it is made.
     monkeypatch.setattr(loader, "hook_is_right", lambda *_: False)
     if failing == "opening":

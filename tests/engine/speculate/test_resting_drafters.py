@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.config import Speculation
-from laguna_engine.draft import dflash_opening
+from laguna_engine.draft import dflash
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
@@ -102,7 +102,7 @@ def test_one_that_has_no_room_any_more_costs_drafts_and_a_warning(
     def full(*_: object, **__: object) -> None:
         raise GraphError("there is not enough free memory")
 
-    monkeypatch.setattr(dflash_opening.DFlash, "open", full)
+    monkeypatch.setattr(dflash.DFlash, "open", full)
     engine.resume_drafters()
     after = ask(engine)
     (failure,) = [event for event in after.events if isinstance(event, DrafterFailed)]

@@ -22,7 +22,7 @@ from laguna_engine.events import Finished, FinishReason, Prefill, Token
 from laguna_engine.ggml import device_tensors
 from laguna_engine.llama.taps import HiddenStates
 from laguna_engine.native import cpu_determinism
-from laguna_engine.prefix_reuse import Reuse
+from laguna_engine.sequence import Reuse
 from tests.engine import drafters, tiny
 from tests.engine.runs import gather
 
