@@ -226,7 +226,7 @@ def by_screen_with_failures(folder: Path) -> str:
                 served.gone()
                 await ready(screen.app, screen.pilot)
                 await screen.send("/retry")
-                await said(screen, "Nobody answers")
+                await said(screen, "Cannot connect")
                 await ready(screen.app, screen.pilot)
                 with endpoint([answer("ds now.")], port=port) as back:
                     await screen.send("/retry")

@@ -1,1 +1,1 @@
-"""Who generates: an endpoint elsewhere, told in messages. The engine here is told in tokens, by the agent."""
+"""What generates answers: the engine in this process (`local`), or an OpenAI-compatible endpoint (`remote`)."""

@@ -1,5 +1,6 @@
-"""Who generates: messages in, events out. `local` renders messages as tokens for the engine, `remote` sends them."""
+"""What generates: messages in, events out. `local` renders messages as tokens for the engine, `remote` sends them."""
 
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,8 +19,8 @@ from laguna_engine.chat.messages import (
     ToolSpec,
 )
 from laguna_engine.config import DRAFTING, GREEDY, Drafting, Sampling
-from laguna_engine.events import FinishReason
-from laguna_tui.base.events import AgentEvent
+from laguna_engine.events import FinishReason, Source
+from laguna_tui.base.events import AgentEvent, Rate, ReasoningDelta, TextDelta
 from laguna_tui.base.messages import Trace
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
     from laguna_engine.constrain.json_schema import JsonSchema
 
 MAX_LOOPS_BROKEN = 2
-"""A model that loops after so many bans, each on another stretch, has nothing left to say."""
+"""A model that still loops after this many bans, each on another stretch, has nothing left to say."""
+RATE_INTERVAL_S = 0.1
+"""How often the decoding rate is reported: as often as a number on a screen can be read."""
+RATE_WINDOW_S = 2.0
+"""What the rate is measured over: one slow round does not make it jump, and it still follows a change."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -59,7 +64,7 @@ class Prompt:
         system: The system prompt.
         tools: The tools offered, in the order the model reads them.
         messages: Oldest first.
-        thinking: Whether the conversation is one in which the model thinks before it answers.
+        thinking: Whether the model thinks before it answers.
     """
 
     system: str
@@ -73,15 +78,15 @@ class Options:
     """How an answer is generated.
 
     Attributes:
-        sampling: How tokens are drawn; a remote model has its own.
+        sampling: How tokens are sampled; a remote model has its own.
         max_tokens: Token limit of the answer; None for none.
         thinking_budget: Token limit of its thinking; None for none.
         drafting: How it is drafted.
         sources: Texts to copy drafts from, the latest last.
         schema: What the answer must be as JSON; None for any text.
         rules: Known values of call arguments (paths that exist, text that a file has); each holds every call.
-        quotable: Texts that the answer's quotations must come from; empty for any.
-        loops_broken: How often it continues after the model began to repeat itself; 0 stops it at the first time.
+        quotable: Texts that quotations in the answer must come from; empty for any.
+        loops_broken: How often it continues after the model began to repeat itself; 0 stops it the first time.
         aside: Whether it is written beside the conversation: the model does not think, and a replay verifies the
             answer before it.
     """
@@ -100,12 +105,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class PromptCost:
-    """What a prompt would cost now.
+    """The cost of a prompt now.
 
     Attributes:
         sizes: Tokens of the system prompt with the tools, then of the parts of each message.
         new: Tokens to read, those that open the answer included.
-        cached: Tokens in the KV cache; None where nobody knows.
+        cached: Tokens in the KV cache; None if unknown.
         seconds: Until they are read; None before anything was measured.
         fits: Whether the prompt and one more token fit into the context.
     """
@@ -127,6 +132,28 @@ class PromptCost:
         return self.new + (self.cached or 0)
 
 
+class DecodeRateMeter:
+    """Counts tokens and reports the decoding rate of the last moments."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def count(self, now: float) -> float | None:
+        """Count a token; return tokens per second if it is time to report them, else None."""
+        self.tokens += 1
+        if not self._samples:
+            self._samples.append((now, self.tokens))
+            return None
+        if now - self._samples[-1][0] < RATE_INTERVAL_S:
+            return None
+        while len(self._samples) > 1 and now - self._samples[0][0] > RATE_WINDOW_S:
+            self._samples.popleft()
+        since, tokens = self._samples[0]
+        self._samples.append((now, self.tokens))
+        return (self.tokens - tokens) / (now - since)
+
+
 class Answer(ABC, Iterator[AgentEvent]):
     """One generation: iterate for its events. It may be closed at any time; `message` is what came until then.
 
@@ -142,26 +169,26 @@ class Answer(ABC, Iterator[AgentEvent]):
         self.calls: list[ToolCall | Malformed] = []
         self._events: list[ParserEvent] = []
         self._pending: deque[AgentEvent] = deque()
+        self._meter = DecodeRateMeter()
 
     def __next__(self) -> AgentEvent:
-        """Wait for the next event; raises EngineError where the generation fails."""
+        """Wait for the next event; raises EngineError if the generation fails."""
         while not self._pending:
             self._advance()
         return self._pending.popleft()
 
     @property
     def has_text(self) -> bool:
-        """Whether any text of an answer was written."""
+        """Whether any text was written."""
         return any(isinstance(each, Text) and each.text.strip() for each in self._events)
 
     @property
     def message(self) -> Message:
-        """The answer so far."""
         return answer_message(self._events, self._trace)
 
     @property
     def generated(self) -> Sequence[int] | None:
-        """The tokens so far, which grow, and shrink where a loop is removed; None of a remote model."""
+        """The tokens so far, which grow, and shrink when a loop is removed; None for a remote model."""
         return None
 
     @property
@@ -185,6 +212,30 @@ class Answer(ABC, Iterator[AgentEvent]):
             StopIteration: Nothing more comes.
         """
 
+    def _show(self, event: ParserEvent) -> None:
+        """Put what a front end shows of the model's output into `_pending`, and its calls into `calls`."""
+        match event:
+            case Text(text):
+                self._pending.extend(TextDelta(*part) for part in self._attributed(text))
+            case Reasoning(text):
+                self._pending.extend(ReasoningDelta(*part) for part in self._attributed(text))
+            case CallFinished(call):
+                self.calls.append(call)
+            case Malformed():
+                self.calls.append(event)
+            case _:
+                pass
+
+    def _attributed(self, text: str) -> Iterable[tuple[str, Source]]:
+        """Split a text by what proposed its parts."""
+        return ((text, Source.TARGET),)
+
+    def _count_token(self, context_used: int) -> None:
+        """Count a token, and report the decoding rate about ten times a second."""
+        rate = self._meter.count(time.monotonic())
+        if rate is not None:
+            self._pending.append(Rate(self._meter.tokens, rate, context_used))
+
 
 class Backend(Protocol):
     """Answers prompts.
@@ -206,27 +257,27 @@ class Backend(Protocol):
         ...
 
     def cost(self, prompt: Prompt) -> PromptCost:
-        """What a prompt would cost now. Any thread; nothing is read or sent."""
+        """Return what a prompt would cost now. Any thread; nothing is read or sent."""
         ...
 
     def count(self, text: str) -> int:
-        """How many tokens a text has. Any thread."""
+        """Return how many tokens a text has. Any thread."""
         ...
 
     def sizes(self, prompt: Prompt) -> tuple[tuple[int, ...], ...]:
-        """Tokens of the system prompt with the tools, then of the parts of each message. Any thread."""
+        """Return the tokens of the system prompt with the tools, then of the parts of each message. Any thread."""
         ...
 
     def prefill_seconds(self, tokens: int) -> float | None:
-        """Estimated time to read so many new tokens; None where that is unknown. Any thread."""
+        """Return the estimated time to read this many new tokens; None if unknown. Any thread."""
         ...
 
     def rendered(self, prompt: Prompt) -> tuple[tuple[str, ...], ...]:
-        """The text of the system prompt with the tools, then of the parts of each message, as the model reads it."""
+        """Return the text of the system prompt with the tools, then of the parts of each message."""
         ...
 
     def prefetch(self, prompt: Prompt, options: Options) -> Iterator[object]:
-        """Read all but the last part of the last message while it is iterated over; nothing is lost by `cancel`.
+        """Read all but the last part of the last message, while iterated over; `cancel` loses nothing.
 
         Raises:
             EngineError: It fails.
@@ -234,12 +285,12 @@ class Backend(Protocol):
         ...
 
     def recovered(self, prompt: Prompt, trace: Trace) -> Message:
-        """The answer to a prompt that was being generated when the app was killed, as far as `trace` has it."""
+        """Return the answer that was being generated when the app was killed, as far as `trace` has it."""
         ...
 
 
 def answer_message(events: Iterable[ParserEvent], trace: Trace | None = None) -> Message:
-    """The message that the events of an answer amount to."""
+    """Return the message that the events of an answer make up."""
     text, reasoning = list[str](), list[str]()
     calls = list[ToolCall | Malformed]()
     for event in events:

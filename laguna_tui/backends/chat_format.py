@@ -1,4 +1,4 @@
-"""Messages as an OpenAI-compatible endpoint reads them, and the pieces of its answer. Values only: opens nothing."""
+"""Messages in the format of OpenAI-compatible endpoints, and the pieces of their answers. Opens no connection."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,8 +34,8 @@ class EndpointRequest:
 
     Attributes:
         prompt: What the model reads.
-        max_tokens: Token limit of the answer; None for what the endpoint allows.
-        thinking: Whether the model thinks first; None as the endpoint has it.
+        max_tokens: Token limit of the answer; None for the endpoint's own.
+        thinking: Whether the model thinks first; None for the endpoint's default.
     """
 
     prompt: Prompt
@@ -45,12 +45,12 @@ class EndpointRequest:
 
 @dataclass(frozen=True, slots=True)
 class EndpointUsage:
-    """Tokens as the endpoint counted them.
+    """Token counts by the endpoint.
 
     Attributes:
-        prompt: Of the prompt.
-        generated: Of the answer, thinking and calls included.
-        cached: Of the prompt, those that were not computed again; None where it does not say.
+        prompt: Those of the prompt.
+        generated: Those of the answer, thinking and calls included.
+        cached: Those of the prompt that were cached; None if it does not say.
     """
 
     prompt: int
@@ -60,7 +60,7 @@ class EndpointUsage:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The last event of every generation. usage: None where the endpoint does not count."""
+    """The last event of every generation. usage: None if the endpoint does not count."""
 
     reason: FinishReason
     usage: EndpointUsage | None = None
@@ -69,25 +69,22 @@ class Answered:
 ChatEvent = Reasoning | Text | CallFinished | Malformed | Answered
 
 
-def request_body(
-    request: EndpointRequest, model: str, sampling: Mapping[str, float], *, stream: bool = True
-) -> dict[str, Any]:
-    """The body of a request. sampling: what is to be other than the endpoint has it, by its own names."""
+def request_body(request: EndpointRequest, model: str, sampling: Mapping[str, float]) -> dict[str, Any]:
+    """Return the body of a streaming request. sampling: overrides the endpoint's, by the names of its API."""
     body: dict[str, Any] = {"model": model, "messages": list(messages_of(request.prompt)), **sampling}
+    body |= {"stream": True, "stream_options": {"include_usage": True}}
     if request.prompt.tools:
         body["tools"] = [tool.as_openai() for tool in request.prompt.tools]
     if request.max_tokens is not None:
         body["max_tokens"] = request.max_tokens
     if request.thinking is not None:
-        # vLLM, SGLang and llama.cpp give it to the model's own template.
+        # vLLM, SGLang and llama.cpp pass it to the model's own template.
         body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
-    if stream:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
 
 
 def messages_of(prompt: Prompt) -> Iterator[dict[str, Any]]:
-    """The messages; two user messages in a row become one, as many templates want it."""
+    """Yield the messages; two user messages in a row become one, as many templates require."""
     if prompt.system:
         yield {"role": "system", "content": prompt.system}
     number, pending, waiting = 0, list[str](), list[str]()
@@ -106,12 +103,12 @@ def messages_of(prompt: Prompt) -> Iterator[dict[str, Any]]:
 
 
 def _paired(messages: Sequence[Message]) -> Iterator[Message]:
-    """Messages with each tool result behind its call; the result of a call that cannot be run is the user's."""
+    """Yield messages with each tool result behind its call; a malformed call's result becomes the user's."""
     pending: list[ToolCall | Malformed] = []
     late: list[Message] = []
     for each in messages:
         if each.role is Role.TOOL:
-            # Of a message without its malformed calls only their results are left.
+            # A message stored without its malformed calls still has their results.
             ran = not each.rejected or (bool(pending) and isinstance(pending[0], Malformed))
             if pending and ran and isinstance(pending.pop(0), ToolCall):
                 yield each
@@ -132,8 +129,8 @@ def _said_by_user(texts: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _assistant(answer: AssistantMessage, ids: Sequence[str]) -> dict[str, Any]:
-    """The model's turn. Its thinking goes back under both names: vLLM reads one of them, SGLang the other."""
-    # No content is an empty text: llama-cpp-python's server refuses null.
+    """Return the model's turn. Its thinking goes back under both names: vLLM reads one of them, SGLang the other."""
+    # An empty text instead of null, which llama-cpp-python's server rejects.
     made: dict[str, Any] = {"role": "assistant", "content": answer.text}
     if answer.reasoning:
         made |= {"reasoning_content": answer.reasoning, "reasoning": answer.reasoning}
@@ -147,7 +144,7 @@ def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": function}
 
 
-# -- what comes back
+# -- answers
 
 
 class _Function(msgspec.Struct):
@@ -194,14 +191,15 @@ _DECODER = msgspec.json.Decoder(_Chunk)
 
 
 class GarbageError(ValueError):
-    """What came is no part of an answer; the message quotes its beginning."""
+    """What arrived is not part of an answer; the message quotes its beginning."""
 
 
 class ReportedError(ValueError):
     """The endpoint reports an error inside a stream.
 
     Attributes:
-        error: as it came.
+
+        error: As received.
     """
 
     def __init__(self, error: Any) -> None:
@@ -210,7 +208,7 @@ class ReportedError(ValueError):
 
 
 class _OpenCall:
-    """A call whose pieces are coming."""
+    """A call whose pieces are still arriving."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -228,7 +226,7 @@ class _OpenCall:
             case str(text):
                 self.chars += len(text)
                 if self.chars > MAX_ARGUMENT_CHARS:
-                    raise GarbageError("a call of a tool without end")
+                    raise GarbageError("a tool call without end")
                 self.arguments.append(text)
             case dict(given):
                 self.given = given
@@ -244,7 +242,7 @@ class _OpenCall:
             return Malformed(raw, f"The arguments of `{self.name}` are not valid JSON ({error}); make the call again.")
         if not isinstance(arguments, dict):
             return Malformed(raw, f"The arguments of `{self.name}` must be a JSON object; make the call again.")
-        # They are in every later request, which could not be written.
+        # They would be in every later request, which could not be encoded.
         if too_deep(arguments):
             return Malformed(raw, TOO_DEEP.format(name=self.name))
         return CallFinished(ToolCall(self.name.strip(), arguments))
@@ -254,16 +252,16 @@ _REASONS: Mapping[str, FinishReason] = {"length": FinishReason.MAX_TOKENS}
 
 
 class AnswerReader:
-    """Takes an answer's pieces as they come.
+    """Reads an answer piece by piece.
 
     Attributes:
-        usage: as the endpoint counted; None until it says, and where it does not.
-        ended: why the answer ended; None until it has.
-        begun: whether any of it came.
+        usage: Token counts; None until the endpoint reports them, or if it does not.
+        ended: Why the answer ended; None until it has.
+        begun: Whether any of it arrived.
     """
 
     def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
-        """tools: those offered, whose calls may also come as text."""
+        """tools: The tools offered, whose calls may also come as text."""
         self.usage: EndpointUsage | None = None
         self.ended: FinishReason | None = None
         self.begun = False
@@ -272,11 +270,11 @@ class AnswerReader:
         self._spelled = SpelledCalls(tools)
 
     def take(self, data: bytes) -> Iterator[Reasoning | Text]:
-        """The text in one piece, JSON.
+        """Yield the text in one piece of JSON.
 
         Raises:
-            GarbageError: it is no part of an answer.
-            ReportedError: it is an error.
+            GarbageError: It is not part of an answer.
+            ReportedError: It is an error.
         """
         try:
             chunk = _DECODER.decode(data)
@@ -297,7 +295,7 @@ class AnswerReader:
                 self.ended = _REASONS.get(choice.finish_reason, FinishReason.STOP_TOKEN)
 
     def _delta(self, delta: _Delta) -> Iterator[Reasoning | Text]:
-        # Some send it under both names.
+        # Some endpoints send it under both names.
         if thought := delta.reasoning_content or delta.reasoning:
             yield Reasoning(thought)
         if delta.content:
@@ -306,28 +304,28 @@ class AnswerReader:
             self._open(part).take(part)
 
     def _open(self, part: _CallPart) -> _OpenCall:
-        """The call that a piece belongs to: by its index; without one, a piece with a name begins another call."""
+        """Return the call that a piece belongs to: by index; without one, a piece with a name begins another call."""
         names_one = part.function is not None and bool(part.function.name)
         if part.index is not None:
             found = self._by_index.get(part.index)
-            # Some number all calls of an answer 0, and tell them apart by their ids.
+            # Some endpoints give all calls of an answer the index 0 and different ids.
             if found is not None and not (names_one and part.id and found.id and part.id != found.id):
                 return found
         elif self._calls and not names_one:
             return self._calls[-1]
         if len(self._calls) >= MAX_CALLS:
-            raise GarbageError("more calls of tools than an answer can have")
+            raise GarbageError("more tool calls than an answer can have")
         self._calls.append(_OpenCall())
         if part.index is not None:
             self._by_index[part.index] = self._calls[-1]
         return self._calls[-1]
 
     def finish(self) -> Iterator[Text]:
-        """The text that was held back, once nothing more comes."""
+        """Return the text that was held back, once nothing more comes."""
         return self._spelled.finish()
 
     def calls(self) -> list[CallFinished | Malformed]:
-        """The calls, once the answer has ended; those that are not whole where it was cut off are left out."""
+        """Return the calls of an answer that has ended; incomplete ones of a cut-off answer are left out."""
         finished = [*self._spelled.found, *(call.finished() for call in self._calls)]
         cut = self.ended is FinishReason.MAX_TOKENS
         return [each for each in finished if not (cut and isinstance(each, Malformed))]

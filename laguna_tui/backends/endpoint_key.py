@@ -1,4 +1,4 @@
-"""The key of an endpoint: from the environment or the system's keyring, and kept out of everything that is written."""
+"""The API key of an endpoint: read from the environment or the system's keyring, and never written anywhere."""
 
 import os
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from laguna_tui.base.errors import UserError
 
 KEY_VARIABLE = "LAGUNA_API_KEY"
-"""The variable for an endpoint whose entry names no other. Keys of other programs are never sent anywhere."""
+"""The variable of an endpoint whose entry names no other. Keys of other programs are never sent anywhere."""
 SERVICE = "laguna-tui"
 """The name in the keyring, beside the endpoint's host."""
 _HIDDEN = "[key]"
@@ -19,8 +19,8 @@ class EndpointKey:
     """A key, or none.
 
     Attributes:
-        secret: the key; empty for none.
-        source: where it is from, for a sentence.
+        secret: Empty for none.
+        source: Where it was found, for messages.
     """
 
     secret: str = field(default="", repr=False)
@@ -31,11 +31,10 @@ class EndpointKey:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What authorises a request."""
         return {"Authorization": f"Bearer {self.secret}"} if self.secret else {}
 
     def hidden_in(self, text: str) -> str:
-        """A text of the endpoint's without the key, which some repeat in their errors."""
+        """Return a text of the endpoint without the key, which some repeat in their errors."""
         return text.replace(self.secret, _HIDDEN) if len(self.secret) >= _SHORTEST else text
 
 
@@ -43,15 +42,15 @@ NO_KEY = EndpointKey()
 
 
 def find_key(host: str, variable: str = "", environment: Mapping[str, str] | None = None) -> EndpointKey:
-    """The key for an endpoint: of the environment, else of the keyring, where that is installed.
+    """Return the key for an endpoint, from the environment or else from the keyring, if that is installed.
 
     Args:
-        host: with its port, as in the URL.
-        variable: that holds it; empty for the usual one.
+        host: With its port, as in the URL.
+        variable: The environment variable; empty for `LAGUNA_API_KEY`.
         environment: None for this process's.
 
     Raises:
-        UserError: it holds what no header may.
+        UserError: It has characters that are not allowed in a header.
     """
     name = variable or KEY_VARIABLE
     secret = (os.environ if environment is None else environment).get(name, "").strip()
@@ -61,7 +60,7 @@ def find_key(host: str, variable: str = "", environment: Mapping[str, str] | Non
     if not secret:
         return NO_KEY
     if not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise UserError(f"the key from {source} holds characters that no key has; set it again")
+        raise UserError(f"the key from {source} has characters that cannot be part of a key; set it again")
     return EndpointKey(secret, source)
 
 
@@ -74,5 +73,5 @@ def _of_keyring(host: str) -> str:
     try:
         return (keyring.get_password(SERVICE, host) or "").strip()
     except (KeyringError, RuntimeError, OSError):
-        # A keyring that is locked or has no backend holds no key for us.
+        # Locked, or without a backend.
         return ""

@@ -1,28 +1,28 @@
 """A model behind an OpenAI-compatible endpoint: vLLM, SGLang, llama-server, Ollama, or another laguna-tui.
 
-A generation is one request; nothing is sent twice without the user. Its answer is read on a thread of its own, so that
-`cancel` ends it at once, also while the endpoint is silent; the connection is closed then, which stops the work there.
+A generation is one request, and no request is repeated without the user. Its answer is read on a separate thread, so
+that `cancel` ends it at once even while the endpoint is silent; closing the connection stops the work there.
+
+Token counts are estimates: only the endpoint knows the vocabulary, and which tokens are drafted or cached.
 """
 
-import asyncio
 import json
+import re
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import httpx2
 
-from laguna_engine.chat.messages import ToolSpec
+from laguna_engine.chat.messages import Reasoning, Text, ToolSpec
 from laguna_engine.errors import EngineClosed
-from laguna_engine.events import FinishReason, LoadProgress
-from laguna_tui import __version__
-from laguna_tui.backends.base import Message, Options, Prompt, PromptCost, answer_message
+from laguna_engine.events import FinishReason, LoadProgress, Stats
+from laguna_tui.backends.base import Answer, Message, Options, Prompt, PromptCost, answer_message
 from laguna_tui.backends.chat_format import (
     Answered,
     AnswerReader,
@@ -32,71 +32,56 @@ from laguna_tui.backends.chat_format import (
     ReportedError,
     request_body,
 )
-from laguna_tui.backends.endpoint_key import KEY_VARIABLE, NO_KEY, EndpointKey
-from laguna_tui.backends.estimated_vocabulary import EstimatedVocabulary
-from laguna_tui.backends.remote_answer import RemoteAnswer
-from laguna_tui.backends.remote_errors import RemoteError, RemoteProblem, of_exception, of_status, of_stream
-from laguna_tui.backends.served_models import ServedModel, choose_model, served_models
+from laguna_tui.backends.endpoint import (
+    RemoteOptions,
+    ServedModel,
+    choose_model,
+    endpoint_client,
+    list_served,
+    stream_answer,
+)
+from laguna_tui.backends.remote_errors import RemoteError, RemoteProblem, of_exception, of_stream
+from laguna_tui.backends.token_loop import find_loop
 from laguna_tui.base.async_thread import AsyncThread
+from laguna_tui.base.events import Notice, StepFinished
 from laguna_tui.base.messages import Trace
 
 ASSUMED_CONTEXT = 8192
 """Tokens of context of an endpoint that does not say how many it has."""
-_CONNECT_S, _ASK_S = 10.0, 15.0
 _MARKERS = 5
 """Tokens of a message's markers in most templates."""
 _SILENCE_S = 600.0
-"""A long prompt is read for minutes, during which some endpoints send nothing."""
-_LINE_BYTES, _BODY_BYTES, _ERROR_BYTES = 8 << 20, 16 << 20, 64 << 10
-_NOT_ASSUMED = (
-    "{host} does not say how many tokens of context it has, so {context:,} are assumed; say more with --context N, or "
+"""Reading a long prompt takes minutes, during which some endpoints send nothing."""
+_ASSUMED = (
+    "{host} does not say how many tokens of context it has, so {context:,} are assumed; set it with --context N, or "
     "context = N in config.toml."
 )
 _CUT = "The connection to {host} was lost in the middle of the answer"
-_READABLE = "The key for {host} goes over the network for anybody to read; use https."
+_READABLE = "The key for {host} is sent over the network unencrypted; use https."
+_AS_TEXT = ("<tool_call>", "<think>")
+_NOT_PARSED = (
+    "The endpoint sends {tag} as text, so it does not parse this model's format; start it with the matching parsers: "
+    "laguna-tui help remote"
+)
+# Words of up to seven letters are mostly one token, digits come in threes, indentation as a whole: vocabularies of code
+# models count within about a fifth of this, for code and English.
+_TOKEN = re.compile(r" ?[^\W\d_]{1,7}|\d{1,3}|\r?\n[ \t]*|[ \t]+(?=\S)|[ \t]+|[^\w\s]{1,2}|.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteOptions:
-    """Which endpoint is asked, and how.
-
-    Attributes:
-        url: of the endpoint, up to its /v1.
-        model: what it calls the model; empty for the only one it has.
-        key: its key.
-        key_variable: the variable that the key is looked for in.
-        context: tokens of its context; None asks it.
-        sampling: what is to be other than it has it, by the names of its requests.
-        thinking: whether the model thinks first; None as the endpoint has it.
-        max_tokens: of a generation; None for no limit of ours.
-        loopback: whether it is on this machine.
-    """
-
-    url: str
-    model: str = ""
-    key: EndpointKey = NO_KEY
-    key_variable: str = KEY_VARIABLE
-    context: int | None = None
-    sampling: Mapping[str, float] = field(default_factory=dict)
-    thinking: bool | None = None
-    max_tokens: int | None = None
-    loopback: bool = False
-
-    @property
-    def host(self) -> str:
-        """Where it is, for sentences."""
-        return urlsplit(self.url).netloc
+def estimated_tokens(text: str) -> list[str]:
+    """Cut a text into about as many tokens as a model's vocabulary would."""
+    return _TOKEN.findall(text)
 
 
 class RemoteBackend:
-    """A `Backend`.
+    """A `Backend` that asks an endpoint.
 
     Attributes:
-        options: how it was opened.
-        model: what the endpoint calls the model.
-        n_ctx: tokens of its context, as it says, as the user says, or as is assumed.
-        warnings: sentences for the user.
-        lost: never: nothing of it is in this process that llama.cpp could abort.
+        options: How the endpoint is reached.
+        model: The endpoint's name of the model.
+        n_ctx: Tokens of context: the user's setting, what the endpoint says, or an assumption.
+        warnings: Sentences for the user.
+        lost: Always False: llama.cpp cannot abort in this process.
     """
 
     lost = False
@@ -105,7 +90,6 @@ class RemoteBackend:
         """Use `RemoteBackend.open`."""
         self.options, self.model = options, served.name
         self.n_ctx = options.context or served.context or ASSUMED_CONTEXT
-        self._vocab = EstimatedVocabulary()
         self._sizes = WeakKeyDictionary[Message, tuple[int, ...]]()
         self._system: tuple[tuple[str, tuple[ToolSpec, ...]], int] | None = None
         self.warnings = tuple(_warnings(options, served))
@@ -119,7 +103,7 @@ class RemoteBackend:
         """Ask the endpoint which models it has.
 
         Raises:
-            RemoteError: it cannot be asked, or has not this model.
+            RemoteError: It cannot be reached, or does not have this model.
         """
         progress(LoadProgress(f"asking {options.host}", 0.0))
         thread = AsyncThread("laguna-remote-opening")
@@ -130,77 +114,72 @@ class RemoteBackend:
         progress(LoadProgress(f"asking {options.host}", 1.0))
         return cls(options, choose_model(served, options.model, options.host))
 
-    def generate(self, prompt: Prompt, options: Options) -> RemoteAnswer:
-        """See `Backend`; the endpoint samples, drafts and constrains as it does, and nothing is sent twice."""
+    def generate(self, prompt: Prompt, options: Options) -> "RemoteAnswer":
+        """See `Backend`; sampling, drafting and constraints are the endpoint's own."""
+        limits = [self.options.max_tokens, options.max_tokens if options.aside else None]
         request = EndpointRequest(
-            prompt, options.max_tokens if options.aside else None, False if options.aside else None
+            prompt,
+            min((each for each in limits if each is not None), default=None),
+            False if options.aside else self.options.thinking,
         )
-        tokens = self.cost(prompt).total
-        return RemoteAnswer(
-            lambda: self.chat(request), self.cancel, self._tokenize, tokens, lambda: self.n_ctx, aside=options.aside
-        )
+        return RemoteAnswer(self, request, aside=options.aside)
 
     def cost(self, prompt: Prompt) -> PromptCost:
-        """See `Backend`: estimated, and nothing is known of the endpoint's cache."""
+        """See `Backend`; what the endpoint has cached is unknown."""
         sizes = self.sizes(prompt)
         tokens = sum(map(sum, sizes)) + _MARKERS
         return PromptCost(sizes, tokens, None, None, tokens < self.n_ctx)
 
     def count(self, text: str) -> int:
-        """See `Backend`."""
-        return len(self._tokenize(text))
+        return len(estimated_tokens(text))
 
     def sizes(self, prompt: Prompt) -> tuple[tuple[int, ...], ...]:
-        """See `Backend`."""
         system = prompt.system, prompt.tools
         if self._system is None or self._system[0] != system:
             self._system = system, self.count(_system_text(prompt)) + _MARKERS
         return ((self._system[1],), *map(self._size, prompt.messages))
 
     def rendered(self, prompt: Prompt) -> tuple[tuple[str, ...], ...]:
-        """See `Backend`: about what a template makes of it, which only the endpoint knows."""
+        """See `Backend`; only the endpoint knows its template, so this is an approximation."""
         return ((_system_text(prompt),), *map(_text_parts, prompt.messages))
 
     def prefetch(self, prompt: Prompt, options: Options) -> Iterator[object]:
-        """See `Backend`: nothing is sent anywhere before the user says so."""
+        """See `Backend`; nothing is sent before the user sends it."""
         return iter(())
 
     def recovered(self, prompt: Prompt, trace: Trace) -> Message:
-        """See `Backend`: no trace is a remote model's."""
+        """See `Backend`; a remote model has no traces."""
         return answer_message(())
 
-    def chat(self, request: EndpointRequest) -> Generator[ChatEvent, None, None]:
-        """One generation. Errors are `RemoteError`; EngineClosed after `close`."""
-        events: SimpleQueue[ChatEvent | Exception] = SimpleQueue()
+    def start(self, request: EndpointRequest, put: Callable[[ChatEvent | Exception], None]) -> "Future[None]":
+        """Send a request. Cancelling the future ends it.
+
+        Args:
+            put: Takes the events on another thread; the last is `Answered`, or what went wrong.
+
+        Raises:
+            EngineClosed: After `close`.
+        """
         with self._lock:
             if self._closed:
                 raise EngineClosed("the remote model is closed; open a model again")
-            self._running = running = self._thread.start(self._stream(request, events.put))
-        # However it ends, also before it began.
-        running.add_done_callback(lambda done: events.put(self._last(done)))
-        try:
-            while True:
-                event = events.get()
-                if isinstance(event, Exception):
-                    self._learn(event)
-                    raise event
-                yield event
-                if isinstance(event, Answered):
-                    return
-        finally:
-            running.cancel()
-            with suppress(CancelledError, Exception):
-                running.result()
+            self._running = running = self._thread.start(self._stream(request, put))
+        # However it ends, even before it began.
+        running.add_done_callback(lambda done: put(self._last(done)))
+        return running
 
     def cancel(self) -> None:
-        """End the running generation. Any thread, and a signal's handler."""
         running = self._running
         if running is not None:
             running.cancel()
 
     def prefill_seconds(self, tokens: int) -> float | None:
-        """How long reading so many tokens takes: nobody knows here."""
         return None
+
+    def learn(self, error: Exception) -> None:
+        """Take the context that an error of the endpoint names, unless the user set one."""
+        if isinstance(error, RemoteError) and error.n_ctx is not None and self.options.context is None:
+            self.n_ctx = min(self.n_ctx, error.n_ctx)
 
     def close(self) -> None:
         """Cancel what runs and end the thread. Idempotent."""
@@ -208,9 +187,6 @@ class RemoteBackend:
             self._closed = True
         self.cancel()
         self._thread.close()
-
-    def _tokenize(self, text: str) -> Sequence[int]:
-        return self._vocab.tokenize(text, special=False)
 
     def _size(self, message: Message) -> tuple[int, ...]:
         size = self._sizes.get(message)
@@ -220,76 +196,125 @@ class RemoteBackend:
         return size
 
     def _last(self, done: "Future[None]") -> Answered | RemoteError:
-        """What comes last where nothing else did."""
+        """Return what comes last if nothing else did."""
         error = None if done.cancelled() else done.exception()
         if error is None:
             return Answered(FinishReason.CANCELLED)
         return RemoteError(RemoteProblem.GARBAGE, f"{self.options.host} cannot be read ({type(error).__name__})")
 
-    def _learn(self, error: Exception) -> None:
-        """Believe what the endpoint says about its context, unless the user said it."""
-        if isinstance(error, RemoteError) and error.n_ctx is not None and self.options.context is None:
-            self.n_ctx = min(self.n_ctx, error.n_ctx)
-
     async def _stream(self, request: EndpointRequest, put: Callable[[ChatEvent | Exception], None]) -> None:
-        """Send the request and pass on what comes; the last is `Answered` or what went wrong."""
         reader = AnswerReader(request.prompt.tools)
+        body = request_body(request, self.model, self.options.sampling)
         try:
-            await self._send(request, reader, put)
+            async with endpoint_client(self.options, _SILENCE_S) as client:
+                async for data in stream_answer(client, self.options, body):
+                    for event in reader.take(data):
+                        put(event)
+            if reader.ended is None:
+                raise RemoteError(RemoteProblem.LOST, _CUT.format(host=self.options.host))
         except (RemoteError, GarbageError, ReportedError, httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             for text in reader.finish():
                 put(text)
             put(self._failure(error, begun=reader.begun))
             return
-        for event in (*reader.finish(), *reader.calls()):
-            put(event)
-        put(Answered(self._reason(reader.ended, request), reader.usage))
-
-    async def _send(
-        self, request: EndpointRequest, reader: AnswerReader, put: Callable[[ChatEvent | Exception], None]
-    ) -> None:
-        url, body = f"{self.options.url}/chat/completions", self._body(request)
-        async with (
-            endpoint_client(self.options, _SILENCE_S) as client,
-            client.stream("POST", url, content=body, headers=_JSON) as response,
-        ):
-            if response.status_code != httpx2.codes.OK:
-                raise await _refusal(response, self.options)
-            async for data in _pieces(response):
-                for event in reader.take(data):
-                    put(event)
-        if reader.ended is None:
-            raise RemoteError(RemoteProblem.LOST, _CUT.format(host=self.options.host))
+        for last in (*reader.finish(), *reader.calls()):
+            put(last)
+        # A limit that is not ours is the context's.
+        full = reader.ended is FinishReason.MAX_TOKENS and request.max_tokens is None
+        put(Answered(FinishReason.CONTEXT_FULL if full else reader.ended, reader.usage))
 
     def _failure(self, error: Exception, *, begun: bool) -> RemoteError:
-        """What went wrong, as the user is told."""
         host, key = self.options.host, self.options.key
         match error:
             case RemoteError():
                 return error
             case GarbageError():
                 said = key.hidden_in(str(error))
-                return RemoteError(RemoteProblem.GARBAGE, f"{host} sent something that is no answer: “{said}”")
+                return RemoteError(RemoteProblem.GARBAGE, f"{host} sent something that is not an answer: “{said}”")
             case ReportedError():
                 return of_stream(json.loads(key.hidden_in(json.dumps(error.error))), host)
             case _:
                 return of_exception(error, host, begun=begun)
 
-    def _body(self, request: EndpointRequest) -> bytes:
-        options = self.options
-        if request.thinking is None and options.thinking is not None:
-            request = EndpointRequest(request.prompt, request.max_tokens, options.thinking)
-        body = request_body(request, self.model, options.sampling)
-        if options.max_tokens is not None:
-            body["max_tokens"] = min(options.max_tokens, body.get("max_tokens", options.max_tokens))
-        # Lone surrogates, such as undecodable bytes of a file's name, have no UTF-8.
-        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
-    def _reason(self, ended: FinishReason | None, request: EndpointRequest) -> FinishReason:
-        """Why it ended: a limit that is not ours is the context's."""
-        if ended is FinishReason.MAX_TOKENS and request.max_tokens is None and self.options.max_tokens is None:
-            return FinishReason.CONTEXT_FULL
-        return ended or FinishReason.CANCELLED
+class RemoteAnswer(Answer):
+    """An answer whose events come from an endpoint."""
+
+    def __init__(self, backend: RemoteBackend, request: EndpointRequest, *, aside: bool) -> None:
+        """Send nothing yet. aside: Whether the answer is written beside the conversation."""
+        super().__init__()
+        self._backend, self._request, self._aside = backend, request, aside
+        self._prompt_tokens = backend.cost(request.prompt).total
+        self._arrived: SimpleQueue[ChatEvent | Exception] = SimpleQueue()
+        self._running: Future[None] | None = None
+        self._first = 0.0
+        self._tokens: list[str] = []
+        self._text = ""
+        self._over = False
+
+    def cancel(self) -> None:
+        self._backend.cancel()
+
+    def close(self) -> None:
+        super().close()
+        self._end()
+
+    def _end(self) -> None:
+        self._over = True
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(CancelledError, Exception):
+                self._running.result()
+
+    def _advance(self) -> None:
+        if self._over:
+            raise StopIteration
+        try:
+            if self._running is None:
+                self._running = self._backend.start(self._request, self._arrived.put)
+            event = self._arrived.get()
+        except BaseException:
+            self._end()
+            raise
+        if isinstance(event, Exception):
+            self._backend.learn(event)
+            self._end()
+            raise event
+        self._first = self._first or time.monotonic()
+        if isinstance(event, Answered):
+            self.reason = event.reason
+            self._pending.append(self._finished(event))
+        else:
+            self._events.append(event)
+            self._show(event)
+            if isinstance(event, Text):
+                self._report_tags(event.text)
+            if isinstance(event, Reasoning | Text):
+                self._count(event.text)
+        if self.repeating or isinstance(event, Answered):
+            self._end()
+
+    def _count(self, text: str) -> None:
+        """Count the estimated tokens of a text, and stop a model that repeats itself."""
+        for token in estimated_tokens(text):
+            self._tokens.append(token)
+            self.repeating = self.repeating or find_loop(self._tokens) is not None
+            self._count_token(self._prompt_tokens + len(self._tokens))
+
+    def _report_tags(self, text: str) -> None:
+        """Report once that a tag of the model's format came as text."""
+        before, self._text = self._text, (self._text + text)[-2 * max(map(len, _AS_TEXT)) :]
+        tag = next((tag for tag in _AS_TEXT if tag in before + text and tag not in before), "")
+        if tag and not self.calls and not self._aside:
+            self._pending.append(Notice(_NOT_PARSED.format(tag=tag)))
+
+    def _finished(self, event: Answered) -> StepFinished:
+        usage, now = event.usage, time.monotonic()
+        tokens = (usage.prompt, usage.generated) if usage is not None else (self._prompt_tokens, len(self._tokens))
+        cached = usage.cached if usage is not None else None
+        # When the endpoint began to read is unknown, so there is no prefill rate.
+        stats = Stats(tokens[0], min(cached or 0, tokens[0]), 0.0, tokens[1], now - self._first)
+        return StepFinished(stats, sum(tokens), self._backend.n_ctx, cache_known=cached is not None)
 
 
 def _system_text(prompt: Prompt) -> str:
@@ -305,104 +330,8 @@ def _text_parts(message: Message) -> tuple[str, ...]:
     return (f"{answer.reasoning}{answer.text}{calls}",)
 
 
-_JSON = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
-
-
-def endpoint_client(options: RemoteOptions, silence_s: float, connections: int = 1) -> httpx2.AsyncClient:
-    """A client of an endpoint: it follows nobody elsewhere with the key, and asks no proxy for this machine."""
-    return httpx2.AsyncClient(
-        headers={"User-Agent": f"laguna-tui/{__version__}", **options.key.headers},
-        timeout=httpx2.Timeout(silence_s, connect=_CONNECT_S),
-        follow_redirects=False,
-        trust_env=not options.loopback,
-        limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
-    )
-
-
-async def ask_whole(client: httpx2.AsyncClient, options: RemoteOptions, url: str, body: object = None) -> bytes:
-    """One request and its whole answer. body: sent as JSON; None for a GET. RemoteError where there is no answer."""
-    try:
-        sent = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        async with client.stream("GET" if body is None else "POST", url, content=sent, headers=_JSON) as response:
-            if response.status_code != httpx2.codes.OK:
-                raise await _refusal(response, options)
-            return await _limited(response)
-    except GarbageError as error:
-        raise RemoteError(RemoteProblem.GARBAGE, f"{options.host} sent {error}") from error
-    except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-        raise of_exception(error, options.host, begun=False) from error
-
-
-async def _refusal(response: httpx2.Response, options: RemoteOptions) -> RemoteError:
-    body = b""
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > _ERROR_BYTES:
-            break
-    said = options.key.hidden_in(body[:_ERROR_BYTES].decode("utf-8", "replace"))
-    headers = {name.lower(): options.key.hidden_in(value) for name, value in response.headers.items()}
-    variable = options.key_variable
-    return of_status(response.status_code, said.encode(), headers, options.host, variable)
-
-
-async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """The JSON texts of an answer: the data of its server-sent events, or the whole body where it does not stream."""
-    if "text/event-stream" not in response.headers.get("content-type", ""):
-        yield await _limited(response)
-        return
-    held = b""
-    async for chunk in response.aiter_bytes():
-        *lines, held = (held + chunk).replace(b"\r\n", b"\n").split(b"\n")
-        if len(held) > _LINE_BYTES:
-            raise GarbageError("a line without end")
-        for line in lines:
-            # Comments keep the connection alive; other fields say nothing here.
-            if line.startswith(b"data:") and (data := line[5:].strip()):
-                if data == b"[DONE]":
-                    return
-                yield data
-    if held.startswith(b"data:") and held[5:].strip() not in (b"", b"[DONE]"):
-        with suppress(ValueError, RecursionError):
-            json.loads(held[5:])
-            yield held[5:].strip()
-
-
-async def _limited(response: httpx2.Response) -> bytes:
-    body = b""
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > _BODY_BYTES:
-            raise GarbageError("an answer without end")
-    return body
-
-
-async def list_served(options: RemoteOptions) -> Sequence[ServedModel]:
-    """The models that an endpoint has; none where it does not list them. RemoteError where it cannot be asked."""
-
-    async def get(url: str) -> Any:
-        async with asyncio.timeout(_ASK_S), client.stream("GET", url) as response:
-            if response.status_code != httpx2.codes.OK:
-                raise await _refusal(response, options)
-            body = await _limited(response)
-        try:
-            return json.loads(body)
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
-
-    host = options.host
-    try:
-        async with endpoint_client(options, _ASK_S) as client:
-            return await served_models(get, options.url)
-    except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-        if isinstance(error, TimeoutError):
-            raise RemoteError(RemoteProblem.UNREACHABLE, f"Nobody answers at {host} in {_ASK_S:.0f} seconds") from None
-        raise of_exception(error, host, begun=False) from None
-    except ValueError as error:
-        raise RemoteError(RemoteProblem.GARBAGE, f"{host} answers with something that is no list of models") from error
-
-
 def _warnings(options: RemoteOptions, served: ServedModel) -> Iterator[str]:
     if not options.context and not served.context:
-        yield _NOT_ASSUMED.format(host=options.host, context=ASSUMED_CONTEXT)
+        yield _ASSUMED.format(host=options.host, context=ASSUMED_CONTEXT)
     if options.key.secret and not options.loopback and urlsplit(options.url).scheme == "http":
         yield _READABLE.format(host=options.host)

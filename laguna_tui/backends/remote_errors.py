@@ -1,10 +1,10 @@
-"""What goes wrong with an endpoint, as a sentence that says what to do."""
+"""Failures of an endpoint, each with a sentence that says what happened and what to do."""
 
 import json
 import os
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -14,25 +14,25 @@ from laguna_engine.errors import EngineError
 from laguna_tui.base.units import plural
 
 _QUOTED_CHARS = 300
-"""Of what an endpoint says about an error: enough to find the cause, and no page of HTML."""
+"""Of an endpoint's own error message: enough to find the cause."""
 
 
 class RemoteProblem(StrEnum):
     """Kind of a failure.
 
     Attributes:
-        UNREACHABLE: nobody answers there.
-        TLS: who answers cannot prove that it is this host.
-        URL: something answers that is no endpoint.
-        KEY: the key is missing or wrong.
-        MODEL: it has no such model.
-        BUSY: it takes no more requests now.
-        CONTEXT: the conversation is longer than its context.
-        REFUSED: it does not take the request.
-        FAILED: it failed.
-        LOST: it ended in the middle of an answer.
-        SILENT: it does not go on.
-        GARBAGE: what it sends is no answer.
+        UNREACHABLE: No connection.
+        TLS: The host's identity cannot be verified.
+        URL: Something answers that is not an endpoint.
+        KEY: The key is missing or wrong.
+        MODEL: It has no such model.
+        BUSY: It accepts no more requests now.
+        CONTEXT: The conversation is longer than its context.
+        REFUSED: It rejects the request.
+        FAILED: It reports an error of its own.
+        LOST: The connection ended in the middle of an answer.
+        SILENT: It stopped sending.
+        GARBAGE: What it sends is not an answer.
     """
 
     UNREACHABLE = "unreachable"
@@ -50,18 +50,18 @@ class RemoteProblem(StrEnum):
 
 
 _TO_DO: Mapping[RemoteProblem, str] = {
-    RemoteProblem.UNREACHABLE: "Start it, or correct the URL, then /retry; or choose a model that is here: /model.",
-    RemoteProblem.TLS: "Check the URL and the host's certificate; for a CA of your own, set SSL_CERT_FILE.",
+    RemoteProblem.UNREACHABLE: "Start it or correct the URL, then /retry; or choose another model with /model.",
+    RemoteProblem.TLS: "Check the URL and the host's certificate; for your own CA, set SSL_CERT_FILE.",
     RemoteProblem.URL: "Give the URL up to its /v1: --model https://HOST/v1#NAME, or /model.",
-    RemoteProblem.KEY: "Set its key in {variable} or the keyring (laguna-tui help remote) and start again.",
-    RemoteProblem.MODEL: "Name one that it serves: --model URL#NAME, or /model.",
-    RemoteProblem.BUSY: "Nothing was sent again; when it has room: /retry.",
-    RemoteProblem.CONTEXT: "Make room with /compact, or say how much it holds: --context N.",
-    RemoteProblem.REFUSED: "Change what it names, then /retry.",
-    RemoteProblem.FAILED: "Its own log says why. Nothing was sent again; to try: /retry.",
-    RemoteProblem.LOST: "What came is kept, and nothing was sent again; to go on: /retry.",
-    RemoteProblem.SILENT: "What came is kept, and nothing was sent again; to go on: /retry.",
-    RemoteProblem.GARBAGE: "Check that the URL is that of an OpenAI-compatible endpoint; to try again: /retry.",
+    RemoteProblem.KEY: "Put the key into {variable} or the keyring (laguna-tui help remote), then restart laguna-tui.",
+    RemoteProblem.MODEL: "Choose one that it serves: --model URL#NAME, or /model.",
+    RemoteProblem.BUSY: "The request was not repeated. Later: /retry.",
+    RemoteProblem.CONTEXT: "Make room with /compact, or set its context with --context N.",
+    RemoteProblem.REFUSED: "Change what it complains about, then /retry.",
+    RemoteProblem.FAILED: "Its log says why. The request was not repeated. To try again: /retry.",
+    RemoteProblem.LOST: "What arrived is kept. To continue: /retry.",
+    RemoteProblem.SILENT: "What arrived is kept. To continue: /retry.",
+    RemoteProblem.GARBAGE: "Check that the URL is an OpenAI-compatible endpoint. To try again: /retry.",
 }
 
 
@@ -69,45 +69,45 @@ class RemoteError(EngineError):
     """An endpoint cannot answer.
 
     Attributes:
-        problem: why.
-        what: what happened, a sentence without a full stop.
-        n_ctx: tokens of its context, where the error tells; None otherwise.
-        wait_s: seconds that it asks to wait; 0 where it does not.
+        problem: The kind of failure.
+        what: What happened, a sentence without a full stop.
+        n_ctx: Tokens of its context, if the error names them.
+        wait_s: Seconds that it asks to wait; 0 if it does not.
     """
 
     def __init__(
         self, problem: RemoteProblem, what: str, variable: str = "", n_ctx: int | None = None, wait_s: int = 0
     ) -> None:
-        """what: a sentence without a full stop. variable: that the key is looked for in."""
+        """variable: The environment variable of the key."""
         super().__init__(f"{what}. {_TO_DO[problem].format(variable=variable)}")
         self.problem, self.what, self.n_ctx, self.wait_s = problem, what, n_ctx, wait_s
 
 
 def of_exception(error: Exception, host: str, *, begun: bool) -> RemoteError:
-    """The error for a request that did not come to its end. begun: whether an answer had begun."""
+    """Return the error for a request that was not completed. begun: Whether an answer had begun."""
     cause = _root(error)
     if isinstance(cause, ssl.SSLError):
         why = getattr(cause, "verify_message", "") or cause.reason or "TLS failed"
-        return RemoteError(RemoteProblem.TLS, f"The connection to {host} is not safe ({why})")
+        return RemoteError(RemoteProblem.TLS, f"The connection to {host} is not secure ({why})")
     if isinstance(error, httpx2.ConnectTimeout | httpx2.ConnectError) and not begun:
         why = "no connection"
         if isinstance(cause, socket.gaierror):
             why = str(cause.strerror)
         elif isinstance(cause, OSError) and cause.errno:
             why = os.strerror(cause.errno)
-        return RemoteError(RemoteProblem.UNREACHABLE, f"Nobody answers at {host} ({why})")
+        return RemoteError(RemoteProblem.UNREACHABLE, f"Cannot connect to {host} ({why})")
     if isinstance(error, httpx2.TimeoutException):
         return RemoteError(RemoteProblem.SILENT, f"{host} stopped sending")
-    where = "in the middle of the answer" if begun else "before an answer came"
+    where = "in the middle of the answer" if begun else "before the answer began"
     return RemoteError(RemoteProblem.LOST, f"The connection to {host} was lost {where}")
 
 
 def of_status(status: int, body: bytes, headers: Mapping[str, str], host: str, variable: str) -> RemoteError:
-    """The error for a response that is none of success. body: its beginning, without the key."""
+    """Return the error for an unsuccessful response. body: Its beginning, without the key."""
     said, code, n_ctx = _said(body)
     quoted = f": “{said}”" if said else ""
     if 300 <= status < 400:
-        return RemoteError(RemoteProblem.URL, f"{host} sends elsewhere, to {headers.get('location', 'another URL')}")
+        return RemoteError(RemoteProblem.URL, f"{host} redirects to {headers.get('location', 'another URL')}")
     if code in _CONTEXT_CODES:
         return RemoteError(RemoteProblem.CONTEXT, f"The conversation is too long for {host}{quoted}", n_ctx=n_ctx)
     match status:
@@ -116,20 +116,20 @@ def of_status(status: int, body: bytes, headers: Mapping[str, str], host: str, v
         case 404 if code in _MODEL_CODES or "model" in said.lower():
             return RemoteError(RemoteProblem.MODEL, f"{host} has no such model{quoted}")
         case 404 | 405:
-            return RemoteError(RemoteProblem.URL, f"{host} has no endpoint for chats there ({status}){quoted}")
+            return RemoteError(RemoteProblem.URL, f"{host} has no chat endpoint at this URL ({status}){quoted}")
         case 429 | 503:
             wait_s = _wait_s(headers.get("retry-after", ""))
             wait = f"; it asks to wait {wait_s} {plural(wait_s, 'second')}" if wait_s else ""
-            said = f"{host} takes no more requests now ({status}){wait}{quoted}"
+            said = f"{host} accepts no more requests now ({status}){wait}{quoted}"
             return RemoteError(RemoteProblem.BUSY, said, wait_s=wait_s)
         case _ if 400 <= status < 500:
-            return RemoteError(RemoteProblem.REFUSED, f"{host} refuses the request ({status}){quoted}")
+            return RemoteError(RemoteProblem.REFUSED, f"{host} refused the request ({status}){quoted}")
         case _:
             return RemoteError(RemoteProblem.FAILED, f"{host} failed ({status}){quoted}")
 
 
 def of_stream(error: Any, host: str) -> RemoteError:
-    """The error that an endpoint reports in the middle of a stream."""
+    """Return the error that an endpoint reports in the middle of a stream."""
     said, code, n_ctx = _said(json.dumps({"error": error}).encode())
     if code in _CONTEXT_CODES:
         return RemoteError(RemoteProblem.CONTEXT, f"The conversation is too long for {host}: “{said}”", n_ctx=n_ctx)
@@ -139,12 +139,12 @@ def of_stream(error: Any, host: str) -> RemoteError:
 # OpenAI's and vLLM's code, llama.cpp's type.
 _CONTEXT_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _MODEL_CODES = frozenset({"model_not_found", "NotFoundError"})
-# vLLM before it had a code: only its words tell.
+# vLLM before it had a code.
 _CONTEXT_WORDS = ("maximum context length", "context window", "longer than the model's context")
 
 
 def _said(body: bytes) -> tuple[str, str, int | None]:
-    """What an error's body says, its code, and the context that it names."""
+    """Return the message of an error's body, its code, and the context that it names."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -172,13 +172,7 @@ def _wait_s(header: str) -> int:
 
 
 def _root(error: BaseException) -> BaseException:
-    """What an error was raised from first."""
-    *_, first = _causes(error)
-    return first
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: BaseException | None = error
-    while seen is not None:
-        yield seen
-        seen = seen.__cause__ or seen.__context__
+    """Return the first error of a chain of causes."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return error

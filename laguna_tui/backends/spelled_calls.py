@@ -1,8 +1,8 @@
-"""Finds calls of tools that an endpoint gives as text, because it does not parse what this model writes.
+"""Finds tool calls that an endpoint returns as text, because it does not parse this model's format.
 
-vLLM without `--tool-call-parser` does so, and llama-cpp-python's server. A call is recognised in Laguna's own form and
-in that of Hermes, a JSON object, and only where `<tool_call>` begins a line and an offered tool is named: one that is
-quoted in a sentence stays text.
+vLLM without `--tool-call-parser` and llama-cpp-python's server do this. A call is recognised in Laguna's own form and
+in that of Hermes (a JSON object), and only if `<tool_call>` begins a line and names an offered tool: one in a sentence
+stays text.
 """
 
 import json
@@ -24,11 +24,11 @@ class SpelledCalls:
     """Splits the text of one answer into prose and calls.
 
     Attributes:
-        found: the calls so far.
+        found: The calls so far.
     """
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        """tools: those offered; without any, all text is prose."""
+        """tools: The tools offered; without any, all text is prose."""
         self.found: list[CallFinished | Malformed] = []
         self._tools = {tool.name: tool for tool in tools}
         self._held = ""
@@ -36,7 +36,7 @@ class SpelledCalls:
         self._inside = self._after_call = False
 
     def take(self, text: str) -> Iterator[Text]:
-        """The prose that is certain now that this text has come."""
+        """Take more text and yield the prose that is certain."""
         if not self._tools:
             yield Text(text)
             return
@@ -48,12 +48,12 @@ class SpelledCalls:
                 return
 
     def finish(self) -> Iterator[Text]:
-        """The rest: no text follows. A call that is not whole is prose."""
+        """Yield the rest. An incomplete call is prose."""
         rest, self._held, self._inside = self._held, "", False
         yield from self._said(rest)
 
     def _prose(self) -> Iterator[Text]:
-        """Give out text up to where a call begins, or may begin."""
+        """Yield text up to where a call begins or may begin."""
         start = self._held.find("<")
         if start < 0:
             start = len(self._held)
@@ -81,7 +81,7 @@ class SpelledCalls:
             self._line, self._after_call = "", True
 
     def _parsed(self, written: str) -> CallFinished | Malformed | None:
-        """The call; None where no offered tool is named."""
+        """Return the call; None if it names no offered tool."""
         body = written.removeprefix(_OPEN).removesuffix(_CLOSE).strip()
         if body.startswith("{"):
             return self._of_json(body, written)
@@ -107,7 +107,7 @@ class SpelledCalls:
 
     def _said(self, text: str) -> Iterator[Text]:
         if self._after_call:
-            # Blanks between calls are nobody's answer.
+            # Blanks between calls are not part of the answer.
             text = text.lstrip()
         if not text:
             return

@@ -1,39 +1,41 @@
-"""Notices a model that writes the same words again and again.
+"""Detects a model that repeats itself.
 
 Laguna is known for loops shorter than its sliding window (512 tokens) that it never leaves by itself.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-# The longest loop that is looked for, in tokens: Laguna's sliding window.
+T = TypeVar("T")
+
+# The longest loop detected, in tokens: Laguna's sliding window.
 LOOP_TOKENS = 512
-# A loop must have gone round this often, and for this many tokens; lists and tables repeat less exactly.
+# Rounds and tokens that make a loop; lists and tables repeat less exactly.
 LOOP_ROUNDS = 3
 LOOP_MIN_TOKENS = 160
-# Looking costs a fraction of a millisecond, so not at every token.
-_LOOK_EVERY = 32
-# A ban on fewer tokens than these would forbid what is no loop: a ruler of dashes, a table's empty columns.
+# A check costs a fraction of a millisecond.
+_CHECK_EVERY = 32
+# A ban on fewer tokens would forbid what is not a loop: a ruler of dashes, a table's empty columns.
 MIN_STRETCH = 16
 # Equal tokens at the end that make a length worth comparing in full.
-_GLIMPSE = 16
+_PROBE = 16
 
 
-class Loop(NamedTuple):
+class Loop(NamedTuple, Generic[T]):
     """A stretch of tokens that repeats at the end of a list.
 
     Attributes:
-        stretch: one round of it; several, where a round is shorter than `MIN_STRETCH`.
-        ends: length of the list up to the end of the first such stretch.
+        stretch: One round of it; several if a round is shorter than `MIN_STRETCH`.
+        ends: Length of the list up to the end of the first such stretch.
     """
 
-    stretch: tuple[int, ...]
+    stretch: tuple[T, ...]
     ends: int
 
 
-def find_loop(tokens: Sequence[int]) -> Loop | None:
-    """The loop at the end of a growing list of tokens, None if there is none; looks only now and then."""
-    if len(tokens) < LOOP_MIN_TOKENS or len(tokens) % _LOOK_EVERY:
+def find_loop(tokens: Sequence[T]) -> Loop[T] | None:
+    """Return the loop at the end of a growing list of tokens; None if there is none. Checks only every 32 tokens."""
+    if len(tokens) < LOOP_MIN_TOKENS or len(tokens) % _CHECK_EVERY:
         return None
     tail = list(tokens[-LOOP_TOKENS * LOOP_ROUNDS :])
     longest = min(LOOP_TOKENS, len(tail) // LOOP_ROUNDS)
@@ -41,8 +43,7 @@ def find_loop(tokens: Sequence[int]) -> Loop | None:
     return _loop(tokens, length) if length else None
 
 
-def _loop(tokens: Sequence[int], length: int) -> Loop:
-    """The loop with rounds of `length` tokens."""
+def _loop(tokens: Sequence[T], length: int) -> Loop[T]:
     begins = len(tokens) - length
     while begins > 0 and tokens[begins - 1] == tokens[begins - 1 + length]:
         begins -= 1
@@ -50,9 +51,9 @@ def _loop(tokens: Sequence[int], length: int) -> Loop:
     return Loop(tuple(tokens[begins:ends]), ends)
 
 
-def _repeats(tail: list[int], length: int) -> bool:
-    """Whether the end of the list repeats its last `length` tokens often enough."""
-    if tail[-_GLIMPSE:] != tail[-_GLIMPSE - length : -length]:
+def _repeats(tail: list[T], length: int) -> bool:
+    """Return whether the end of the list repeats its last `length` tokens often enough."""
+    if tail[-_PROBE:] != tail[-_PROBE - length : -length]:
         return False
     span = max(LOOP_MIN_TOKENS, length * LOOP_ROUNDS)
     return tail[len(tail) - span + length :] == tail[len(tail) - span : -length]

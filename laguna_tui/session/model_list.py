@@ -56,12 +56,12 @@ def list_others(home: Path | None = None) -> tuple[ModelChoice, ...]:
 
     home: the user's home folder; None for this process's.
     """
-    from laguna_tui.backends.loopback_endpoints import found_endpoints
+    from laguna_tui.backends.endpoint import loopback_models
     from laguna_tui.models.other_stores import found_files
 
     served = (
         ModelChoice(f"{each.url}#{each.name}", each.name, Here.REMOTE, f"served here, as {each.owner} does")
-        for each in found_endpoints()
+        for each in loopback_models()
     )
     files = (
         ModelChoice(str(each.path), each.title, Here.READY, f"a file of {each.owner}", size=each.size)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from laguna_engine.events import LoadProgress
+from laguna_tui.backends.endpoint import RemoteOptions
 from laguna_tui.backends.endpoint_key import KEY_VARIABLE, find_key
-from laguna_tui.backends.remote import RemoteBackend, RemoteOptions
+from laguna_tui.backends.remote import RemoteBackend
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network
 from laguna_tui.base.settings import Settings

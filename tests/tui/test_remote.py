@@ -84,7 +84,7 @@ async def test_an_endpoint_that_comes_up_later_is_opened_by_retry(tmp_path: Path
         port = int(served.url.rsplit(":", 1)[1].removesuffix("/v1"))
     async with shown(tmp_path, served) as (app, pilot, _):
         await until(pilot, lambda: app.state is SessionState.FAILED)
-        await until(pilot, lambda: "Nobody answers" in transcript(app))
+        await until(pilot, lambda: "Cannot connect" in transcript(app))
         with endpoint([answer("Here I am.")], port=port):
             await pilot.press(*"/retry", "enter")
             await ready(app, pilot)

@@ -1,1 +1,1 @@
-"""A model in this process: messages become tokens, and everything that only tokens can do (cache, drafts, replay)."""
+"""A model in this process: messages become tokens, which allow caching, drafting and replay."""

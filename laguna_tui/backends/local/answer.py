@@ -1,11 +1,10 @@
 """One generation of a model in this process: the engine's events become the app's, and its tokens a trace."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from laguna_engine.chat.messages import CallFinished, Malformed, ParserEvent, Reasoning, Text
+from laguna_engine.chat.messages import Malformed, ParserEvent, Reasoning, Text
 from laguna_engine.chat.parser import StreamParser
 from laguna_engine.config import Request, Sampling
 from laguna_engine.constrain.base import ConstraintSpec, Continued
@@ -22,29 +21,24 @@ from laguna_engine.events import (
     Token,
 )
 from laguna_tui.backends.base import Answer, answer_message
-from laguna_tui.backends.rate_meter import DecodeRateMeter
 from laguna_tui.backends.token_loop import Loop, find_loop
-from laguna_tui.base.events import DraftRound, Notice, Rate, ReasoningDelta, StepFinished, TextDelta
+from laguna_tui.base.events import DraftRound, Notice, StepFinished
 from laguna_tui.base.messages import Trace
 
 _LOOP_BROKEN = "The model began to repeat itself. The repetition was removed, and it continues."
-# How far ahead the next character is looked for: more than any tag that is left out.
+# How far ahead the next character is searched for: more than any tag that is left out.
 _REACH = 32
 
 
 class Stream(Protocol):
     """The events of one request: an engine's `EventStream`, or one that waits for its turn on a shared engine."""
 
-    def __iter__(self) -> Iterator[Event]:
-        """Iterate over its events."""
-        ...
+    def __iter__(self) -> Iterator[Event]: ...
 
-    def __next__(self) -> Event:
-        """Wait for the next event."""
-        ...
+    def __next__(self) -> Event: ...
 
     def stop(self) -> None:
-        """Cancel it; what it still gives can be read. Any thread."""
+        """Cancel it; the events up to its end can still be read. Any thread."""
         ...
 
     def close(self) -> None:
@@ -54,7 +48,7 @@ class Stream(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GenerationRecord:
-    """A finished request, as a replay needs it.
+    """A finished request, with what its replay needs.
 
     Attributes:
         prompt: Tokens given to the engine; where the answer continues after a loop, its beginning is part of them.
@@ -74,27 +68,27 @@ class GenerationRecord:
 
 
 class RoundReporter:
-    """Holds a round back until its tokens have arrived. Text outside the answer (tool calls) counts as well."""
+    """Holds a round back until its tokens have arrived. Text outside the answer (tool calls) counts too."""
 
     def __init__(self) -> None:
         self._round: Round | None = None
         self._texts: list[str] = []
 
     def begin(self, new: Round) -> DraftRound | None:
-        """Begin a round; returns the one before it if unreported (it may commit fewer tokens at the very end)."""
+        """Begin a round; return the one before it if unreported (it may commit fewer tokens at the very end)."""
         before = self.finish()
         self._round = new
         return before
 
     def take(self, token: Token) -> DraftRound | None:
-        """Take a token of the round; returns the round if it was the last one."""
+        """Take a token of the round; return the round if it was the last one."""
         if self._round is None:
             return None
         self._texts.append(token.text)
         return self.finish() if len(self._texts) > self._round.accepted else None
 
     def finish(self) -> DraftRound | None:
-        """Return the round that is not reported yet, if there is one."""
+        """Return the unreported round, if there is one."""
         ended, texts = self._round, self._texts
         self._round, self._texts = None, []
         if ended is None:
@@ -103,15 +97,15 @@ class RoundReporter:
 
 
 class Attribution:
-    """Which drafter proposed the text that the parser has not emitted yet."""
+    """Remembers which drafter proposed the text that the parser has not emitted yet."""
 
     def __init__(self) -> None:
         self._text = ""
         self._sources: list[Source] = []
         self._last = Source.TARGET
 
-    def lay(self, text: str, source: Source) -> None:
-        """Add the text of a token that went into the parser."""
+    def add(self, text: str, source: Source) -> None:
+        """Add the text of a token given to the parser."""
         self._text += text
         self._sources.extend([source] * len(text))
         self._last = source
@@ -180,11 +174,10 @@ class LocalAnswer(Answer):
         self._open_parser, self._parser = open_parser, open_parser()
         self._loops_left = loops_broken
         self._generated: list[int] = []
-        self._loop: Loop | None = None
+        self._loop: Loop[int] | None = None
         self._begun = 0
         self._drafted: list[tuple[int, int]] = []
         self._seed: int | None = None
-        self._meter = DecodeRateMeter()
         self._attribution = Attribution()
         self._rounds = RoundReporter()
         self._stream: Stream | None = None
@@ -192,7 +185,6 @@ class LocalAnswer(Answer):
 
     @property
     def generated(self) -> Sequence[int] | None:
-        """See `Answer`."""
         return self._generated
 
     @property
@@ -214,12 +206,10 @@ class LocalAnswer(Answer):
         )
 
     def cancel(self) -> None:
-        """See `Answer`."""
         self._cancelled = True
         self._stop()
 
     def close(self) -> None:
-        """See `Answer`."""
         self._cancelled = True
         self._pending.clear()
         if self._stream is not None:
@@ -227,7 +217,7 @@ class LocalAnswer(Answer):
         self._end()
 
     def _end(self) -> None:
-        """Take nothing more: what the parser holds back belongs to the answer."""
+        """Take nothing more; what the parser holds back belongs to the answer."""
         if self._over:
             return
         self._over = True
@@ -257,7 +247,7 @@ class LocalAnswer(Answer):
         else:
             self._take(event)
 
-    def _continue(self, loop: Loop) -> None:
+    def _continue(self, loop: Loop[int]) -> None:
         """Continue behind the first round of a loop."""
         asked = self._asked
         self._loops_left -= 1
@@ -274,7 +264,7 @@ class LocalAnswer(Answer):
         )
         self._pending.append(Notice(_LOOP_BROKEN))
 
-    def _take_back(self, loop: Loop) -> None:
+    def _take_back(self, loop: Loop[int]) -> None:
         """Parse the turn again, up to the end of the loop's first round. What was shown of the rest stays shown."""
         del self._generated[loop.ends :]
         self._parser, self._attribution = self._open_parser(), Attribution()
@@ -314,14 +304,12 @@ class LocalAnswer(Answer):
             self._take_back(self._loop)
             return
         held = token.constrained and token.source == Source.TARGET
-        self._attribution.lay(token.text, CONSTRAINED if held else token.source)
+        self._attribution.add(token.text, CONSTRAINED if held else token.source)
         events = self._parser.feed(token.id, self._decoding.piece(token.id))
         if events:
             self._events += events
             self._say(events)
-        speed = self._meter.count(time.monotonic())
-        if speed is not None:
-            self._pending.append(Rate(self._meter.tokens, speed, self._used))
+        self._count_token(self._used)
 
     def _take_end(self, event: Finished) -> None:
         self._seed = event.stats.seed
@@ -342,7 +330,7 @@ class LocalAnswer(Answer):
         return len(self._asked.tokens) + len(self._generated)
 
     def _stop(self) -> None:
-        # It may end meanwhile, on another thread.
+        # Another thread may end it meanwhile.
         if (stream := self._stream) is not None:
             stream.stop()
 
@@ -359,16 +347,9 @@ class LocalAnswer(Answer):
 
     def _say(self, events: Sequence[ParserEvent]) -> None:
         for event in events:
-            match event:
-                case Text(text):
-                    self._pending.extend(TextDelta(*part) for part in self._attribution.parts(text))
-                case Reasoning(text):
-                    self._pending.extend(ReasoningDelta(*part) for part in self._attribution.parts(text))
-                case CallFinished(call):
-                    self.calls.append(call)
-                    self._attribution.clear()
-                case Malformed():
-                    self.calls.append(event)
-                    self._attribution.clear()
-                case _:
-                    self._attribution.clear()
+            self._show(event)
+            if not isinstance(event, Text | Reasoning):
+                self._attribution.clear()
+
+    def _attributed(self, text: str) -> Sequence[tuple[str, Source]]:
+        return self._attribution.parts(text)

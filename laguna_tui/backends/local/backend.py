@@ -77,7 +77,6 @@ class LocalBackend:
         )
 
     def generate(self, prompt: Prompt, options: Options) -> LocalAnswer:
-        """See `Backend`."""
         thinking = prompt.thinking and not options.aside
         decoding = Decoding(
             self._start,
@@ -96,7 +95,6 @@ class LocalBackend:
         return answer
 
     def cancel(self) -> None:
-        """See `Backend`."""
         if self._turn is None:
             self.engine.cancel()
         else:
@@ -107,26 +105,21 @@ class LocalBackend:
         return _flat(self._format.render(prompt))
 
     def cost(self, prompt: Prompt) -> PromptCost:
-        """See `Backend`."""
         rendered = self._format.render(prompt)
         preview = self.engine.preview(_flat(rendered) + self._format.opening(thinking=prompt.thinking))
         sizes = tuple(tuple(map(len, parts)) for parts in rendered)
         return PromptCost(sizes, preview.new, preview.cached, preview.seconds, preview.fits)
 
     def count(self, text: str) -> int:
-        """See `Backend`."""
         return len(self.engine.vocab.tokenize(text, special=False))
 
     def sizes(self, prompt: Prompt) -> tuple[tuple[int, ...], ...]:
-        """See `Backend`."""
         return tuple(tuple(map(len, parts)) for parts in self._format.render(prompt))
 
     def prefill_seconds(self, tokens: int) -> float | None:
-        """See `Backend`."""
         return self.engine.prefill_seconds(tokens)
 
     def rendered(self, prompt: Prompt) -> tuple[tuple[str, ...], ...]:
-        """See `Backend`."""
         return tuple(tuple(map(self.text, parts)) for parts in self._format.render(prompt))
 
     def text(self, tokens: Sequence[int]) -> str:
@@ -134,7 +127,6 @@ class LocalBackend:
         return b"".join(map(self.engine.vocab.piece, tokens)).decode("utf-8", errors="replace")
 
     def prefetch(self, prompt: Prompt, options: Options) -> Iterator[Event]:
-        """See `Backend`."""
         *before, last = self._format.render(prompt)
         tokens = _flat([*before, last[:-1]])
         if len(tokens) >= self.n_ctx:
@@ -145,7 +137,6 @@ class LocalBackend:
             yield from stream
 
     def recovered(self, prompt: Prompt, trace: Trace) -> Message:
-        """See `Backend`."""
         parser = self._format.parser(prompt.tools, thinking=prompt.thinking)
         events = [event for token in trace.tokens for event in parser.feed(token, self.engine.vocab.piece(token))]
         return answer_message([*events, *parser.finish()], trace)
@@ -184,7 +175,9 @@ class LocalBackend:
         return _InTurn(self.engine, self._turn, request)
 
     def _source_tokens(self, sources: Sequence[str]) -> tuple[Sequence[int], ...]:
-        """The tokens of texts to copy from, the latest last: the same object for the same text, which drafters know."""
+        """Return the tokens of texts to copy from, the latest last: the same object for the same text, which drafters
+        rely on.
+        """
         known, room = self._sources, MAX_SOURCE_TOKENS
         wanted = dict[str, Sequence[int]]()
         for text in reversed(sources):
@@ -208,7 +201,7 @@ def family_of(entry: ModelEntry, info: EngineInfo) -> Family:
 
 
 class _InTurn:
-    """A request on an engine that others share: it begins once none of them generates.
+    """A request on a shared engine; it begins once no other one generates.
 
     While it waits it yields that nothing is prefilled yet, so that it can be cancelled; then no event follows.
     """
@@ -226,14 +219,12 @@ class _InTurn:
         return next(self._events)
 
     def stop(self) -> None:
-        """See `Stream`."""
         self._cancelled = True
         # It may end meanwhile.
         if (stream := self._stream) is not None:
             stream.stop()
 
     def close(self) -> None:
-        """See `Stream`."""
         self.stop()
         self._events.close()
 

@@ -52,15 +52,15 @@ class LagunaFormat:
         return [(self._system_tokens(prompt),), *(self._parts(each, prompt.thinking) for each in prompt.messages)]
 
     def opening(self, *, thinking: bool) -> list[int]:
-        """Return what opens the model's turn."""
+        """Return the tokens that open the model's turn."""
         return self._openings[thinking]
 
     def parser(self, tools: tuple[ToolSpec, ...], *, thinking: bool) -> StreamParser:
-        """Return a parser of what the model writes in its turn."""
+        """Return a parser of the model's output in its turn."""
         return StreamParser(tools, in_reasoning=thinking, markers=self._markers)
 
     def constraints(self, tools: tuple[ToolSpec, ...], options: Options) -> tuple[ConstraintSpec, ...]:
-        """Return what holds an answer to its options."""
+        """Return the constraints that the options put on an answer."""
         found: list[ConstraintSpec] = []
         if options.schema is not None:
             # Imported late: few answers have a schema.
@@ -73,7 +73,7 @@ class LagunaFormat:
         return tuple(found)
 
     def _tool_calls(self, tools: tuple[ToolSpec, ...], rules: ValueRules) -> ToolCalls:
-        """The same object for the same rules: it holds the compiled grammar."""
+        """Return the same object for the same rules: it holds the compiled grammar."""
         known = next((each for each in self._calls if each.rules is rules and each.tools == tools), None)
         if known is None:
             known = ToolCalls(tools, rules)
@@ -106,6 +106,6 @@ class LagunaFormat:
 
 
 def _answered(trace: Trace, renderer: Renderer) -> list[int]:
-    """What the model wrote, and whatever its turn needs to be whole."""
+    """Return what the model wrote, completed to a whole turn."""
     kept = renderer.kept(trace.tokens)
     return [*kept, *renderer.close_assistant(kept)]

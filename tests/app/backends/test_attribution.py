@@ -10,28 +10,28 @@ TARGET, DFLASH, FILE = Source.TARGET, DFlash.source, FileDrafter.source
 
 def test_a_token_that_comes_out_whole_is_one_part():
     trail = Attribution()
-    trail.lay("word", DFLASH)
+    trail.add("word", DFLASH)
     assert trail.parts("word") == [("word", DFLASH)]
 
 
 def test_what_was_held_back_keeps_its_proposer():
     trail = Attribution()
-    trail.lay("one <", DFLASH)
+    trail.add("one <", DFLASH)
     assert trail.parts("one") == [("one", DFLASH)]
-    trail.lay("b", FILE)
+    trail.add("b", FILE)
     assert trail.parts(" <b") == [(" <", DFLASH), ("b", FILE)]
 
 
 def test_what_is_left_out_is_passed_over():
     trail = Attribution()
-    trail.lay("\n</think>\n", TARGET)
-    trail.lay("Here", DFLASH)
+    trail.add("\n</think>\n", TARGET)
+    trail.add("Here", DFLASH)
     assert trail.parts("Here") == [("Here", DFLASH)]
 
 
 def test_text_that_was_never_laid_belongs_to_the_newest_token():
     trail = Attribution()
-    trail.lay("abc", DFLASH)
+    trail.add("abc", DFLASH)
     trail.clear()
-    trail.lay("", FILE)
+    trail.add("", FILE)
     assert trail.parts("é") == [("é", FILE)]

@@ -7,8 +7,8 @@ import pytest
 from laguna_engine.chat.call_arguments import MAX_DEPTH
 from laguna_engine.chat.messages import Malformed, ToolSpec
 from laguna_tui.backends.chat_format import AnswerReader, GarbageError
-from laguna_tui.backends.loopback_endpoints import found_endpoints
-from laguna_tui.backends.remote import RemoteBackend, RemoteOptions
+from laguna_tui.backends.endpoint import RemoteOptions, loopback_models
+from laguna_tui.backends.remote import RemoteBackend
 from laguna_tui.backends.remote_errors import RemoteError, RemoteProblem, of_status
 from tests.scripted_endpoint import endpoint
 
@@ -23,8 +23,8 @@ TOO_DEEP = (
 def test_a_list_of_models():
     with endpoint(listing=BOMB) as served:
         port = int(served.url.rsplit(":", 1)[1].removesuffix("/v1"))
-        assert found_endpoints({port: "vLLM"}, wait_s=60) == ()
-        with pytest.raises(RemoteError, match="something that is no list of models") as found:
+        assert loopback_models({port: "vLLM"}, wait_s=60) == ()
+        with pytest.raises(RemoteError, match="something that is not a list of models") as found:
             RemoteBackend.open(RemoteOptions(served.url, loopback=True), lambda progress: None)
         assert found.value.problem is RemoteProblem.GARBAGE
 

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -186,30 +187,94 @@ def test_an_answer_is_stopped_at_once_while_the_endpoint_is_silent(place):
     assert served.asked[1]["messages"][2]["content"] == "Begun."
 
 
+GARBAGE = "{host} sent something that is not an answer: "
+CHECK = " Check that the URL is an OpenAI-compatible endpoint. To try again: /retry."
+
+
 @pytest.mark.parametrize(
-    ("response", "problem", "words"),
+    ("response", "problem", "sentence"),
     [
-        (status(401, "bad key"), RemoteProblem.KEY, "LAGUNA_API_KEY"),
-        (status(404, "The model `x` does not exist"), RemoteProblem.MODEL, "no such model"),
-        (status(404, "nothing here"), RemoteProblem.URL, "/v1"),
-        (status(429, "slow down", Retry_After="7"), RemoteProblem.BUSY, "7 seconds"),
-        (status(500, "out of memory"), RemoteProblem.FAILED, "out of memory"),
-        (status(302, "there", Location="https://elsewhere.example/"), RemoteProblem.URL, "elsewhere.example"),
-        (status(400, "unknown field top_k"), RemoteProblem.REFUSED, "top_k"),
-        (status(400, "This model's maximum context length is 4096 tokens."), RemoteProblem.CONTEXT, "/compact"),
-        (sends(b"data: {not json\n\n"), RemoteProblem.GARBAGE, "not json"),
-        (sends(b"<html>Log in</html>", "text/html"), RemoteProblem.GARBAGE, "Log in"),
-        (sends(b'data: {"error": {"message": "CUDA error"}}\n\n'), RemoteProblem.FAILED, "CUDA error"),
-        (sends(b'data: {"choices": [{"delta": {"content": 7}}]}\n\n'), RemoteProblem.GARBAGE, "7"),
-        (sends(b"\xff\xfe\x00"), RemoteProblem.LOST, "/retry"),
+        (
+            status(401, "bad key"),
+            RemoteProblem.KEY,
+            "{host} does not accept the key (401): “bad key”. Put the key into LAGUNA_API_KEY or the keyring"
+            " (laguna-tui help remote), then restart laguna-tui.",
+        ),
+        (
+            status(404, "The model `x` does not exist"),
+            RemoteProblem.MODEL,
+            "{host} has no such model: “The model `x` does not exist”. Choose one that it serves: --model URL#NAME, or"
+            " /model.",
+        ),
+        (
+            status(404, "nothing here"),
+            RemoteProblem.URL,
+            "{host} has no chat endpoint at this URL (404): “nothing here”. Give the URL up to its /v1: --model"
+            " https://HOST/v1#NAME, or /model.",
+        ),
+        (
+            status(429, "slow down", Retry_After="7"),
+            RemoteProblem.BUSY,
+            "{host} accepts no more requests now (429); it asks to wait 7 seconds: “slow down”. The request was not"
+            " repeated. Later: /retry.",
+        ),
+        (
+            status(500, "out of memory"),
+            RemoteProblem.FAILED,
+            "{host} failed (500): “out of memory”. Its log says why. The request was not repeated. To try again:"
+            " /retry.",
+        ),
+        (
+            status(302, "there", Location="https://elsewhere.example/"),
+            RemoteProblem.URL,
+            "{host} redirects to https://elsewhere.example/. Give the URL up to its /v1: --model"
+            " https://HOST/v1#NAME, or /model.",
+        ),
+        (
+            status(400, "unknown field top_k"),
+            RemoteProblem.REFUSED,
+            "{host} refused the request (400): “unknown field top_k”. Change what it complains about, then /retry.",
+        ),
+        (
+            status(400, "This model's maximum context length is 4096 tokens."),
+            RemoteProblem.CONTEXT,
+            "The conversation is too long for {host}: “This model's maximum context length is 4096 tokens.”. Make room"
+            " with /compact, or set its context with --context N.",
+        ),
+        (
+            sends(b"data: {not json\n\n"),
+            RemoteProblem.GARBAGE,
+            GARBAGE + "“{{not json”." + CHECK,
+        ),
+        (
+            sends(b"<html>Log in</html>", "text/html"),
+            RemoteProblem.GARBAGE,
+            GARBAGE + "“<html>Log in</html>”." + CHECK,
+        ),
+        (
+            sends(b'data: {"error": {"message": "CUDA error"}}\n\n'),
+            RemoteProblem.FAILED,
+            "{host} failed in the middle of the answer: “CUDA error”. Its log says why. The request was not repeated."
+            " To try again: /retry.",
+        ),
+        (
+            sends(b'data: {"choices": [{"delta": {"content": 7}}]}\n\n'),
+            RemoteProblem.GARBAGE,
+            GARBAGE + '“{{"choices": [{{"delta": {{"content": 7}}}}]}}”.' + CHECK,
+        ),
+        (
+            sends(b"\xff\xfe\x00"),
+            RemoteProblem.LOST,
+            "The connection to {host} was lost in the middle of the answer. What arrived is kept. To continue: /retry.",
+        ),
     ],
 )
-def test_each_failure_is_a_sentence_with_what_to_do(place, response, problem, words):
+def test_each_failure_is_a_sentence_with_what_to_do(place, response, problem, sentence):
     with endpoint([response, answer("Now.")]) as served, remote(place, served) as session:
         with pytest.raises(RemoteError) as raised:
             ask(session, "hi")
         assert raised.value.problem is problem
-        assert words in str(raised.value)
+        assert str(raised.value) == sentence.format(host=urlsplit(served.url).netloc)
         assert text_of(ask(session, "again")) == "Now.", "the session is whole"
 
 
@@ -287,8 +352,12 @@ def test_an_endpoint_that_cannot_be_had_leaves_the_model_that_answers(place):
     with place.session(model) as session:
         ask(session, "where?")
         engine = session.slot.engine
-        with pytest.raises(EngineError, match="Nobody answers"):
+        with pytest.raises(EngineError) as raised:
             session.models.switch("http://127.0.0.1:9/v1#x", start)
+        assert str(raised.value) == (
+            "Cannot connect to 127.0.0.1:9 (Connection refused). Start it or correct the URL, then /retry; or choose"
+            " another model with /model."
+        )
         assert session.slot.engine is engine, "it was not even closed"
         assert text_of(ask(session, "and now?")) == "Still here."
 
@@ -304,7 +373,7 @@ def test_offline_refuses_every_endpoint_but_those_here(place):
 
 @pytest.mark.parametrize(
     ("models", "wanted", "words"),
-    [(("a", "b"), "", "a, b"), (("a", "b"), "#c", "no model c"), ((), "", "does not say")],
+    [(("a", "b"), "", "a, b"), (("a", "b"), "#c", "no model c"), ((), "", "does not list its models")],
 )
 def test_a_model_that_is_not_there_is_refused_with_those_that_are(place, models, wanted, words):
     with (

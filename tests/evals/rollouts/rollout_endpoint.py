@@ -13,9 +13,8 @@ from laguna_engine.chat.messages import Role
 from laguna_engine.errors import EngineError
 from laguna_tui.backends.base import Message, Prompt
 from laguna_tui.backends.chat_format import EndpointRequest, request_body
-from laguna_tui.backends.remote import RemoteOptions, ask_whole, endpoint_client, list_served
+from laguna_tui.backends.endpoint import RemoteOptions, ask_whole, choose_model, endpoint_client, list_served
 from laguna_tui.backends.remote_errors import RemoteError, RemoteProblem
-from laguna_tui.backends.served_models import choose_model
 from laguna_tui.base.async_thread import AsyncThread
 from laguna_tui.base.units import plural
 from laguna_tui.evals.samples import TokenTurn
@@ -170,7 +169,8 @@ class RolloutEndpoint:
             max_tokens=options.max_tokens,
             thinking=options.thinking,
         )
-        body = request_body(request, self._model, options.sampling, stream=False) | {"seed": draw.seed}
+        body = request_body(request, self._model, options.sampling) | {"seed": draw.seed}
+        del body["stream"], body["stream_options"]
         if draw.group.temperature is not None:
             body["temperature"] = draw.group.temperature
         if with_ids:

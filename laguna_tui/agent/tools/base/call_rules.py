@@ -46,7 +46,6 @@ class CallRules:
         self._choices: Choices | None = None
 
     def rule(self, tool: str, key: str, given: Mapping[str, str]) -> Choices | Excerpt | None:
-        """See `ValueRules`."""
         match self._values.get(tool, {}).get(key):
             case Value.FILE:
                 return self._files()

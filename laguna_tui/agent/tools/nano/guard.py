@@ -254,7 +254,6 @@ class RenameRules:
     text: Callable[[], str]
 
     def rule(self, tool: str, key: str, _given: Mapping[str, str]) -> Choices | None:
-        """See `ValueRules`."""
         if tool != edit.NAME or key not in ("old", "new"):
             return None
         names = _NAME.findall(self.text())
