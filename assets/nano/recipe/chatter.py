@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from random import Random
 
-import chatter_held_out as held_out
-import chatter_other as other
-import chatter_small as small
 from chatter_work import CROSSED
 from spoken import spoken
+from wording import tables
+
+small, other, held_out = (tables(f"chatter_{name}") for name in ("small", "other", "held_out"))
 
 TALK = {
     "hello": small.HELLO,
@@ -30,7 +30,7 @@ TALK_HELD_OUT = {
     "can": held_out.CAN,
     "thanks": held_out.THANKS,
     "bye": held_out.BYE,
-    "other": held_out.OTHER,
+    "other": held_out.NAMED + held_out.PLAIN + held_out.RAMBLING,
 }
 
 SINGLE = (

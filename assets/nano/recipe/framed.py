@@ -8,316 +8,17 @@ from __future__ import annotations
 
 from random import Random
 
-from wording import wordings
+from wording import tables
+
+TEXTS = tables("framed")
 
 WORDS_FOR = {
-    "where": wordings("""
-        where
-        where is
-        definition
-        the definition of
-        defined
-        declared
-        location
-        which file
-        what file
-        which module
-        find
-        locate
-        is defined where
-        lives where
-        declaration
-        implementation, which file
-    """),
-    "takes": wordings("""
-        arguments
-        the arguments of
-        args
-        parameters
-        params
-        signature
-        the signature of
-        takes
-        takes what
-        accepts
-        expects
-        inputs
-        returns
-        what does it return
-        return type
-        return value
-        which arguments
-        how is it called with arguments
-        to pass
-        keyword arguments
-    """),
-    "uses": wordings("""
-        callers
-        the callers of
-        calls
-        called from
-        called by
-        who calls
-        used
-        used where
-        uses
-        users
-        usages
-        usage
-        references
-        references to
-        depends on
-        who depends on
-        relies on
-        call sites
-        invoked
-        call it
-    """),
-    "tests": wordings("""
-        tests
-        the tests for
-        tests of
-        which tests
-        tested
-        tested by
-        test functions
-        test cases
-        unit tests
-        test coverage
-        covered by tests
-        list of tests
-        test
-        a test
-    """),
-    "outline": wordings("""
-        functions
-        classes
-        functions and classes
-        contents
-        the contents of
-        outline
-        overview
-        table of contents
-        definitions
-        what is in
-        what is inside
-        symbols
-        members
-        structure
-        contains
-        list of functions
-        which classes
-    """),
-    "docstring": wordings("""
-        docstring
-        a docstring
-        add docstring
-        add a docstring
-        docstring missing
-        needs a docstring
-        no docstring
-        without docstring
-        wants a docstring
-        write a docstring
-    """),
+    skill: getattr(TEXTS, f"WORDS_{skill.upper()}")
+    for skill in ("where", "takes", "uses", "tests", "outline", "docstring")
 }
 """By the name of the skill."""
-BEYOND = wordings("""
-    explain
-    fix
-    why
-    improve
-    optimise
-    refactor
-    simplify
-    rewrite
-    write tests
-    add tests
-    write a test
-    run the tests
-    delete
-    remove
-    move
-    bug
-    is broken
-    too slow
-    faster
-    review
-    compare
-    convert
-    translate
-    how does it work
-    what does it do
-    purpose
-    meaning
-    crashes
-    commit
-    history
-    type hints
-    comments
-    logging
-    debug
-    print
-    async
-    security
-    implement
-    generate
-    performance
-    better
-    split
-    merge
-    extend
-    port
-    better name
-    remove the docstring
-    new function
-    new file
-    cache
-""")
-"""Words for what is beyond this model."""
 BESIDE = ("where", "takes", "uses", "outline")
 """Skills whose words may stand beside one of them and change nothing."""
-FILLERS = wordings("""
-    of
-    of
-    for
-    for
-    in
-    the
-    the
-    a
-    any
-    some
-    all
-    every
-    whatever
-    around
-    about
-    with
-    to
-    on
-    at
-    by
-    from
-    please
-    please
-    here
-    there
-    now
-    today
-    then
-    so
-    is
-    are
-    was
-    has
-    have
-    do
-    does
-    did
-    can
-    could
-    would
-    might
-    should
-    will
-    I
-    we
-    you
-    me
-    us
-    my
-    our
-    this
-    that
-    it
-    its
-    what
-    which
-    who
-    when
-    how
-    if
-    but
-    and
-    or
-    not
-    no
-    yes
-    only
-    just
-    still
-    ever
-    never
-    again
-    also
-    too
-    quickly
-    somewhere
-    anywhere
-    really
-    exactly
-    maybe
-    actually
-    many
-    few
-    each
-    other
-    more
-    need
-    want
-    like
-    hope
-    guess
-    think
-    believe
-    suppose
-    wonder
-    know
-    see
-    look
-    looking
-    get
-    give
-    show
-    tell
-    list
-    name
-    let
-    put
-    got
-    say
-    said
-    thing
-    things
-    code
-    repository
-    project
-    everything
-    something
-    somebody
-    anyone
-    everyone
-    colleague
-    for me
-    for us
-    I wonder
-    you know
-    go on
-    come on
-    in the code
-    in this project
-    right now
-    as well
-    once more
-    before I go
-    by the way
-    if possible
-    one by one
-    in full
-    in short
-    at all
-""")
 JOINTS = ("",) * 14 + (",", ",", ",", ":", ":", " -", ";", ".", "...")
 ENDS = ("", "", "", "?", ".", "!", "...")
 
@@ -369,84 +70,6 @@ BACKWARD = tuple(
     for joint in joints.split("|")
 )  # fmt: skip
 """What stands before the new name, and between it and the old one."""
-RENAME_LEADS = wordings("""
-    please
-    can you
-    could you
-    could you please
-    would you
-    I want you to
-    I need to
-    I would like to
-    we have to
-    we should
-    you should
-    let's
-    now
-    kindly
-    try to
-    remember to
-    help me to
-    it is time to
-    my plan is to
-    the task is to
-    todo:
-    one thing:
-""")
-FILES_BEFORE = wordings("""
-    in {f}
-    in {f},
-    in {f}:
-    {f}:
-    {f},
-    {f} -
-    inside {f}
-    within {f},
-    throughout {f},
-    all over {f}
-    for {f}:
-    file {f}:
-    in the file {f},
-    in the module {f}
-    in our file {f},
-    over in {f}
-    open {f} and
-    take {f} and
-    edit {f}:
-    as for {f},
-    about {f}:
-    everywhere in {f}
-    only in {f}
-    the file is {f}.
-    now to {f}:
-""")
-FILES_AFTER = wordings("""
-    in {f}
-    in {f}
-    in {f}
-    inside {f}
-    within {f}
-    throughout {f}
-    of {f}
-    across {f}
-    all over {f}
-    (in {f})
-    (file {f})
-    , file {f}
-    - file {f}
-    , in the file {f}
-    in the module {f}
-    everywhere in {f}
-    wherever it appears in {f}
-    . The file is {f}
-    . It is in {f}
-    ; that is in {f}
-    , please do it in {f}
-    but only in {f}
-    for all of {f}
-    @ {f}
-    [{f}]
-""")
 GIVEN_SHARE, BESIDE_SHARE, BACKWARD_SHARE, LEAD_SHARE = 0.25, 0.25, 0.35, 0.3
 FILES_BETWEEN = ("in {f}", "in {f}", "of {f}", "from {f}", "inside {f}", "(in {f})", "in file {f}")
 
@@ -461,7 +84,7 @@ def tidy(text: str) -> str:
 
 def scattered(rng: Random, parts: list[str], fillers: int) -> str:
     """The parts and so many fillers in any order."""
-    parts = parts + rng.choices(FILLERS, k=fillers)
+    parts = parts + rng.choices(TEXTS.FILLERS, k=fillers)
     rng.shuffle(parts)
     text = " ".join(part + rng.choice(JOINTS) for part in parts[:-1])
     return tidy(f"{text} {parts[-1]}{rng.choice(ENDS)}")
@@ -476,7 +99,7 @@ def lookup(rng: Random, skill: str) -> str:
 
 def beyond(rng: Random) -> str:
     """Ask for what is beyond this model, about names and files; now and then with a skill's word beside it."""
-    words = rng.sample(BEYOND, rng.choice([1, 1, 2]))
+    words = rng.sample(TEXTS.BEYOND, rng.choice([1, 1, 2]))
     beside = [rng.choice(WORDS_FOR[rng.choice(BESIDE)])] if rng.random() < BESIDE_SHARE else []
     return scattered(rng, [rng.choice(["{n}", "{n}", "{f}"]), *words, *beside], rng.randint(0, 6))
 
@@ -487,14 +110,14 @@ def rename(rng: Random) -> str:
         (verb, joint), first, second = rng.choice(BACKWARD), "{m}", "{n}"
     else:
         (verb, joint), first, second = rng.choice(FORWARD), "{n}", "{m}"
-    lead = rng.choice(RENAME_LEADS) if verb.isalpha() and rng.random() < LEAD_SHARE else ""
+    lead = rng.choice(TEXTS.RENAME_LEADS) if verb.isalpha() and rng.random() < LEAD_SHARE else ""
     place = rng.random()
     if place < 0.35:
-        text = f"{rng.choice(FILES_BEFORE)} {lead} {verb} {first} {joint} {second}"
+        text = f"{rng.choice(TEXTS.FILES_BEFORE)} {lead} {verb} {first} {joint} {second}"
     elif place < 0.5:
         text = f"{lead} {verb} {first} {rng.choice(FILES_BETWEEN)} {joint} {second}"
     else:
-        text = f"{lead} {verb} {first} {joint} {second} {rng.choice(FILES_AFTER)}"
+        text = f"{lead} {verb} {first} {joint} {second} {rng.choice(TEXTS.FILES_AFTER)}"
     for _ in range(rng.choice([0, 0, 0, 0, 1, 2])):
-        text = f"{rng.choice(FILLERS)} {text}" if rng.random() < 0.6 else f"{text} {rng.choice(FILLERS)}"
+        text = f"{rng.choice(TEXTS.FILLERS)} {text}" if rng.random() < 0.6 else f"{text} {rng.choice(TEXTS.FILLERS)}"
     return tidy(text + rng.choice(ENDS))

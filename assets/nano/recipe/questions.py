@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from enum import Enum
 
-import wordings_again as again
 import wordings_asked as asked
-import wordings_edits as edits
-import wordings_held_out as held_out
-import wordings_lookups as lookups
-from wording import bare
+from wording import bare, tables
+
+lookups, edits, again, held_out = map(tables, ("lookups", "edits", "again", "held_out"))
 
 
 class Skill(Enum):

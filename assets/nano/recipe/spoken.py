@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import random
 
-from wording import wordings
+from wording import tables
+
+TEXTS = tables("spoken")
 
 OPENINGS = (
     "Hey, ", "Hi, ", "hello, ", "ok, ", "Ok, so ", "so ", "Also, ", "next: ", "and ", "One more: ", "quick question: ",
@@ -17,69 +19,6 @@ OPENINGS = (
 OPENED = ("and ", "ok", "so ", "hi", "hey", "hello", "now ", "then ", "next", "because ")
 CLOSINGS = (" please", ", please", ", thanks", " pls", " thx", ", ok?", " :)", "..", "!", " ;", " !!", " asap")
 POLITE = ("please", "thank", "asap")
-BEFORE = wordings("""
-    I am new to this project.
-    I am new here.
-    I am in a hurry.
-    I am reading the code.
-    I am working on a release.
-    I am looking at a crash.
-    I am preparing a review.
-    I have a question.
-    I have a small request.
-    I read the documentation.
-    I could not find this in the documentation.
-    We have a bug here.
-    We are cleaning up.
-    The tests fail.
-    The build is red.
-    There was an error in the log.
-    My colleague asked me this:
-    For my notes:
-    For the review:
-    For the changelog:
-    This is for a pull request.
-    It is late.
-    This will be easy:
-    Let us begin.
-    Here is what I need:
-    First things first:
-    That was good.
-    I forgot something.
-    Next question.
-    Another thing.
-    One last thing:
-    In this project:
-""")
-AFTER = wordings("""
-    I am in a hurry.
-    I am new here.
-    I want to fix a bug.
-    I want to change it later.
-    I want to understand the code.
-    I need it for a review.
-    I need it for my notes.
-    I have to be quick.
-    I have to know it today.
-    It is for the release.
-    It is important.
-    It is urgent.
-    It is not in the documentation.
-    It is confusing.
-    My boss wants it.
-    Nobody could tell me.
-    The build is red.
-    The tests fail.
-    There was an error in the log.
-    This is for a pull request.
-    Thank you!
-    Thanks in advance.
-    Be brief.
-    Take your time.
-    That is all I need.
-    We have a release tomorrow.
-    Then I can go on.
-""")
 OPENING_SHARE, CLOSING_SHARE, CASE_SHARE, STOP_SHARE, SENTENCE_SHARE = 0.12, 0.1, 0.25, 0.3, 0.06
 SHORTEST = 3
 """Words that it takes to get something before or after it."""
@@ -98,9 +37,9 @@ def spoken(rng: random.Random, wording: str) -> str:
         wording = bare + rng.choice(CLOSINGS) + wording[len(bare) :]
     if rng.random() < SENTENCE_SHARE:
         wording += "" if wording.endswith((".", "?", "!")) else rng.choice([".", ".", " -", ","])
-        wording += " " + rng.choice(AFTER)
+        wording += " " + rng.choice(TEXTS.AFTER)
     if rng.random() < SENTENCE_SHARE:
-        return rng.choice(BEFORE) + " " + wording
+        return rng.choice(TEXTS.BEFORE) + " " + wording
     if rng.random() < OPENING_SHARE and not wording.lower().startswith(OPENED):
         first = wording[0] if wording.startswith(("I ", "I'")) else wording[0].lower()
         return rng.choice(OPENINGS) + first + wording[1:]
