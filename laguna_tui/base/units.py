@@ -1,5 +1,7 @@
 """Sizes, times, rates and counts as people read them."""
 
+from collections.abc import Sequence
+
 GIB = 1 << 30
 _MINUTE = 60
 
@@ -46,3 +48,9 @@ def count(number: int) -> str:
 def plural(number: int, one: str, many: str = "") -> str:
     """A noun for this many: "line" for 1, else "lines"; `many` where that is not `one` with an s."""
     return one if number == 1 else many or f"{one}s"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """Return the first names and how many more there are: "a, b and 3 more"."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

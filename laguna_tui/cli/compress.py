@@ -18,9 +18,9 @@ from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
 
 if TYPE_CHECKING:
-    from laguna_engine.compress.result import Compression, Dropped, Kept, Part
     from laguna_engine.compress.scorer import Scorer
     from laguna_tui.base.settings import Settings
+    from laguna_tui.context.compression.result import Compression, Part, SpanResult
 
 
 _KEEP = 0.3
@@ -239,7 +239,7 @@ def _report(result: "Compression") -> Iterator[str]:
 def _runs(part: "Part") -> Iterator[tuple[str, str, str, str]]:
     """Yield (kept or left out, lines, reason, names) of neighbouring spans with the same reason."""
     kept = {entry.span for entry in part.kept}
-    both: list[Kept | Dropped] = sorted([*part.kept, *part.dropped], key=lambda entry: entry.span.start)
+    both = sorted([*part.kept, *part.dropped], key=lambda entry: entry.span.start)
     for (is_kept, why), run in groupby(both, key=lambda entry: (entry.span in kept, entry.why)):
         spans = [entry.span for entry in run]
         first, last = part.document.lines(spans[0].start, spans[-1].stop)
@@ -270,7 +270,7 @@ def _as_json(result: "Compression") -> dict[str, object]:
     }
 
 
-def _span(part: "Part", entry: "Kept | Dropped") -> dict[str, object]:
+def _span(part: "Part", entry: "SpanResult") -> dict[str, object]:
     first, last = part.document.lines(entry.span.start, entry.span.stop)
     return {
         "line": first,

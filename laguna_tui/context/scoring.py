@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.compress.estimate import score_in_time
-from laguna_engine.compress.result import UNSCORED, Scores, SpanScorer
+from laguna_engine.compress.scores import UNSCORED, Scores
 from laguna_engine.errors import GraphError
 from laguna_tui.base.settings import Settings
+from laguna_tui.context.compression.relevance import SpanScorer
 
 if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer

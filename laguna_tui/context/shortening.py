@@ -8,10 +8,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from laguna_engine.compress.compressor import compress
-from laguna_engine.compress.document import Document
 from laguna_engine.compress.estimate import estimate
-from laguna_engine.compress.result import Compression, Part, Scores
+from laguna_engine.compress.scores import Scores
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import Choosing
@@ -20,7 +18,10 @@ from laguna_tui.base.paths import escaped
 from laguna_tui.context import frame
 from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.bounded_cache import BoundedCache
-from laguna_tui.context.documents import document
+from laguna_tui.context.compression.compressor import compress
+from laguna_tui.context.compression.result import Compression, Part
+from laguna_tui.context.compression.spans import Document
+from laguna_tui.context.compression.splitting import document
 from laguna_tui.context.frame import framed
 from laguna_tui.context.scoring import SCORING_S, remembering
 from laguna_tui.context.source_files import SourceFile

@@ -6,14 +6,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 from unittest import mock
 
-from laguna_engine.compress import ranking
-from laguna_engine.compress.boosts import Boosts
-from laguna_engine.compress.compressor import compress
-from laguna_engine.compress.document import Document
-from laguna_engine.compress.ranking import fuse
-from laguna_engine.compress.result import Compression, Scores, SpanScorer
 from laguna_engine.compress.scorer import Scorer
-from laguna_tui.context.documents import document
+from laguna_engine.compress.scores import Scores
+from laguna_tui.context.compression import relevance
+from laguna_tui.context.compression.boosts import Boosts
+from laguna_tui.context.compression.compressor import compress
+from laguna_tui.context.compression.relevance import SpanScorer, fuse
+from laguna_tui.context.compression.result import Compression
+from laguna_tui.context.compression.spans import Document
+from laguna_tui.context.compression.splitting import document
 from tests.evals.keepers import Keeper, Ranges, Task, measure
 
 
@@ -63,9 +64,9 @@ def keeper(scorer: SpanScorer | None, *, words: bool = True, boosts: bool = True
         documents = [_document(path, text, path in task.protected) for path, text in task.files]
         with ExitStack() as changed:
             if not words:
-                changed.enter_context(mock.patch.object(ranking, "fuse", lambda own, s: fuse([0.0] * len(own), s)))
+                changed.enter_context(mock.patch.object(relevance, "fuse", lambda own, s: fuse([0.0] * len(own), s)))
             if not boosts:
-                changed.enter_context(mock.patch.object(ranking, "find_boosts", lambda *_: Boosts()))
+                changed.enter_context(mock.patch.object(relevance, "find_boosts", lambda *_: Boosts()))
             return kept_ranges(compress(documents, task.query, budget, measure, scorer))
 
     return keep

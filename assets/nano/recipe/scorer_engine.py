@@ -14,9 +14,9 @@ from pathlib import Path
 
 from scorer_cases import Case, load, report
 
-from laguna_engine.compress.lexical import Lexicon
-from laguna_engine.compress.ranking import fuse
 from laguna_engine.compress.scorer import Scorer
+from laguna_tui.context.compression.lexicon import Lexicon
+from laguna_tui.context.compression.relevance import fuse
 
 
 def by_words(case: Case) -> list[float]:

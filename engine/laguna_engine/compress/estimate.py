@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from laguna_engine.compress.result import UNSCORED, Scores
+from laguna_engine.compress.scores import UNSCORED, Scores
 from laguna_engine.errors import Stopped
 
 LEAST_SHARE = 0.5

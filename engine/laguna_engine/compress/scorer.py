@@ -21,10 +21,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer_file import SMALLEST_WINDOW
 from laguna_engine.compress.scorer_graph import ScorerModel
 from laguna_engine.compress.scorer_windows import BASE, Query, Window, pack
+from laguna_engine.compress.scores import Scores
 from laguna_engine.errors import RequestError, Stopped
 from laguna_engine.ggml.device import Device
 from laguna_engine.worker import EngineWorker

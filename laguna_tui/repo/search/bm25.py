@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from laguna_tui.repo.search.postings import PostingsReader, Word
 
-# Saturation of a repeated word, and how much a long unit is held back: little, because a long function that has the
-# words is a better answer than a one-line function.
-_K1 = 1.2
-_B = 0.3
+K1 = 1.2
+"""Saturation of a repeated word."""
+B = 0.3
+"""How much a long text is held back: little, because a long function that has the words is a better answer than a
+one-line function."""
 OTHER_FORM = 0.3
 """What another form of a question's word (cfg for config) counts beside the word, as it means the same less surely."""
 # In an index of more units other forms are not followed: at a million, with half as many of them as words, a question
@@ -57,17 +58,19 @@ def weighed(reader: PostingsReader, texts: Iterable[str], forms: Mapping[str, st
     if reader.units > OTHER_FORMS_UNTIL_UNITS:
         texts = [text for text in texts if text not in forms]
     words = tuple(sorted(word for text in texts if (word := reader.word(text)).units))
-    most = {
-        word.text: (_K1 + 1.0) * math.log1p((max(reader.units - word.units, 0) + 0.5) / (word.units + 0.5))
-        for word in words
-    }
+    most = {word.text: (K1 + 1.0) * rarity(reader.units, word.units) for word in words}
     # Another form says no more than the word itself would, however rare it is.
     factors = tuple(
         value if text not in forms else OTHER_FORM * min(value, most.get(forms[text], value))
         for text, value in most.items()
     )
     rest = tuple(accumulate(reversed(factors), initial=0.0))[::-1]
-    return Weighing(words, factors, rest, _K1 * (1.0 - _B), _K1 * _B / reader.average)
+    return Weighing(words, factors, rest, K1 * (1.0 - B), K1 * B / reader.average)
+
+
+def rarity(total: int, holding: int) -> float:
+    """Return the inverse document frequency of a word that `holding` of `total` texts have; never 0."""
+    return math.log1p((max(total - holding, 0) + 0.5) / (holding + 0.5))
 
 
 def is_settled(threshold: float, rest: float) -> bool:

@@ -16,7 +16,7 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 # Longer runs are hashes, keys and encoded data: nobody searches for them, and each would be a word of its own.
 WORD_LIMIT_CHARS = 64
 # Split names are cached across files; data files full of different names must not fill the memory.
-_REMEMBERED = 200_000
+_CACHED_TOKENS = 200_000
 _TOKEN = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _BETWEEN = re.compile(r"[\W_]+")
@@ -29,22 +29,26 @@ STOP_WORDS = frozenset(
 """Words of a question that are not about code."""
 
 
-class _Splitter(dict[str, tuple[str, ...]]):
-    """Cache of each token's words."""
-
-    def __missing__(self, token: str) -> tuple[str, ...]:
-        if len(self) > _REMEMBERED:
-            self.clear()
-        words = self[token] = _split(token)
-        return words
+def tokens(text: str) -> list[str]:
+    """Return the names, words and numbers of a text, as written."""
+    found: list[str] = _TOKEN.findall(text)
+    return found
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in order and in lower case, with identifiers split."""
-    found: list[str] = []
-    for token in _TOKEN.findall(text):
-        found += _SPLIT[token]
-    return found
+    """Return the words of a text in order and in lower case, with identifiers split and joined."""
+    return [word for token in tokens(text) for word in _split(token)]
+
+
+def question_words(text: str) -> list[str]:
+    """Return the words of a question without stop words; all of them if nothing else is left."""
+    found = words(text)
+    return [word for word in found if word not in STOP_WORDS and len(word) > 1] or found
+
+
+def stemmed_words(text: str) -> list[str]:
+    """Return the stems of the words of a text, in order."""
+    return [stem for token in tokens(text) for stem in stems(token)]
 
 
 def parts(name: str) -> list[str]:
@@ -55,7 +59,7 @@ def parts(name: str) -> list[str]:
 
 
 def looks_like_code(token: str) -> bool:
-    """Whether a word of a question is written like an identifier: with an underscore or a capital inside."""
+    """Return whether a word of a question is written like an identifier: with an underscore or a capital inside."""
     return _MIXED.search(token) is not None
 
 
@@ -65,7 +69,7 @@ _STEMMER, _STEMMER_LOCK = EnglishStemmer(), Lock()
 _STEMMED_CHARS = 16
 
 
-@lru_cache(maxsize=200_000)
+@lru_cache(maxsize=_CACHED_TOKENS)
 def stem(word: str) -> str:
     """Return what an English word in lower case has in common with its other forms (Snowball's stemmer)."""
     if len(word) > _STEMMED_CHARS or not word.isalpha() or not word.isascii():
@@ -74,15 +78,10 @@ def stem(word: str) -> str:
         return str(_STEMMER.stemWord(word))
 
 
-def tokens(text: str) -> list[str]:
-    """Return the names, words and numbers of a text, as written."""
-    found: list[str] = _TOKEN.findall(text)
-    return found
-
-
+@lru_cache(maxsize=_CACHED_TOKENS)
 def stems(token: str) -> tuple[str, ...]:
     """Return the stems of a token's words."""
-    return _STEMS[token]
+    return tuple(map(stem, _split(token)))
 
 
 def _split(token: str) -> tuple[str, ...]:
@@ -91,19 +90,6 @@ def _split(token: str) -> tuple[str, ...]:
     pieces = tuple(parts(token))
     return pieces if len(pieces) < 2 else (*pieces, "".join(pieces))
 
-
-class _Stems(dict[str, tuple[str, ...]]):
-    """Cache of each token's stems."""
-
-    def __missing__(self, token: str) -> tuple[str, ...]:
-        if len(self) > _REMEMBERED:
-            self.clear()
-        found = self[token] = tuple(map(stem, _split(token)))
-        return found
-
-
-_SPLIT = _Splitter()
-_STEMS = _Stems()
 
 _TYPES = (str, bytes, list, dict, set, tuple, int, float, object, type, Exception, pathlib.Path)
 _ELSEWHERE = """

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from laguna_tui.repo.search.best_units import best_units
-from laguna_tui.repo.search.identifiers import STOP_WORDS, looks_like_code, parts, stem, words
+from laguna_tui.repo.search.identifiers import STOP_WORDS, looks_like_code, parts, question_words, stem
 from laguna_tui.repo.search.short_forms import in_full, other_forms
 
 # More words do not make a question clearer, and each costs time.
@@ -45,9 +45,7 @@ class SearchQuery(NamedTuple):
 
 def parse_query(text: str) -> SearchQuery:
     """Parse a question; stop words are kept when there are no other words."""
-    found = list(dict.fromkeys(words(text)))
-    telling = [word for word in found if word not in STOP_WORDS and len(word) > 1] or found
-    kept = tuple(telling[:MAX_WORDS])
+    kept = tuple(dict.fromkeys(question_words(text)))[:MAX_WORDS]
     single = set(parts(text)) - STOP_WORDS
     return SearchQuery(
         kept,

@@ -5,10 +5,10 @@ Indexed text and questions are stemmed alike: `validate`, `validation` and `vali
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from laguna_tui.repo.search.identifiers import stems, tokens
+from laguna_tui.repo.search.identifiers import stemmed_words, stems, tokens
 
 TITLE_WEIGHT, PATH_WEIGHT = 4, 2
 """How many times a word of a unit's title and of its path counts as much as one of its body."""
@@ -42,7 +42,7 @@ def file_words(path: str, units: Iterable[tuple[str, Sequence[str]]], limit: int
     """
     numbers: dict[str, int] = {}
     word, unit, weight, lengths = (array("I") for _ in range(4))
-    of_path = Counter(_stemmed(tokens(path)))
+    of_path = Counter(stemmed_words(path))
     for place, (title, pieces) in enumerate(units):
         body = [token for piece in pieces for token in tokens(piece)][:limit]
         limit -= len(body)
@@ -50,7 +50,7 @@ def file_words(path: str, units: Iterable[tuple[str, Sequence[str]]], limit: int
         for token, count in Counter(body).items():
             for stem in stems(token):
                 counted[stem] += count
-        of_title = Counter(_stemmed(tokens(title)))
+        of_title = Counter(stemmed_words(title))
         lengths.append(counted.total() + of_title.total() + of_path.total())
         for extra, times in ((of_title, TITLE_WEIGHT), (of_path, PATH_WEIGHT)):
             for stem, count in extra.items():
@@ -60,7 +60,3 @@ def file_words(path: str, units: Iterable[tuple[str, Sequence[str]]], limit: int
             unit.append(place)
             weight.append(count)
     return FileWords(tuple(numbers), word.tobytes(), unit.tobytes(), weight.tobytes(), lengths.tobytes())
-
-
-def _stemmed(found: Iterable[str]) -> Iterator[str]:
-    return (stem for token in found for stem in stems(token))

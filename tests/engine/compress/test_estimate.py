@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from laguna_engine.compress.estimate import estimate, score_in_time
-from laguna_engine.compress.result import UNSCORED, Scores
+from laguna_engine.compress.scores import UNSCORED, Scores
 from laguna_engine.errors import Stopped
 
 

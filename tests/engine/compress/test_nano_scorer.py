@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
+from laguna_engine.compress.scores import Scores
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelKind, companions
 

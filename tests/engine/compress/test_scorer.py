@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
 from laguna_engine.compress.scorer_graph import BodyGraph, ScorerModel
 from laguna_engine.compress.scorer_windows import Window
+from laguna_engine.compress.scores import Scores
 from laguna_engine.errors import EngineClosed, RequestError, Stopped
 from tests.engine import scorers
 from tests.engine.scorers import Variant

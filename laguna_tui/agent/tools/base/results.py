@@ -16,7 +16,7 @@ from laguna_tui.base.messages import Place
 from laguna_tui.base.units import plural
 
 if TYPE_CHECKING:
-    from laguna_engine.compress.document import Document
+    from laguna_tui.context.compression.spans import Document
 
 # About 3,000 tokens of code: an answer that long already takes a good part of a small context.
 RESULT_LIMIT_CHARS = 12_000

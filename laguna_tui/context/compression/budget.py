@@ -8,34 +8,12 @@ share of the unit's by characters. The final text is counted again.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from laguna_engine.compress.candidates import Candidate, Phase
-from laguna_engine.compress.document import Document, SpanRole
-from laguna_engine.compress.result import Why
+from laguna_tui.context.compression.candidates import Candidate, Phase
+from laguna_tui.context.compression.result import Why
+from laguna_tui.context.compression.spans import Document
 
-
-class TokenCounter:
-    """Counts tokens; each text is measured once."""
-
-    def __init__(self, measure: Callable[[str], int]) -> None:
-        self._measure = measure
-        self._known: dict[str, int] = {"": 0}
-
-    def tokens(self, text: str) -> int:
-        """Tokens of a text."""
-        known = self._known.get(text)
-        if known is None:
-            known = self._known[text] = self._measure(text)
-        return known
-
-    def spans(self, document: Document) -> Sequence[float]:
-        """Estimated tokens of each span of a document."""
-        pieces: list[list[str]] = [[] for _ in document.units]
-        for span in document.spans:
-            pieces[span.unit].append(document.text[span.start : span.stop])
-        texts = ["".join(own) for own in pieces]
-        rates = [self.tokens(text) / max(len(text), 1) for text in texts]
-        return [(span.stop - span.start) * rates[span.unit] for span in document.spans]
-
+Measure = Callable[[str], int]
+"""Returns the number of tokens of a text."""
 
 # Outlines are selected before the best bodies and take at most this share of the budget: whole definitions say more (of
 # an edited file's 99 callees 90 were whole at keep 0.1 with 0.05, and 86 with 0.3).
@@ -43,7 +21,7 @@ _OUTLINE_SHARE = 0.05
 
 
 class TokenCosts(NamedTuple):
-    """Estimated tokens of one document's pieces.
+    """The estimated tokens of one document's pieces.
 
     Attributes:
         spans: of each span.
@@ -69,7 +47,6 @@ class Selection:
         self._remaining = room
         self.kept: list[dict[int, Why]] = [{} for _ in documents]
         self.marked = [document.protected for document in documents]
-        self._heads = [_Heads(document) for document in documents]
 
     def keep_all(self, number: int, why: Why) -> None:
         """Keep a whole document; it does not count against the budget of the others."""
@@ -115,7 +92,8 @@ class Selection:
         added = [index for index in candidate.spans if index not in kept]
         if not added:
             return 0.0
-        heads = [index for index in self._heads[candidate.document].of(candidate.spans) if index not in kept]
+        document = self._documents[candidate.document]
+        heads = [index for index in _heads(document, document.spans[candidate.spans[0]].unit) if index not in kept]
         new = {**dict.fromkeys(heads, Why.HEAD), **dict.fromkeys(added, candidate.why)}
         cost = sum(costs.spans[index] for index in new)
         if cost > limit:
@@ -131,22 +109,19 @@ class Selection:
         return cost
 
 
-class _Heads:
-    """The outline kept together with a span: that of its definition and of the enclosing ones."""
+def span_costs(document: Document, measure: Measure) -> list[float]:
+    """Return the estimated tokens of each span: its share of its unit's by characters."""
+    texts = list(map(document.unit_text, range(len(document.units))))
+    rates = [measure(text) / max(len(text), 1) for text in texts]
+    return [(span.stop - span.start) * rates[span.unit] for span in document.spans]
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self._outlines: dict[int, list[int]] = {}
-        for index, span in enumerate(document.spans):
-            if span.role is SpanRole.OUTLINE and document.units[span.unit].defines:
-                self._outlines.setdefault(span.unit, []).append(index)
 
-    def of(self, spans: Sequence[int]) -> Iterator[int]:
-        """The outline spans that go with some spans of one unit."""
-        unit: int | None = self._document.spans[spans[0]].unit
-        while unit is not None:
-            yield from self._outlines.get(unit, ())
-            unit = self._document.outer[unit]
+def _heads(document: Document, unit: int | None) -> Iterator[int]:
+    """Yield the outline spans that are kept together with a unit: its own and those of the enclosing definitions."""
+    while unit is not None:
+        if document.units[unit].defines:
+            yield from document.outlines.get(unit, ())
+        unit = document.outer[unit]
 
 
 def _added_marks(kept: dict[int, Why], new: dict[int, Why], count: int) -> int:

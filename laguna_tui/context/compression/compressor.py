@@ -6,13 +6,15 @@ line at every gap. The same input gives the same result.
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 
-from laguna_engine.compress.budget import Selection, TokenCosts, TokenCounter
-from laguna_engine.compress.candidates import Candidate, CandidateSet, Phase, phase_of
-from laguna_engine.compress.document import Document, SpanRole
-from laguna_engine.compress.elision import NAMES, marker, render
-from laguna_engine.compress.ranking import Ranking, rank
-from laguna_engine.compress.result import Compression, Dropped, Kept, Part, SpanScorer, Why
+from laguna_tui.base.units import some_of
+from laguna_tui.context.compression.budget import Measure, Selection, TokenCosts, span_costs
+from laguna_tui.context.compression.candidates import Candidate, CandidateSet, Phase, phase_of
+from laguna_tui.context.compression.elision import NAMES, marker, render
+from laguna_tui.context.compression.relevance import Ranking, SpanScorer, rank
+from laguna_tui.context.compression.result import Compression, Part, SpanResult, Why
+from laguna_tui.context.compression.spans import Document, SpanRole
 
 BY_WORDS = "words"
 BY_MODEL = "words, gain and attention"
@@ -30,7 +32,7 @@ def compress(
     documents: Sequence[Document],
     query: str,
     budget: int,
-    measure: Callable[[str], int],
+    measure: Measure,
     scorer: SpanScorer | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Compression:
@@ -45,30 +47,34 @@ def compress(
         should_stop: once it returns True, the scorer is no longer called.
     """
     began = time.monotonic()
-    counter = TokenCounter(measure)
-    before = [counter.tokens(document.text) for document in documents]
+    measure = cache(measure)
+    before = [measure(document.text) for document in documents]
     if sum(before) <= budget:
         parts = tuple(_whole(document, tokens) for document, tokens in zip(documents, before, strict=True))
         return Compression(parts, budget, sum(before), sum(before), BY_WORDS, time.monotonic() - began)
     ranking = rank(documents, query, scorer, should_stop)
-    parts = _settled(documents, ranking, budget, counter)
+    parts = _settled(documents, ranking, budget, measure)
     after = sum(part.tokens_after for part in parts)
     notes = (*ranking.notes, *_notes(parts, ranking, budget, after))
     by = BY_MODEL if ranking.scored else BY_WORDS
     return Compression(parts, budget, sum(before), after, by, time.monotonic() - began, notes)
 
 
-def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, counter: TokenCounter) -> tuple[Part, ...]:
+def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, measure: Measure) -> tuple[Part, ...]:
     """The largest of the selections tried whose final text, measured, fits; else the last one tried."""
-    room = budget - sum(counter.tokens(document.text) for document in documents if document.protected)
-    names = _names_that_fit(documents, room, counter)
-    costs = [_costs(document, names, counter) for document in documents]
+    room = budget - sum(measure(document.text) for document in documents if document.protected)
+    names = _names_that_fit(documents, room, measure)
+    costs = [_costs(document, names, measure) for document in documents]
     candidates = _candidates(documents, ranking, costs, room)
     fixed = budget - room
     best: tuple[Part, ...] | None = None
     most, target, tries = -1, float(room), 0
     while True:
-        parts = _parts(documents, ranking, _chosen(documents, candidates, costs, target), names, counter)
+        selection = _chosen(documents, candidates, costs, target)
+        parts = tuple(
+            _part(document, selection.kept[number], ranking.units[number], names, measure, selection.marked[number])
+            for number, document in enumerate(documents)
+        )
         after = sum(part.tokens_after for part in parts) - fixed
         tries += 1
         if most < after <= room:
@@ -88,26 +94,27 @@ def _next_target(target: float, after: int, room: int, tries: int) -> float:
     return target * _SMALLER if target >= 1.0 else 0.0
 
 
-def _names_that_fit(documents: Sequence[Document], room: int, counter: TokenCounter) -> int:
+def _names_that_fit(documents: Sequence[Document], room: int, measure: Measure) -> int:
     """Names listed per gap: fewer when the markers would take too much of the budget."""
     for names in range(NAMES, 0, -2):
-        if sum(_mark(document, names, counter, full=True) for document in documents) <= _MARKS_SHARE * room:
+        if sum(_mark(document, names, measure, full=True) for document in documents) <= _MARKS_SHARE * room:
             return names
     return 0
 
 
-def _costs(document: Document, names: int, counter: TokenCounter) -> TokenCosts:
-    spans = counter.spans(document)
+def _costs(document: Document, names: int, measure: Measure) -> TokenCosts:
     return TokenCosts(
-        spans, _mark(document, names, counter, full=True), _mark(document, min(names, 1), counter, full=False)
+        span_costs(document, measure),
+        _mark(document, names, measure, full=True),
+        _mark(document, min(names, 1), measure, full=False),
     )
 
 
-def _mark(document: Document, names: int, counter: TokenCounter, *, full: bool) -> float:
+def _mark(document: Document, names: int, measure: Measure, *, full: bool) -> float:
     """Estimated tokens of a marker line; a gap inside a document lists few names."""
     if not document.spans:
         return 0.0
-    return float(counter.tokens(marker(document, 0, len(document.spans) - 1, names, full=full) + "\n"))
+    return float(measure(marker(document, 0, len(document.spans) - 1, names, full=full) + "\n"))
 
 
 def _candidates(
@@ -136,38 +143,32 @@ def _chosen(
     return selection
 
 
-def _parts(
-    documents: Sequence[Document], ranking: Ranking, selection: Selection, names: int, counter: TokenCounter
-) -> tuple[Part, ...]:
-    return tuple(
-        _part(document, selection.kept[number], ranking.units[number], names, counter, marked=selection.marked[number])
-        for number, document in enumerate(documents)
-    )
-
-
 def _part(
-    document: Document, why: dict[int, Why], values: Sequence[float], names: int, counter: TokenCounter, *, marked: bool
+    document: Document,
+    why: dict[int, Why],
+    values: Sequence[float],
+    names: int,
+    measure: Measure,
+    marked: bool,
 ) -> Part:
-    """A document with only some spans kept; empty text when not even a marker fits."""
-    text, offsets, copies = render(document, why, names) if why or marked else ("", {}, ())
-    before, after = counter.tokens(document.text), counter.tokens(text)
+    """Return a document with only some spans kept; the text is empty when not even a marker fits."""
+    text, copies = render(document, why, names) if why or marked else ("", ())
+    before, after = measure(document.text), measure(text)
     if text and after >= before and len(why) < len(document.spans):
         # Its marker lines take more than what they stand for.
         everything = dict.fromkeys(range(len(document.spans)), Why.CHEAP) | why
-        return _part(document, everything, values, names, counter, marked=marked)
-    kept, dropped = [], []
-    for index, span in enumerate(document.spans):
-        value = values[span.unit]
-        if index in why:
-            kept.append(Kept(span, why[index], value, offsets[index]))
-        else:
-            dropped.append(Dropped(span, Why.BUDGET, value))
-    return Part(document, text, tuple(kept), tuple(dropped), before, after, copies)
+        return _part(document, everything, values, names, measure, marked)
+    results = [
+        SpanResult(span, why.get(index, Why.BUDGET), values[span.unit]) for index, span in enumerate(document.spans)
+    ]
+    kept = tuple(result for index, result in enumerate(results) if index in why)
+    dropped = tuple(result for index, result in enumerate(results) if index not in why)
+    return Part(document, text, kept, dropped, before, after, copies)
 
 
 def _whole(document: Document, tokens: int) -> Part:
     """An unchanged document."""
-    kept = tuple(Kept(span, Why.FITS, 1.0, span.start) for span in document.spans)
+    kept = tuple(SpanResult(span, Why.FITS, 1.0) for span in document.spans)
     return Part(document, document.text, kept, (), tokens, tokens, ((0, 0, len(document.text)),))
 
 
@@ -177,13 +178,14 @@ def _notes(parts: Sequence[Part], ranking: Ranking, budget: int, after: int) -> 
         yield f"Text that must not be shortened takes {after:,} tokens, more than the budget of {budget:,}."
     asked = list(dict.fromkeys(_missing_named(parts, ranking)))
     if asked:
-        yield f"There is no room for {_several(asked)}, which the question names; allow more than {budget:,} tokens."
+        named = some_of(asked, _MAX_NAMES)
+        yield f"There is no room for {named}, which the question names; allow more than {budget:,} tokens."
     heads = sum(dropped.span.role is SpanRole.OUTLINE for part in parts for dropped in part.dropped)
     if heads:
         yield f"{heads:,} signatures and imports did not fit either."
     silent = [part.document.path for part in parts if part.dropped and not part.text]
     if silent:
-        yield f"Nothing is left of {_several(silent)}."
+        yield f"Nothing is left of {some_of(silent, _MAX_NAMES)}."
 
 
 def _missing_named(parts: Sequence[Part], ranking: Ranking) -> Iterator[str]:
@@ -192,8 +194,3 @@ def _missing_named(parts: Sequence[Part], ranking: Ranking) -> Iterator[str]:
     for unit_id, boost in ranking.boosts.units.items():
         if boost.why is Why.NAMED and phase_of(boost) is Phase.ASKED and unit_id not in shown:
             yield parts[unit_id.document].document.units[unit_id.unit].name
-
-
-def _several(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(names[:_MAX_NAMES]) + more

@@ -5,8 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_engine.compress.compressor import compress
-from laguna_tui.context.documents import document
+from laguna_tui.context.compression.compressor import compress
+from laguna_tui.context.compression.splitting import document
 
 _PIECES = [
     "def f(a):\n", "    return g(a)\n", "class C:\n", "    def m(self):\n", '        """doc"""\n', "        pass\n",
@@ -26,9 +26,22 @@ def letters(text):
     return (len(text) + 2) // 3
 
 
+def source(part, offset):
+    """The place in the document of a character of the result; None for one that was inserted."""
+    for at, start, length in part.copies:
+        if at <= offset < at + length:
+            return start + offset - at
+    return None
+
+
+def place(part, offset):
+    """The place in the result of a character of the document."""
+    return next(at + offset - start for at, start, length in part.copies if start <= offset < start + length)
+
+
 def marked_lines(part):
     """The line ranges that the inserted lines speak of."""
-    made = "".join(c if part.source(i) is None else "\x00" for i, c in enumerate(part.text))
+    made = "".join(c if source(part, i) is None else "\x00" for i, c in enumerate(part.text))
     for line in filter(None, re.split("[\x00\n]+", made)):
         if line.strip():
             first, second, third = _RANGE.search(line).groups()
@@ -51,14 +64,13 @@ def check_kept(part):
     """Kept spans stand in order and as they were, and every span is either kept or dropped."""
     text = part.document.text
     assert sorted([*(k.span for k in part.kept), *(d.span for d in part.dropped)]) == list(part.document.spans)
-    places = [kept.offset for kept in part.kept]
+    places = [place(part, kept.span.start) for kept in part.kept]
     assert places == sorted(places)
-    for kept in part.kept:
+    for at, kept in zip(places, part.kept, strict=True):
         start, stop, *_ = kept.span
-        assert part.text[kept.offset : kept.offset + stop - start] == text[start:stop]
-        assert part.source(kept.offset) == start
-        assert part.line(kept.offset) == part.document.line(start)
-    copied = "".join(part.text[place : place + length] for place, _, length in part.copies)
+        assert part.text[at : at + stop - start] == text[start:stop]
+        assert source(part, at) == start
+    copied = "".join(part.text[at : at + length] for at, _, length in part.copies)
     assert copied == "".join(text[start : start + length] for _, start, length in part.copies)
     if part.kept and not part.dropped:
         assert part.text == text

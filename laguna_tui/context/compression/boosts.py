@@ -5,13 +5,21 @@ a unit or a single span.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from laguna_engine.compress.document import Document
-from laguna_engine.compress.lexical import Lexicon, words
-from laguna_engine.compress.result import Why
-from laguna_engine.compress.symbols import Definitions, SymbolMention, UnitId, imported_words, mentions, named_files
+from laguna_tui.context.compression.definitions import (
+    Definitions,
+    SymbolMention,
+    UnitId,
+    imported_words,
+    mentions,
+    named_files,
+)
+from laguna_tui.context.compression.lexicon import Lexicon
+from laguna_tui.context.compression.result import Why
+from laguna_tui.context.compression.spans import Document
+from laguna_tui.repo.search.identifiers import stemmed_words
 
 NAMED = 8.0
 ANSWER = 8.0
@@ -56,36 +64,30 @@ class Boost(NamedTuple):
 
 
 class Boosts:
-    """The largest boost of each unit and of each single span, and the files that are asked about.
+    """The largest boost of each unit and of each single span, and the files that the question names.
 
     Attributes:
         units: by unit.
-        spans: by (document, span).
+        spans: by document and span.
         files: documents whose path the question names.
     """
 
     def __init__(self) -> None:
         self.units: dict[UnitId, Boost] = {}
+        self.spans: dict[int, dict[int, Boost]] = {}
         self.files: frozenset[int] = frozenset()
-        self.spans: dict[tuple[int, int], Boost] = {}
-        self._boosted: dict[int, list[int]] = {}
 
-    def spans_of(self, document: int) -> Iterator[tuple[int, Boost]]:
-        """The boosted spans of one document."""
-        for span in self._boosted.get(document, ()):
-            yield span, self.spans[document, span]
-
-    def unit(self, unit_id: UnitId, boost: Boost) -> None:
+    def add_unit(self, unit_id: UnitId, boost: Boost) -> None:
         """Boost a unit; the largest value counts."""
-        if boost.value > self.units.get(unit_id, Boost(0.0, boost.why)).value:
+        known = self.units.get(unit_id)
+        if boost.value > (known.value if known else 0.0):
             self.units[unit_id] = boost
 
-    def span(self, document: int, span: int, value: float, why: Why) -> None:
+    def add_span(self, document: int, span: int, boost: Boost) -> None:
         """Boost a span; the largest value counts."""
-        if value > self.spans.get((document, span), Boost(0.0, why)).value:
-            if (document, span) not in self.spans:
-                self._boosted.setdefault(document, []).append(span)
-            self.spans[document, span] = Boost(value, why)
+        spans = self.spans.setdefault(document, {})
+        if span not in spans or boost.value > spans[span].value:
+            spans[span] = boost
 
 
 def find_boosts(
@@ -143,7 +145,7 @@ def _boost_name(found: Boosts, known: Definitions, mention: SymbolMention, near:
     """Boost the definitions a name may mean; several share the value."""
     unit_ids = known.find(mention, near)
     for unit_id in (inner for found_id in unit_ids for inner in known.with_members(found_id)):
-        found.unit(unit_id, boost._replace(value=boost.value * mention.strength / len(unit_ids)))
+        found.add_unit(unit_id, boost._replace(value=boost.value * mention.strength / len(unit_ids)))
 
 
 def _boost_uses(found: Boosts, documents: Sequence[Document], known: Definitions) -> None:
@@ -153,11 +155,12 @@ def _boost_uses(found: Boosts, documents: Sequence[Document], known: Definitions
         for unit_id, boost in found.units.items()
         if boost.why is Why.NAMED
     }
-    for (number, index), boost in found.spans.items():
-        span = documents[number].spans[index]
-        text = documents[number].text[span.start : span.stop]
-        names = frozenset(re.findall(r"[^\W\d]\w+", text)) & documents[number].units[span.unit].refers
-        using.setdefault(UnitId(number, span.unit), (boost.value / ANSWER, names))
+    for number, boosted in found.spans.items():
+        document = documents[number]
+        for index, boost in boosted.items():
+            unit = document.spans[index].unit
+            names = frozenset(re.findall(r"[^\W\d]\w+", document.span_text(index))) & document.units[unit].refers
+            using.setdefault(UnitId(number, unit), (boost.value / ANSWER, names))
     # A name resolves by file alone: of a thousand definitions in one file that use it, only the strongest counts.
     strengths: dict[tuple[str, int], float] = {}
     for unit_id, (strength, names) in using.items():
@@ -178,50 +181,44 @@ def _boost_answers(found: Boosts, documents: Sequence[Document], lexicon: Lexico
     for number, document in enumerate(documents):
         if found.files and number not in found.files:
             continue
-        for index, span in enumerate(document.spans):
+        for index in range(len(document.spans)):
             if lexicon.counts[starts[number] + index]:
-                share = _best_share(document.text[span.start : span.stop], lexicon) / total
+                share = _best_share(document.span_text(index), lexicon) / total
                 if share >= _LEAST_SHARE:
                     candidates.append((share, number, index))
     candidates.sort(key=lambda candidate: (-candidate[0], *candidate[1:]))
     best = [candidate for candidate in candidates if candidate[0] >= _NEARLY * candidates[0][0]]
     value = ANSWER if len(best) <= _SURE_ANSWERS else ANSWER / len(best)
     for share, number, index in best[:_ANSWERS]:
-        found.span(number, index, value * share**2, Why.ANSWER)
+        found.add_span(number, index, Boost(value * share**2, Why.ANSWER))
 
 
 def _best_share(text: str, lexicon: Lexicon) -> float:
-    """Summed rarity of the question's words left of the best line's `=` or similar, reduced by other words there."""
+    """Return the summed rarity of the question's words left of the best line's `=`, reduced by other words there."""
     best = 0.0
     for line in text.splitlines():
-        for left in _lefts(line[:_LINE_CHARS]):
-            said = words(left)
-            # In order of occurrence: sums of floats in a set's order differ between processes.
-            asked = dict.fromkeys(word for word in said if word in lexicon.asked)
-            # A key has few other words; a sentence about it has more.
-            tight = (1.0 + len(asked) / len(said)) / 2.0 if said else 0.0
-            best = max(best, tight * sum(lexicon.rarity[word] for word in asked))
+        left = stemmed_words(_left_side(line[:_LINE_CHARS]))
+        # In order of occurrence: sums of floats in a set's order differ between processes.
+        asked = dict.fromkeys(word for word in left if word in lexicon.asked)
+        # A key has few other words; a sentence about it has more.
+        tight = (1.0 + len(asked) / len(left)) / 2.0 if left else 0.0
+        best = max(best, tight * sum(lexicon.rarity[word] for word in asked))
     return best
 
 
-def _lefts(line: str) -> Iterator[str]:
-    """The text before the last separator that is followed by a value, if there is one."""
-    signs: Iterable[re.Match[str]] = _GIVES.finditer(line)
-    last = None
-    for sign in signs:
-        if line[sign.end() :].strip(" \t,;{}[]()"):
-            last = sign
-    if last is not None:
-        yield line[: last.start()]
+def _left_side(line: str) -> str:
+    """Return the text before the last separator that is followed by a value; empty if there is none."""
+    signs = [sign for sign in _GIVES.finditer(line) if line[sign.end() :].strip(" \t,;{}[]()")]
+    return line[: signs[-1].start()] if signs else ""
 
 
 def _boost_protected(found: Boosts, number: int, document: Document) -> None:
     """Boost diffs, and lines of prose and logs that report an error."""
-    patch = is_diff(document.path, document.text)
-    prose = not document.outlined
-    for index, span in enumerate(document.spans):
-        if patch or (prose and reports_error(document.text[span.start : span.stop])):
-            found.span(number, index, PROTECTED, Why.UNTOUCHED)
+    patch = _is_diff(document.path, document.text)
+    prose = not document.outlines
+    for index in range(len(document.spans)):
+        if patch or (prose and _ERROR.search(document.span_text(index))):
+            found.add_span(number, index, Boost(PROTECTED, Why.UNTOUCHED))
 
 
 _DIFF = re.compile(r"^(?:diff --git |--- [^\n]+\n\+\+\+ |Index: |@@ -\d+(?:,\d+)? \+\d+)", re.MULTILINE)
@@ -237,13 +234,8 @@ _ERROR = re.compile(
 )
 
 
-def is_diff(path: str, text: str) -> bool:
+def _is_diff(path: str, text: str) -> bool:
     """Whether a text is a patch, by its name or its beginning."""
     return path.lower().endswith(_DIFF_SUFFIXES) or bool(
         _DIFF.match(text) or (_DIFF.search(text, 0, _SNIFF_CHARS) and "\n@@ -" in text)
     )
-
-
-def reports_error(text: str) -> bool:
-    """Whether a piece of prose or of a log contains a line that reports an error."""
-    return _ERROR.search(text) is not None

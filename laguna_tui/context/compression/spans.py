@@ -5,7 +5,7 @@ exclusive; lines count from 1, both ends inclusive, with the line ends of the ap
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -109,9 +109,29 @@ class Document:
         return starts
 
     @cached_property
-    def outlined(self) -> frozenset[int]:
-        """Units with an OUTLINE span."""
-        return frozenset(span.unit for span in self.spans if span.role is SpanRole.OUTLINE)
+    def unit_spans(self) -> Sequence[Sequence[int]]:
+        """The indices of each unit's spans."""
+        found: list[list[int]] = [[] for _ in self.units]
+        for index, span in enumerate(self.spans):
+            found[span.unit].append(index)
+        return found
+
+    @cached_property
+    def outlines(self) -> Mapping[int, Sequence[int]]:
+        """The indices of the OUTLINE spans of each unit that has any."""
+        found: dict[int, list[int]] = {}
+        for index, span in enumerate(self.spans):
+            if span.role is SpanRole.OUTLINE:
+                found.setdefault(span.unit, []).append(index)
+        return found
+
+    def span_text(self, index: int) -> str:
+        """Return the text of a span."""
+        return self.text[self.spans[index].start : self.spans[index].stop]
+
+    def unit_text(self, unit: int) -> str:
+        """Return the texts of a unit's spans, joined."""
+        return "".join(map(self.span_text, self.unit_spans[unit]))
 
     @cached_property
     def outer(self) -> Sequence[int | None]:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from laguna_engine.compress.result import Scores
 from laguna_engine.compress.scorer import Scorer
+from laguna_engine.compress.scores import Scores
 from laguna_engine.native import control_groups
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings

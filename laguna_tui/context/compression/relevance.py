@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import isfinite
 
-from laguna_engine.compress.boosts import Boosts, find_boosts
-from laguna_engine.compress.document import Document
-from laguna_engine.compress.lexical import Lexicon
-from laguna_engine.compress.result import UNSCORED, Scores, SpanScorer
-from laguna_engine.compress.symbols import Definitions, SymbolMention, UnitId
+from laguna_engine.compress.scores import UNSCORED, Scores
 from laguna_engine.errors import Stopped
+from laguna_tui.context.compression.boosts import Boosts, find_boosts
+from laguna_tui.context.compression.definitions import Definitions, SymbolMention, UnitId
+from laguna_tui.context.compression.lexicon import Lexicon
+from laguna_tui.context.compression.spans import Document
 
 # k of reciprocal rank fusion: at 10, rank 10 (from 0) gets half the points of rank 0. The paper's 60 is for lists of
 # thousands of which only the top is used; here the rank also decides how much of the budget a unit is worth.
 _RRF_K = 10.0
+
+SpanScorer = Callable[[Sequence[str], str], Sequence[Scores]]
+"""Called with the texts of units, the most promising first, and the query; returns one `Scores` per text."""
 
 
 def fuse(words: Sequence[float], scores: Sequence[Scores] | None) -> list[float]:
@@ -89,9 +92,13 @@ def rank(
     """Rank the units and spans of the documents for a question; arguments as in `compress`."""
     starts = [0, *accumulate(len(document.spans) for document in documents)]
     lexicon = Lexicon(query, [document.text[a:b] for document in documents for a, b, *_ in document.spans])
-    groups = [_groups(document, start) for document, start in zip(documents, starts, strict=False)]
+    groups = [
+        [[start + index for index in own] for own in document.unit_spans]
+        for document, start in zip(documents, starts, strict=False)
+    ]
     flat = [group for own in groups for group in own]
-    for group, name in zip(flat, _names(documents), strict=True):
+    names = [unit.name for document in documents for unit in document.units]
+    for group, name in zip(flat, names, strict=True):
         lexicon.name(group, name, _NAME_REPEATS)
     nearness = lexicon.scores([list(range(a, b)) for a, b in pairwise(starts)])
     known = Definitions(documents)
@@ -130,18 +137,6 @@ def _used(documents: Sequence[Document], known: Definitions, values: Sequence[fl
     return [used[unit_id] / most for unit_id in unit_ids]
 
 
-def _groups(document: Document, start: int) -> list[list[int]]:
-    """For each unit, the indices of its spans among the spans of all documents."""
-    groups: list[list[int]] = [[] for _ in document.units]
-    for index, span in enumerate(document.spans):
-        groups[span.unit].append(start + index)
-    return groups
-
-
-def _names(documents: Sequence[Document]) -> list[str]:
-    return [unit.name for document in documents for unit in document.units]
-
-
 def _relative(document: Document, scores: Sequence[float]) -> list[float]:
     best = [0.0] * len(document.units)
     for span, score in zip(document.spans, scores, strict=True):
@@ -164,12 +159,7 @@ def _score_units(
     """
     if scorer is None or not query.strip() or should_stop():
         return None, ()
-    texts = []
-    for document in documents:
-        pieces: list[list[str]] = [[] for _ in document.units]
-        for span in document.spans:
-            pieces[span.unit].append(document.text[span.start : span.stop])
-        texts += ["".join(own) for own in pieces]
+    texts = [document.unit_text(unit) for document in documents for unit in range(len(document.units))]
     try:
         scored = scorer([texts[index] for index in order], query)
     except Stopped:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from laguna_engine.compress.document import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
 
 UNIT = Unit("", frozenset(), frozenset(), 1, 1)
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laguna_engine.compress.boosts import CALLED, is_code
-from laguna_engine.compress.candidates import Phase, phase_of
-from laguna_engine.compress.compressor import compress
-from laguna_engine.compress.document import Document, Span, SpanRole, Unit
-from laguna_engine.compress.elision import marker
-from laguna_engine.compress.ranking import rank
-from laguna_engine.compress.result import Why
-from laguna_engine.compress.symbols import Definitions, named_files
-from laguna_tui.context.documents import document
-from tests.engine.compress.paragraphs import cut, filler, letters
+from laguna_tui.context.compression.boosts import CALLED, is_code
+from laguna_tui.context.compression.candidates import Phase, phase_of
+from laguna_tui.context.compression.compressor import compress
+from laguna_tui.context.compression.definitions import Definitions, named_files
+from laguna_tui.context.compression.elision import marker
+from laguna_tui.context.compression.relevance import rank
+from laguna_tui.context.compression.result import Why
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.splitting import document
+from tests.app.context.compression.paragraphs import cut, filler, letters
 
 STEPS = "".join(f"def step_{n}(state):\n    state.value += {n}\n    return state\n\n" for n in range(400))
 
@@ -133,7 +133,8 @@ def test_a_line_that_many_functions_have_is_no_answer():
 
     def answers(text):
         found = rank([document("a.py", text)], "how is the session made?", None, lambda: False).boosts.spans
-        return [boost for boost in found.values() if phase_of(boost) in (Phase.ASKED, Phase.USED)]
+        boosts = [boost for spans in found.values() for boost in spans.values()]
+        return [boost for boost in boosts if phase_of(boost) in (Phase.ASKED, Phase.USED)]
 
     assert answers(few)
     assert not answers(assigns + wanted)
@@ -220,9 +221,9 @@ def test_a_name_is_looked_up_once_for_a_file_however_many_definitions_use_it(mon
 def test_every_process_values_everything_alike():
     """The order of a set of strings depends on the hash seed, and so does a sum of floats in that order."""
     script = """
-from laguna_tui.context.documents import document
-from tests.engine.compress.paragraphs import cut
-from laguna_engine.compress.ranking import rank
+from laguna_tui.context.compression.splitting import document
+from tests.app.context.compression.paragraphs import cut
+from laguna_tui.context.compression.relevance import rank
 keys = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
 text = " ".join(keys) + " = 7\\n\\n" + "".join(f"{key} so\\n\\n" * 3**n for n, key in enumerate(keys[:8]))
 found = rank([cut("a.txt", text)], " ".join(keys), None, lambda: False)

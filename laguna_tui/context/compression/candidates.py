@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from laguna_engine.compress.boosts import CALLED, Boost
-from laguna_engine.compress.document import Document, SpanRole
-from laguna_engine.compress.ranking import Ranking
-from laguna_engine.compress.result import Why
-from laguna_engine.compress.symbols import UnitId
+from laguna_tui.context.compression.boosts import CALLED, Boost
+from laguna_tui.context.compression.definitions import UnitId
+from laguna_tui.context.compression.relevance import Ranking
+from laguna_tui.context.compression.result import Why
+from laguna_tui.context.compression.spans import Document
 
 # A unit that takes a larger share of the budget is split into statements: with a boost, and without one.
 _BOOSTED_SHARE = 0.5
@@ -91,31 +91,28 @@ class CandidateSet:
     def __init__(self, number: int, document: Document, ranking: Ranking, costs: Sequence[float], room: float) -> None:
         self._number, self._document, self._ranking = number, document, ranking
         self._costs, self._room = costs, room
-        self._own: list[list[int]] = [[] for _ in document.units]
-        for index, span in enumerate(document.spans):
-            self._own[span.unit].append(index)
 
     def generate(self) -> Iterator[Candidate]:
         """All candidates; a span may be in several."""
         files = self._ranking.boosts.files
         if self._number in files and sum(self._costs) <= _BOOSTED_SHARE * self._room / len(files):
             yield self._candidate(Phase.USED, CALLED, tuple(range(len(self._costs))), Why.NAMED)
-        for unit, spans in enumerate(self._own):
+        for unit, spans in enumerate(self._document.unit_spans):
             if spans:
                 yield from self._unit(unit, spans)
-        for span, boost in self._ranking.boosts.spans_of(self._number):
+        for span, boost in self._ranking.boosts.spans.get(self._number, {}).items():
             yield self._candidate(phase_of(boost), boost.value, (span,), boost.why)
             # The line comes first; its whole definition follows where there is room.
-            own = self._own[self._document.spans[span].unit]
+            own = self._document.unit_spans[self._document.spans[span].unit]
             if self._is_whole(own, boosted=False):
                 yield self._candidate(phase_of(boost), boost.value, tuple(own), Why.HEAD)
 
-    def _unit(self, unit: int, spans: list[int]) -> Iterator[Candidate]:
+    def _unit(self, unit: int, spans: Sequence[int]) -> Iterator[Candidate]:
         boost = self._ranking.boosts.units.get(UnitId(self._number, unit))
         value = self._ranking.units[self._number][unit]
         if self._number in self._ranking.boosts.files:
             value = _FILE_FACTOR * (value + _FILE_VALUE)
-        outline = tuple(index for index in spans if self._document.spans[index].role is SpanRole.OUTLINE)
+        outline = tuple(self._document.outlines.get(unit, ()))
         if outline:
             yield self._candidate(Phase.OUTLINE, value + _OUTLINE_VALUE, outline, Why.OUTLINE)
         phase, why = Phase.REST, Why.SCORE
@@ -136,7 +133,7 @@ class CandidateSet:
         """The minimum to show of a definition: its outline, or the first span of one that is too large."""
         return outline if sum(self._costs[index] for index in outline) <= _BOOSTED_SHARE * self._room else outline[:1]
 
-    def _is_whole(self, spans: list[int], *, boosted: bool) -> bool:
+    def _is_whole(self, spans: Sequence[int], *, boosted: bool) -> bool:
         if len(spans) == 1:
             return True
         cost = sum(self._costs[index] for index in spans)

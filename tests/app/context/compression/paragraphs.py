@@ -2,7 +2,7 @@
 
 import re
 
-from laguna_engine.compress.document import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
 
 _DEFINES = re.compile(r"(?:def|class) (\w+)|(\w+) = ")
 

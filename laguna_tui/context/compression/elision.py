@@ -7,9 +7,9 @@ blanks can be missing.
 
 from collections.abc import Collection, Iterator
 from itertools import groupby
-from typing import NamedTuple
 
-from laguna_engine.compress.document import Document, SpanRole
+from laguna_tui.base.units import some_of
+from laguna_tui.context.compression.spans import Document, SpanRole
 
 _HASH = ("# ", "")
 _SLASHES = ("// ", "")
@@ -52,89 +52,54 @@ INNER_NAMES = 1
 
 _NAME_CHARS = 60
 _INDENT_CHARS = 40
-_NEWLINES = ("\n", "\r")
 
 
-class Rendered(NamedTuple):
-    """A rendered document. Offsets count characters.
+Copies = tuple[tuple[int, int, int], ...]
+"""Offset in the rendered text, start in the document, and length of each piece that was copied, in characters."""
 
-    Attributes:
-        text: kept spans and marker lines.
-        offsets: offset in `text` of each kept span.
-        copies: (offset in `text`, start in the document, length) of each copied piece.
+
+def render(document: Document, kept: Collection[int], names: int = NAMES) -> tuple[str, Copies]:
+    """Return the document with only the spans in `kept`, and what of it was copied.
+
+    At most `names` definitions are listed per gap. Kept spans are copied with the blanks between them and at the text's
+    ends; a text without spans is blank and copied whole.
     """
-
-    text: str
-    offsets: dict[int, int]
-    copies: tuple[tuple[int, int, int], ...]
-
-
-def render(document: Document, kept: Collection[int], names: int = NAMES) -> Rendered:
-    """Render the document with only the spans in `kept`, listing at most `names` definitions per gap."""
-    writer = _Writer(document, names)
-    runs = groupby(range(len(document.spans)), key=lambda index: index in kept)
-    for is_kept, run in runs:
+    spans, text = document.spans, document.text
+    if not spans:
+        return text, ((0, 0, len(text)),)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    pieces: list[str] = []
+    copies: list[tuple[int, int, int]] = []
+    length, marked = 0, False
+    for is_kept, run in groupby(range(len(spans)), key=lambda index: index in kept):
         indexes = list(run)
+        first, last = indexes[0], indexes[-1]
         if is_kept:
-            writer.copy(indexes)
+            start = 0 if first == 0 else spans[first].start
+            stop = len(text) if last == len(spans) - 1 else spans[last].stop
+            piece = text[start:stop]
+            copies.append((length, start, len(piece)))
         else:
-            writer.mark(indexes)
-    return writer.rendered()
+            piece = newline if pieces and not pieces[-1].endswith(("\n", "\r")) else ""
+            words = marker(document, first, last, min(names, INNER_NAMES) if marked else names, full=not marked)
+            piece += f"{_indent(document, first)}{words}{newline}"
+            marked = True
+        pieces.append(piece)
+        length += len(piece)
+    return "".join(pieces), tuple(copies)
 
 
 def marker(document: Document, first: int, last: int, names: int = NAMES, *, full: bool) -> str:
     """The marker line for the spans `first` to `last`, without a newline; `full` spells out the `read` call."""
     start, end = _lines(document, first, last)
-    gone = _listed(list(_names(document, first, last)), names)
+    listed = list(_names(document, first, last)) if names else []
+    gone = f" ({some_of(listed, names)})" if listed else ""
     partly = "partly " if _cuts_a_line(document, first, last) else ""
     if full:
         words = f"… {partly}not shown{gone}: read path={document.path} start={start} end={end}"
     else:
         words = f"… {partly}read {start}-{end}{gone}"
-    return comment(document.path, _one_line(words))
-
-
-class _Writer:
-    """Assembles the text and the offsets of its pieces."""
-
-    def __init__(self, document: Document, names: int) -> None:
-        self._document, self._names = document, names
-        self._newline = "\r\n" if "\r\n" in document.text else "\n"
-        self._pieces: list[str] = []
-        self._length = 0
-        self._offsets: dict[int, int] = {}
-        self._copies: list[tuple[int, int, int]] = []
-        self._marked = False
-
-    def copy(self, run: list[int]) -> None:
-        """Copy a run of kept spans, with the blanks between them and at the text's ends."""
-        spans, text = self._document.spans, self._document.text
-        start = 0 if run[0] == 0 else spans[run[0]].start
-        stop = len(text) if run[-1] == len(spans) - 1 else spans[run[-1]].stop
-        for index in run:
-            self._offsets[index] = self._length + spans[index].start - start
-        self._copies.append((self._length, start, stop - start))
-        self._put(text[start:stop])
-
-    def mark(self, run: list[int]) -> None:
-        """Write the marker line for a run of dropped spans."""
-        if self._pieces and not self._pieces[-1].endswith(_NEWLINES):
-            self._put(self._newline)
-        names = min(self._names, INNER_NAMES) if self._marked else self._names
-        words = marker(self._document, run[0], run[-1], names, full=not self._marked)
-        self._put(_indent(self._document, run[0]) + words + self._newline)
-        self._marked = True
-
-    def rendered(self) -> Rendered:
-        """The result; a text without spans is blank and copied unchanged."""
-        if not self._document.spans:
-            self._copies.append((0, 0, len(self._document.text)))
-            self._put(self._document.text)
-        return Rendered("".join(self._pieces), self._offsets, tuple(self._copies))
-
-    def _put(self, text: str) -> None:
-        self._pieces.append(text)
-        self._length += len(text)
+    return comment(document.path, "".join(letter if letter.isprintable() else " " for letter in words))
 
 
 def _names(document: Document, first: int, last: int) -> Iterator[str]:
@@ -145,17 +110,10 @@ def _names(document: Document, first: int, last: int) -> Iterator[str]:
         if (
             unit.name
             and span.unit not in seen
-            and (span.role is not SpanRole.BODY or span.unit not in document.outlined)
+            and (span.role is not SpanRole.BODY or span.unit not in document.outlines)
         ):
             seen.add(span.unit)
             yield unit.name[:_NAME_CHARS]
-
-
-def _listed(names: list[str], most: int) -> str:
-    if not names or not most:
-        return ""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f" ({', '.join(names[:most])}{more})"
 
 
 def _lines(document: Document, first: int, last: int) -> tuple[int, int]:
@@ -182,7 +140,3 @@ def _indent(document: Document, first: int) -> str:
     head = document.text[start : start + _INDENT_CHARS * 4].lstrip("\r\n")
     blanks = head[: len(head) - len(head.lstrip(" \t"))]
     return blanks[:_INDENT_CHARS]
-
-
-def _one_line(words: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in words)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from laguna_engine.compress.document import SpanRole
-from laguna_tui.context.documents import LINE_CHARS, document
+from laguna_tui.context.compression.spans import SpanRole
+from laguna_tui.context.compression.splitting import LINE_CHARS, document
 
 PYTHON = '''\
 """What it is for."""

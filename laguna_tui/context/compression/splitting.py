@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from laguna_engine.compress.document import Document, Span, SpanRole, Unit
 from laguna_tui.base.paths import escaped
-from laguna_tui.context.statements import LineLooks, pieces, read_lines
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.statements import LineLooks, pieces, read_lines
 from laguna_tui.repo.search.identifiers import COMMON_NAMES, looks_like_code
 from laguna_tui.repo.syntax.analysis import analyse
 from laguna_tui.repo.syntax.language_patterns import language_of

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from laguna_engine.compress.document import Document, SpanRole
-from laguna_engine.compress.lexical import STOP_WORDS
+from laguna_tui.context.compression.spans import Document, SpanRole
+from laguna_tui.repo.search.identifiers import STOP_WORDS
 
 _WORD = re.compile(r"\w+")
 _NAME = re.compile(r"(?P<name>[^\W\d]\w*(?:(?:\.|::|->)[^\W\d]\w*)*)(?P<call>\s?\()?")

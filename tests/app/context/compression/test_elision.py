@@ -2,15 +2,15 @@
 
 import pytest
 
-from laguna_engine.compress.document import Document, Span, SpanRole, Unit
-from laguna_engine.compress.elision import comment, render
-from tests.engine.compress.paragraphs import cut, filler
+from laguna_tui.context.compression.elision import comment, render
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
+from tests.app.context.compression.paragraphs import cut, filler
 
 TEXT = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n\ndef three():\n    return 3\n"
 
 
 def test_the_first_says_how_to_read_it_and_the_others_which_lines():
-    assert render(cut("src/a.py", TEXT), {0, 3, 4}).text == (
+    assert render(cut("src/a.py", TEXT), {0, 3, 4})[0] == (
         "import os\n"
         "# … not shown (one): read path=src/a.py start=3 end=4\n"
         "def two():\n    return 2\n"
@@ -19,36 +19,36 @@ def test_the_first_says_how_to_read_it_and_the_others_which_lines():
 
 
 def test_a_body_is_marked_where_it_was_and_named_by_its_head():
-    assert "def two():\n    # … read 7-10 (three)\n" in render(cut("a.py", TEXT), {0, 3}).text
+    assert "def two():\n    # … read 7-10 (three)\n" in render(cut("a.py", TEXT), {0, 3})[0]
 
 
 def test_many_names_are_counted():
-    text = render(cut("a.py", filler(20)), {0, 1}, names=2).text
+    text = render(cut("a.py", filler(20)), {0, 1}, names=2)[0]
     assert "(thing1, thing2 and 17 more)" in text
-    assert "thing1" not in render(cut("a.py", filler(20)), {0, 1}, names=0).text.split("\n", 2)[2]
+    assert "thing1" not in render(cut("a.py", filler(20)), {0, 1}, names=0)[0].split("\n", 2)[2]
 
 
 def test_everything_kept_is_the_text_itself():
     document = cut("a.py", "\n\n" + TEXT + "\n \n")
-    rendered = render(document, range(len(document.spans)))
-    assert rendered.text == document.text
-    assert rendered.copies == ((0, 0, len(document.text)),)
+    text, copies = render(document, range(len(document.spans)))
+    assert text == document.text
+    assert copies == ((0, 0, len(document.text)),)
 
 
 def test_a_text_of_blanks_is_kept():
-    assert render(cut("a.py", "\n\n"), ()).text == "\n\n"
+    assert render(cut("a.py", "\n\n"), ())[0] == "\n\n"
 
 
 def test_a_part_of_a_line_is_called_that():
     unit = Unit("", frozenset(), frozenset(), 1, 1)
     text = "abcdef\n"
     document = Document("a.txt", text, (Span(0, 3, SpanRole.TEXT, 0), Span(3, 7, SpanRole.TEXT, 0)), (unit,))
-    assert render(document, {0}).text == "abc\n… partly not shown: read path=a.txt start=1 end=1\n"
+    assert render(document, {0})[0] == "abc\n… partly not shown: read path=a.txt start=1 end=1\n"
 
 
 def test_lines_end_as_the_file_ends_them():
     document = cut("a.py", TEXT.replace("\n", "\r\n").replace("\r\n\r\n", "\r\n\n"))
-    assert "\n" not in render(document, {0}).text.replace("\r\n", "")
+    assert "\n" not in render(document, {0})[0].replace("\r\n", "")
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_the_comment_is_the_language_s(path, line):
 
 def test_no_name_ends_the_comment_or_the_line():
     assert comment("a.css", "x */ y").count("*/") == 1
-    assert "\n" not in render(cut("a\nb.py", TEXT), {0}).text.split("\n", 1)[1].rstrip("\n")
+    assert "\n" not in render(cut("a\nb.py", TEXT), {0})[0].split("\n", 1)[1].rstrip("\n")
