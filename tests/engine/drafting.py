@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.ggml.device import ComputeBackend, Device
-from laguna_engine.ggml.device_tensors import DeviceTensors
-from laguna_engine.ggml.tensor import Type
+from laguna_engine.ggml.tensor import DeviceTensors, Type
 from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import drafter_header as gguf_drafter
 from laguna_engine.gguf import header
@@ -38,7 +37,7 @@ class Fed:
             count = min(rows, stop - first)
             for position in range(first, first + count):
                 row = self.features[position]
-                self._store.write("features", row, offset=position % rows * row.nbytes)
+                self._store["features"].write(row, offset=position % rows * row.nbytes)
             self.dflash.inject(first, first + count)
 
     def tokens(self, last: int, length: int, count: int) -> list[int]:

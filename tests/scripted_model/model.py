@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from laguna_engine import loader
-from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.operations import Operations
-from laguna_engine.ggml.tensor import BorrowedContext, Port, Tensor, Type
+from laguna_engine.ggml.tensor import BorrowedContext, DeviceTensors, Port, Tensor, Type
 from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.taps import CallbackTaps, Taps

@@ -17,9 +17,8 @@ from laguna_engine.compress.scorer_memory import graph_size, graphs_room
 from laguna_engine.compress.scorer_windows import OUTSIDE_TEXT, TAIL, Window, capacity, sizes, slots
 from laguna_engine.errors import ModelFileError, RequestError
 from laguna_engine.ggml.device import ComputeBackend, Device
-from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.graph import Graph
-from laguna_engine.ggml.tensor import Tensor, Type
+from laguna_engine.ggml.tensor import DeviceTensors, Tensor, Type
 from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import header
 from laguna_engine.llama.model import Model

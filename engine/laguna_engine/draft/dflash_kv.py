@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.checkpoints import DrafterSnapshot
-from laguna_engine.ggml import device_tensors
 from laguna_engine.ggml.device import ComputeBackend
-from laguna_engine.ggml.device_tensors import DeviceTensors
-from laguna_engine.ggml.tensor import Tensor, Type
+from laguna_engine.ggml.tensor import DeviceTensors, Tensor, Type
 from laguna_engine.gguf.drafter_header import DrafterHeader
 from laguna_engine.sequence import TokenSequence
 
@@ -185,7 +183,7 @@ def restore_snapshot(memory: KvMemory, sliding: Sequence[bool], state: DrafterSn
     for (kind, tensor), piece in zip(_tensors(memory, sliding), state.pieces, strict=True):
         ring, start = memory.rings[kind], state.length - len(piece)
         for span, rows in _runs(ring, start, state.length):
-            device_tensors.write(tensor, piece[rows], offset=span.start * tensor.type.row_bytes(tensor.shape[0]))
+            tensor.write(piece[rows], offset=span.start * tensor.type.row_bytes(tensor.shape[0]))
         ring.place(np.arange(start, state.length, dtype=np.int32))
 
 
@@ -215,7 +213,7 @@ def _tensors(memory: KvMemory, sliding: Sequence[bool]) -> Iterator[tuple[bool, 
 def _read(tensor: Tensor, ring: Ring, start: int, stop: int) -> NDArray[Any]:
     piece = np.empty((stop - start, tensor.shape[0]), tensor.type.numpy)
     for span, rows in _runs(ring, start, stop):
-        device_tensors.read_rows(tensor, span.start, piece[rows])
+        tensor.read_rows(span.start, piece[rows])
     return piece
 
 

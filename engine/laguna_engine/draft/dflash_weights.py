@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from laguna_engine.draft.dflash_kv import KvMemory
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml.device import ComputeBackend
-from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.graph import Graph
-from laguna_engine.ggml.tensor import Tensor, Type
+from laguna_engine.ggml.tensor import DeviceTensors, Tensor, Type
 from laguna_engine.ggml.weights import Weights
 from laguna_engine.gguf.adapter import AdapterHeader
 from laguna_engine.gguf.drafter_header import DrafterHeader
@@ -111,7 +110,7 @@ class DrafterWeights:
             shapes = {name: (kind, array.shape[::-1]) for name, (kind, array) in arrays.items()}
             store = self._keep(DeviceTensors(backend, shapes))
             for name, (_, array) in arrays.items():
-                store.write(name, array)
+                store[name].write(array)
                 self._tensors[name] = store[name]
 
     def _head(self, drafter: DrafterHeader, vocabulary: int, shared: Tensor | None) -> Tensor:

@@ -84,8 +84,9 @@ class ComputeBackend:
             raise GraphError(f"{device.name} cannot be opened to compute on; free its memory, or use the CPU")
         self._handle = handle
         self._heeded: AbortFlag | None = None
-        if threads and device.is_cpu:
-            self._set_threads(threads)
+        set_threads = device.function("ggml_backend_set_n_threads") if threads and device.is_cpu else None
+        if set_threads is not None:
+            _SetThreads(set_threads)(handle.value, threads)
 
     @classmethod
     def cpu(cls, threads: int = 1) -> "ComputeBackend":
@@ -140,8 +141,3 @@ class ComputeBackend:
         if self._handle:
             lib.ggml_backend_free(self._handle)
             self._handle.value = None
-
-    def _set_threads(self, threads: int) -> None:
-        address = self.device.function("ggml_backend_set_n_threads")
-        if address is not None:
-            _SetThreads(address)(self.handle.value, threads)

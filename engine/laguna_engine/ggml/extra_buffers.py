@@ -11,11 +11,11 @@ Run as a program with the name of a buffer type, this module is that child.
 import os
 import sys
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_engine.ggml import device_tensors
 from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.gguf_writer import quantized
 from laguna_engine.ggml.graph import Graph
@@ -100,14 +100,21 @@ def name_of(buffer_type: BufferTypeHandle) -> str:
 
 
 def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle, backend: ComputeBackend) -> bool:
-    """Whether ggml has a kernel for such a matrix in this buffer type; it answers only for an allocated tensor."""
-    arena, trial = TensorContext(1), TensorContext(2)
+    """Return whether ggml has a kernel for such a matrix, or experts [k, m, count], in this buffer type.
+
+    It answers only for an allocated tensor.
+    """
+    arena, trial = TensorContext(1), TensorContext(3)
     try:
         matrix = arena.new("trial", kind, *shape)
         arena.allocate(buffer_type)
-        x = trial.new("x", Type.F32, shape[0], _TRIAL_TOKENS)
-        product = lib.ggml_mul_mat(trial.handle, matrix.handle, x.handle)
-        return bool(lib.ggml_backend_dev_supports_op(backend.device.handle, product))
+        if len(shape) > 2:
+            x, ids = trial.new("x", Type.F32, shape[0], 1, _USED), trial.new("ids", Type.I32, _USED, _USED)
+            made = lib.ggml_mul_mat_id(trial.handle, matrix.handle, x.handle, ids.handle)
+        else:
+            x = trial.new("x", Type.F32, shape[0], _TRIAL_TOKENS)
+            made = lib.ggml_mul_mat(trial.handle, matrix.handle, x.handle)
+        return bool(lib.ggml_backend_dev_supports_op(backend.device.handle, made))
     finally:
         trial.close()
         arena.close()
@@ -116,7 +123,7 @@ def multiplies(kind: Type, shape: tuple[int, ...], buffer_type: BufferTypeHandle
 class _Matrix:
     """The same weights in a plain buffer and in the one to be tried."""
 
-    def __init__(self, kind: Type, buffer_type: BufferTypeHandle, backend: ComputeBackend, experts: int) -> None:
+    def __init__(self, kind: Type, buffer_type: BufferTypeHandle, backend: ComputeBackend, experts: int = 1) -> None:
         self._arenas: list[TensorContext] = []
         self._backend = backend
         numbers = np.random.default_rng(0).standard_normal(_ROWS * _COLUMNS * experts, np.float32)
@@ -139,7 +146,7 @@ class _Matrix:
         self._arenas.append(arena)
         tensor = arena.new("matrix", kind, _COLUMNS, _ROWS, experts)
         arena.allocate(buffer_type, weights=True)
-        device_tensors.write_bytes(tensor, data, at_once=True)
+        tensor.write_bytes(data, at_once=True)
         return tensor
 
     def _product(self, matrix: Tensor, width: int) -> NDArray[np.float32]:
@@ -163,35 +170,15 @@ class _Matrix:
 
 
 def _agree(name: str, threads: int) -> Iterator[bool]:
-    """Whether each product that the buffer type `name` supports is correct."""
+    """Yield for each product that the buffer type `name` supports whether it is correct."""
     backend = ComputeBackend.cpu(threads)
-    found = [kind for kind in backend.extra_buffer_types() if name_of(kind) == name]
-    for buffer_type in found:
-        for kind in Type:
-            if kind.quantized and multiplies(kind, (_COLUMNS, _ROWS), buffer_type, backend):
-                yield from _agree_in(kind, buffer_type, backend)
+    types = [kind for kind in backend.extra_buffer_types() if name_of(kind) == name]
+    for buffer_type, kind, experts in product(types, Type, ((), (_EXPERTS,))):
+        if kind.quantized and multiplies(kind, (_COLUMNS, _ROWS, *experts), buffer_type, backend):
+            matrix = _Matrix(kind, buffer_type, backend, *experts)
+            yield from (matrix.agrees(width) for width in _WIDTHS)
+            matrix.close()
     backend.close()
-
-
-def _agree_in(kind: Type, buffer_type: BufferTypeHandle, backend: ComputeBackend) -> Iterator[bool]:
-    experts = (1, _EXPERTS) if _multiplies_experts(kind, buffer_type, backend) else (1,)
-    for count in experts:
-        matrix = _Matrix(kind, buffer_type, backend, count)
-        yield from (matrix.agrees(width) for width in _WIDTHS)
-        matrix.close()
-
-
-def _multiplies_experts(kind: Type, buffer_type: BufferTypeHandle, backend: ComputeBackend) -> bool:
-    arena, trial = TensorContext(1), TensorContext(3)
-    try:
-        matrix = arena.new("trial", kind, _COLUMNS, _ROWS, _EXPERTS)
-        arena.allocate(buffer_type)
-        x, ids = trial.new("x", Type.F32, _COLUMNS, 1, _USED), trial.new("ids", Type.I32, _USED, _USED)
-        product = lib.ggml_mul_mat_id(trial.handle, matrix.handle, x.handle, ids.handle)
-        return bool(lib.ggml_backend_dev_supports_op(backend.device.handle, product))
-    finally:
-        trial.close()
-        arena.close()
 
 
 def main(name: str) -> int:

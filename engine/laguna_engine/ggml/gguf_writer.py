@@ -50,30 +50,23 @@ def whole_file(target: Path, needed: int) -> Iterator[BinaryIO]:
         ModelFileError: there is not enough space, `target` is not a regular file, or writing fails.
     """
     try:
-        _remove_abandoned(target)
-        _check_space(target, needed)
+        for path in unfinished_files(Path(os.path.realpath(target))):
+            # Left by a killed process: nobody has written to it for an hour.
+            with suppress(OSError):
+                if time.time() - path.lstat().st_mtime > _ABANDONED_S:
+                    path.unlink()
+        free = shutil.disk_usage(Path(os.path.realpath(target)).parent).free
+        if free < needed:
+            raise ModelFileError(
+                f"{target}: needs {needed / 1e9:.2f} GB, {free / 1e9:.2f} GB are free; "
+                "free some, or choose another folder"
+            )
         with replacing(target, mode=0o666, keep_mode=True, durable=True) as file:
             yield file
     except OSError as error:
         raise ModelFileError(
             f"{target}: cannot be written ({error.strerror}); check the folder and its space"
         ) from error
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove what killed processes left of this file: nobody has written to it for an hour."""
-    for path in unfinished_files(Path(os.path.realpath(target))):
-        with suppress(OSError):
-            if time.time() - path.lstat().st_mtime > _ABANDONED_S:
-                path.unlink()
-
-
-def _check_space(target: Path, needed: int) -> None:
-    free = shutil.disk_usage(Path(os.path.realpath(target)).parent).free
-    if free < needed:
-        raise ModelFileError(
-            f"{target}: needs {needed / 1e9:.2f} GB, {free / 1e9:.2f} GB are free; free some, or choose another folder"
-        )
 
 
 def head(
@@ -201,23 +194,15 @@ def write_quantized(plan: QuantizationPlan, target: Path, provenance: Mapping[st
         ModelFileError: there is not enough space, the source's weights are not finite, or reading or writing fails.
     """
     with whole_file(target, plan.file_bytes) as file, plan.source.path.open("rb") as source:
-        file.write(_head(plan, provenance))
-        _copy(plan, source, file, progress)
-
-
-def _head(plan: QuantizationPlan, provenance: Mapping[str, str]) -> bytes:
-    metadata: dict[str, Written] = {
-        "general.quantization_version": QUANTIZATION_VERSION,
-        "general.file_type": FILE_TYPES[plan.kind],
-        **provenance,
-    }
-    tensors = [(change.info.name, change.format, change.info.shape) for change in plan.changes]
-    return head(metadata, tensors, plan.source.path)
-
-
-def _copy(plan: QuantizationPlan, source: BinaryIO, file: BinaryIO, progress: Progress) -> None:
-    for change in plan.changes:
-        for piece in pieces(source, plan.source.path, change.info, change.format):
-            file.write(piece)
-            progress(file.tell(), plan.file_bytes)
-        file.write(b"\0" * (padded(change.size) - change.size))
+        metadata: dict[str, Written] = {
+            "general.quantization_version": QUANTIZATION_VERSION,
+            "general.file_type": FILE_TYPES[plan.kind],
+            **provenance,
+        }
+        tensors = [(change.info.name, change.format, change.info.shape) for change in plan.changes]
+        file.write(head(metadata, tensors, plan.source.path))
+        for change in plan.changes:
+            for piece in pieces(source, plan.source.path, change.info, change.format):
+                file.write(piece)
+                progress(file.tell(), plan.file_bytes)
+            file.write(b"\0" * (padded(change.size) - change.size))

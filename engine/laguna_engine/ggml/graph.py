@@ -9,11 +9,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from laguna_engine.errors import GraphError, GraphOutOfMemory, Stopped
-from laguna_engine.ggml import device_tensors
-from laguna_engine.ggml import tensor as transfer_tensor
 from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.operations import STRUCTS_PER_OPERATION, Operations
-from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
+from laguna_engine.ggml.tensor import Port, Tensor, TensorContext, Type
 from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import AllocatorHandle, GraphHandle, TensorHandle
@@ -84,11 +82,6 @@ class Graph(Operations):
         return self
 
     @property
-    def nodes(self) -> int:
-        """Number of operations."""
-        return int(lib.ggml_graph_n_nodes(self._graph))
-
-    @property
     def nbytes(self) -> int:
         """Bytes of intermediate results and inputs on the device."""
         results = lib.ggml_gallocr_get_buffer_size(self._allocator, 0) if self._allocator else 0
@@ -96,7 +89,7 @@ class Graph(Operations):
 
     def write(self, name: str, values: NDArray[Any]) -> None:
         """Write `values` to the beginning of an input."""
-        device_tensors.write(self._named[name], values)
+        self._named[name].write(values)
 
     def compute(self) -> None:
         """Run the graph; GraphError if the device fails, Stopped if its abort flag was set (`ComputeBackend.heed`)."""
@@ -108,17 +101,13 @@ class Graph(Operations):
         if code:
             raise GraphError(f"{self._backend.device.name} failed to compute ({code}); do without it, or use the CPU")
 
-    def port(self, name: str, values: NDArray[Any]) -> transfer_tensor.Port:
+    def port(self, name: str, values: NDArray[Any]) -> Port:
         """A fast copy between `values` and the beginning of an input or output, for data copied on every run."""
-        return transfer_tensor.Port(self._named[name], values)
+        return Port(self._named[name], values)
 
     def read(self, name: str) -> NDArray[Any]:
         """A copy of an output, its shape reversed."""
-        return device_tensors.read(self._named[name])
-
-    def read_into(self, name: str, values: NDArray[Any]) -> None:
-        """Fill `values` with the first elements of an output."""
-        device_tensors.read_into(self._named[name], values)
+        return self._named[name].read()
 
     def close(self) -> None:
         """Free everything. Idempotent."""

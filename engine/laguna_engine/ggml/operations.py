@@ -63,10 +63,6 @@ class Operations:
         self._require(x.type is Type.F32 and x.contiguous_rows and epsilon >= 0, "rms_norm", x)
         return self._made(lib.ggml_rms_norm(self._arena.handle, x.handle, epsilon))
 
-    def silu(self, x: Tensor) -> Tensor:
-        """x * sigmoid(x)."""
-        return self._float("silu", x)
-
     def softplus(self, x: Tensor) -> Tensor:
         """log(1 + exp(x))."""
         return self._float("softplus", x)
@@ -188,20 +184,6 @@ class Operations:
         """Indices of the k largest numbers of each row, unordered: x F32 [width, rows] -> I32 [k, rows]."""
         self._require(x.type is Type.F32 and x.contiguous and 0 < k <= x.shape[0], f"top_k {k}", x)
         return self._made(lib.ggml_top_k(self._arena.handle, x.handle, k))
-
-    def sum_rows(self, x: Tensor) -> Tensor:
-        """Sum of each row."""
-        return self._float("sum_rows", x)
-
-    def fill(self, x: Tensor, value: float) -> Tensor:
-        """A tensor of x's shape filled with `value`."""
-        return self._made(lib.ggml_fill(self._arena.handle, x.handle, value))
-
-    def repeat(self, x: Tensor, *shape: int) -> Tensor:
-        """x repeated to a shape whose dimensions are multiples of its own."""
-        dims = _padded(shape)
-        self._require(all(new % old == 0 for new, old in zip(dims, x.shape, strict=True)), f"repeat to {shape}", x)
-        return self._made(lib.ggml_repeat_4d(self._arena.handle, x.handle, *dims))
 
     def reshape(self, x: Tensor, *shape: int) -> Tensor:
         """The same elements in another shape; x must be contiguous."""

@@ -1,10 +1,11 @@
-"""ggml's tensors, their number formats and the contexts that own them; not their data.
+"""ggml's tensors, their number formats, the contexts that own them, and copies between them and numpy arrays.
 
 A tensor's properties are read from the native struct once. Its handle is checked on every use, because a handle whose
 context was freed would crash the process.
 """
 
 import ctypes
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Protocol
 
@@ -12,11 +13,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from laguna_engine.errors import GraphError, GraphOutOfMemory
+from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.gguf.formats import TENSOR_FORMATS
 from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import BufferHandle, BufferTypeHandle, GgmlContextHandle, GgmlInitParams, TensorHandle
 from laguna_engine.native.tensor_layout import TENSOR_BYTES
+
+_PIECE = 4 << 20
+"""Bytes per copy: other Python threads are blocked meanwhile."""
 
 _NUMPY: dict[int, DTypeLike] = {0: np.float32, 1: np.float16, 26: np.int32, 27: np.int64}
 
@@ -168,6 +173,61 @@ class Tensor:
     def __repr__(self) -> str:
         return f"{self.name or 'tensor'} {self.type.name} {list(self.shape)}"
 
+    def write(self, values: NDArray[Any], offset: int = 0) -> None:
+        """Copy `values` into the tensor, from byte `offset` on. Takes about 3 us of Python.
+
+        Raises:
+            GraphError: `values` has another number format than the tensor, or does not fit.
+        """
+        if values.dtype != self.type.numpy:
+            raise GraphError(f"{self} cannot take {values.dtype} values; convert them first")
+        if not values.flags.c_contiguous:
+            values = np.ascontiguousarray(values)
+        self._put(values.ctypes.data, offset, values.nbytes)
+
+    def write_bytes(self, data: memoryview, *, at_once: bool = False) -> None:
+        """Write the raw bytes of the whole tensor, quantized blocks included.
+
+        Args:
+            data: its bytes.
+            at_once: in a single copy, as extra buffer types need: ggml aborts on partial writes to them.
+
+        Raises:
+            GraphError: `data` has another size than the tensor.
+        """
+        if data.nbytes != self.nbytes:
+            raise GraphError(f"{self} takes {self.nbytes} bytes, not {data.nbytes}")
+        address = np.frombuffer(data, np.uint8).ctypes.data
+        piece = data.nbytes if at_once else _PIECE
+        for start in range(0, data.nbytes, piece):
+            self._put(address + start, start, min(piece, data.nbytes - start))
+
+    def read(self) -> NDArray[Any]:
+        """Return a copy; its shape is the tensor's reversed, without leading ones. Waits for the device."""
+        values = np.empty(self.shape[::-1], self.type.numpy)
+        self.read_into(values)
+        return values.reshape(values.shape[next((i for i, size in enumerate(values.shape) if size > 1), 3) :])
+
+    def read_into(self, values: NDArray[Any]) -> None:
+        """Fill `values` (contiguous, in the tensor's format) with the tensor's first elements."""
+        check_array(self, values)
+        lib.ggml_backend_tensor_get(self.handle, ctypes.c_void_p(values.ctypes.data), 0, values.nbytes)
+
+    def read_rows(self, start: int, values: NDArray[Any]) -> None:
+        """Fill `values` [count, row length] (contiguous, in the tensor's format) with a matrix's rows from `start`."""
+        check_array(self, values)
+        row = self.type.row_bytes(self.shape[0])
+        if not 0 <= start * row <= self.nbytes - values.nbytes or values.nbytes != len(values) * row:
+            raise GraphError(f"{self} does not have {len(values)} rows from row {start} on")
+        lib.ggml_backend_tensor_get(self.handle, ctypes.c_void_p(values.ctypes.data), start * row, values.nbytes)
+
+    def _put(self, address: int, offset: int, size: int) -> None:
+        if not self.contiguous or self.buffer is None:
+            raise GraphError(f"{self} cannot be written; it is not contiguous or has no memory")
+        if not 0 <= offset <= self.nbytes - size:
+            raise GraphError(f"{self} has {self.nbytes} bytes; {size} at {offset} would not fit")
+        lib.ggml_backend_tensor_set(self.handle, ctypes.c_void_p(address), offset, size)
+
 
 _SPARE = 16
 """Additional structs per context: ggml aborts when a context is full."""
@@ -246,6 +306,37 @@ class TensorContext:
         if self._handle:
             lib.ggml_free(self._handle)
             self._handle.value = None
+
+
+class DeviceTensors:
+    """Named tensors in one device buffer, initialised to zero: KV rings, tap buffers, a drafter's maps."""
+
+    def __init__(self, backend: ComputeBackend, tensors: Mapping[str, tuple[Type, tuple[int, ...]]]) -> None:
+        """Allocate the tensors; GraphOutOfMemory if memory is short."""
+        self._arena = TensorContext(len(tensors))
+        self._tensors = {name: self._arena.new(name, kind, *shape) for name, (kind, shape) in tensors.items()}
+        try:
+            self._arena.allocate(backend.buffer_type)
+        except BaseException:
+            self._arena.close()
+            raise
+        self.clear()
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._tensors[name]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on the device."""
+        return self._arena.nbytes
+
+    def clear(self) -> None:
+        """Zero all tensors."""
+        self._arena.clear()
+
+    def close(self) -> None:
+        """Free the memory. Idempotent."""
+        self._arena.close()
 
 
 class BorrowedContext(TensorContext):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_engine.errors import ModelFileError
-from laguna_engine.ggml import device_tensors, extra_buffers
+from laguna_engine.ggml import extra_buffers
 from laguna_engine.ggml.device import ComputeBackend
 from laguna_engine.ggml.tensor import Tensor, TensorContext, Type
 from laguna_engine.gguf.header import Header
@@ -80,7 +80,7 @@ class Weights:
             whole = memoryview(mapped)
             for info in infos:
                 part = whole[info.offset : info.offset + info.size]
-                device_tensors.write_bytes(tensors[info.name], part, at_once=repacked)
+                tensors[info.name].write_bytes(part, at_once=repacked)
                 part.release()
             whole.release()
         self._tensors.update(tensors)

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from laguna_engine.errors import ContextError, GraphError
 from laguna_engine.ggml.device import ComputeBackend, Device
-from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.operations import Operations
-from laguna_engine.ggml.tensor import BorrowedContext, Port, Tensor, Type
+from laguna_engine.ggml.tensor import BorrowedContext, DeviceTensors, Port, Tensor, Type
 from laguna_engine.llama.sampler import BEST, CANDIDATE, LOGITS, MAX_CANDIDATES, Readout, ReadoutKind, SamplerChain
 from laguna_engine.native import tensor_layout
 from laguna_engine.native.library import lib
@@ -178,13 +177,13 @@ class HiddenStates:
         """Write `values` [positions, n_embd * taps] for the positions from `start` on."""
         first = start % self.rows
         split = min(len(values), self.rows - first)
-        self._store.write("features", values[:split], first * self._row_bytes)
+        self._store["features"].write(values[:split], first * self._row_bytes)
         if split < len(values):
-            self._store.write("features", values[split:])
+            self._store["features"].write(values[split:])
 
     def read(self) -> NDArray[np.float32]:
         """A copy of the buffer, [rows, n_embd * taps], for checks."""
-        values: NDArray[np.float32] = self._store.read("features").reshape(self.rows, -1)
+        values: NDArray[np.float32] = self._store["features"].read().reshape(self.rows, -1)
         return values
 
     def close(self) -> None:
@@ -293,8 +292,8 @@ class Taps:
         """Ids and logits of the k likeliest tokens of the first `rows` output rows, unordered, both [rows, k]."""
         ids = np.empty((rows, self.readout.k), np.int32)
         logits = np.empty((rows, self.readout.k), np.float32)
-        self._tensors.read_into("candidates", ids)
-        self._tensors.read_into("candidate_logits", logits)
+        self._tensors["candidates"].read_into(ids)
+        self._tensors["candidate_logits"].read_into(logits)
         return ids, logits
 
     def logits(self, row: int) -> NDArray[np.float32]:

@@ -100,7 +100,7 @@ _GGUF: dict[str, Prototype] = {
 _OPERATIONS: dict[str, Prototype] = {
     **{
         f"ggml_{name}": (TensorHandle, (GgmlContextHandle, TensorHandle))
-        for name in ("silu", "softplus", "sigmoid", "argmax", "cont", "transpose", "sum_rows", "log")
+        for name in ("softplus", "sigmoid", "argmax", "cont", "transpose", "log")
     },
     **{
         f"ggml_{name}": (TensorHandle, (GgmlContextHandle, TensorHandle, TensorHandle))
@@ -109,7 +109,6 @@ _OPERATIONS: dict[str, Prototype] = {
     "ggml_rms_norm": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
     "ggml_scale": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
     "ggml_clamp": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float, c_float)),
-    "ggml_fill": (TensorHandle, (GgmlContextHandle, TensorHandle, c_float)),
     "ggml_cast": (TensorHandle, (GgmlContextHandle, TensorHandle, c_int)),
     "ggml_top_k": (TensorHandle, (GgmlContextHandle, TensorHandle, c_int)),
     "ggml_concat": (TensorHandle, (GgmlContextHandle, TensorHandle, TensorHandle, c_int)),
@@ -127,7 +126,6 @@ _OPERATIONS: dict[str, Prototype] = {
     ),
     "ggml_permute": (TensorHandle, (GgmlContextHandle, TensorHandle, *(c_int,) * 4)),
     "ggml_reshape_4d": (TensorHandle, (GgmlContextHandle, TensorHandle, *(c_int64,) * 4)),
-    "ggml_repeat_4d": (TensorHandle, (GgmlContextHandle, TensorHandle, *(c_int64,) * 4)),
 }
 
 _GRAPH: dict[str, Prototype] = {

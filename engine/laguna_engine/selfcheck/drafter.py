@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from laguna_engine.draft.dflash import CANDIDATES, DFlash
 from laguna_engine.draft.dflash_weights import read_token_map
 from laguna_engine.ggml.device import ComputeBackend, Device
-from laguna_engine.ggml.device_tensors import DeviceTensors
-from laguna_engine.ggml.tensor import Type
+from laguna_engine.ggml.tensor import DeviceTensors, Type
 from laguna_engine.ggml.weights import HostEmbedding, Weights
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
@@ -60,7 +59,7 @@ def compare_drafter(drafter_path: Path, target_path: Path, device: Device, threa
     error, same, drafted, before = 0.0, 0, 0, 0
     with _opened(drafter, target, device, threads) as (dflash, store):
         for length in LENGTHS:
-            store.write("features", features[before:length], before * features[0].nbytes)
+            store["features"].write(features[before:length], before * features[0].nbytes)
             dflash.inject(before, length)
             before, last = length, length % facts.n_vocab
             right = expected_draft(drafter, weights, targets, features[:length].astype(float), last, drafter.block)

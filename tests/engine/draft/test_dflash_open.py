@@ -12,8 +12,7 @@ from laguna_engine.draft import dflash_weights
 from laguna_engine.draft.dflash import DFlash
 from laguna_engine.errors import GraphError, ModelFileError
 from laguna_engine.ggml.device import ComputeBackend
-from laguna_engine.ggml.device_tensors import DeviceTensors
-from laguna_engine.ggml.tensor import Type
+from laguna_engine.ggml.tensor import DeviceTensors, Type
 from laguna_engine.ggml.weights import HostEmbedding
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header

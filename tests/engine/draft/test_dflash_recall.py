@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from laguna_engine.errors import GraphError
-from laguna_engine.ggml import device_tensors
 from tests.engine import drafters
 from tests.engine.drafters import LAGUNA, Variant
 from tests.engine.drafting import drafter
@@ -84,9 +83,9 @@ def test_rows_beyond_a_tensor_are_refused(tmp_path: Path) -> None:
     with drafter(Variant(), tmp_path / "drafter.gguf", LENGTH, context=CONTEXT) as fed:
         keys = fed.dflash._memory.keys(0)
         rows = np.empty((3, keys.shape[0]), keys.type.numpy)
-        device_tensors.read_rows(keys, keys.shape[1] - 3, rows)
+        keys.read_rows(keys.shape[1] - 3, rows)
         for start in (-1, keys.shape[1] - 2):
             with pytest.raises(GraphError):
-                device_tensors.read_rows(keys, start, rows)
+                keys.read_rows(start, rows)
         with pytest.raises(GraphError):
-            device_tensors.read_rows(keys, 0, np.empty((3, keys.shape[0] - 1), keys.type.numpy))
+            keys.read_rows(0, np.empty((3, keys.shape[0] - 1), keys.type.numpy))

@@ -7,9 +7,8 @@ import pytest
 
 from laguna_engine.errors import GraphError, GraphOutOfMemory
 from laguna_engine.ggml.device import ComputeBackend
-from laguna_engine.ggml.device_tensors import DeviceTensors
 from laguna_engine.ggml.graph import Graph
-from laguna_engine.ggml.tensor import Type
+from laguna_engine.ggml.tensor import DeviceTensors, Type
 
 RANDOM = np.random.default_rng(5)
 
@@ -28,7 +27,7 @@ def normal(*shape: int) -> np.ndarray:
 def test_a_graph_is_built_once_and_run_with_many_inputs(backend: ComputeBackend) -> None:
     weights = normal(48, 64)
     store = DeviceTensors(backend, {"w": (Type.F32, (64, 48))})
-    store.write("w", weights)
+    store["w"].write(weights)
     graph = Graph(backend, 8)
     x = graph.input("x", Type.F32, 64, 5)
     graph.output("y", graph.rms_norm(graph.mul_mat(store["w"], x), 1e-6))
@@ -65,7 +64,7 @@ def test_rows_are_written_and_read_by_number(backend: ComputeBackend) -> None:
     graph.write("rows", np.arange(8, dtype=np.float32).reshape(2, 4))
     graph.write("ids", np.array([5, 1], np.int64))
     graph.compute()
-    ring = store.read("ring")
+    ring = store["ring"].read()
     assert ring[5].tolist() == [0, 1, 2, 3]
     assert ring[1].tolist() == [4, 5, 6, 7]
     assert not ring[[0, 2, 3, 4]].any()

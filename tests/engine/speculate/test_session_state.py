@@ -19,7 +19,6 @@ from laguna_engine.draft.suffix import SuffixDrafter
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.errors import ModelFileError
 from laguna_engine.events import Finished, FinishReason, Prefill, Token
-from laguna_engine.ggml import device_tensors
 from laguna_engine.llama.taps import HiddenStates
 from laguna_engine.native import cpu_determinism
 from laguna_engine.sequence import Reuse
@@ -101,8 +100,8 @@ def known(engine: Engine) -> np.ndarray:
         positions = np.arange(max(0, len(PROMPT) - ring.reach), len(PROMPT))
         slots = ring.header + positions % ring.capacity
         parts += [
-            device_tensors.read(reader._memory.keys(layer))[slots],
-            device_tensors.read(reader._memory.values(layer))[slots],
+            reader._memory.keys(layer).read()[slots],
+            reader._memory.values(layer).read()[slots],
         ]
     return np.concatenate([part.astype(np.float64) for part in parts], axis=1)
 
