@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from laguna_engine import loader
 from laguna_engine.config import PLAIN
-from laguna_engine.draft import registry
 from laguna_engine.draft.base import DrafterEntry, DrafterPlan
 from laguna_engine.engine import Drafting, Engine, EngineOptions, Request
 from laguna_engine.events import DrafterFailed, Round, Source, Token
@@ -40,7 +40,7 @@ def entry(monkeypatch: pytest.MonkeyPatch) -> DrafterEntry:
     assert example is not None
     defined: dict[str, DrafterEntry] = {}
     exec(compile(example[1], "README.md", "exec"), defined)
-    monkeypatch.setattr(registry, "DRAFTERS", [*registry.DRAFTERS, defined["ENTRY"]])
+    monkeypatch.setattr(loader, "DRAFTERS", [*loader.DRAFTERS, defined["ENTRY"]])
     return defined["ENTRY"]
 
 
@@ -159,7 +159,7 @@ def test_if_it_cannot_be_opened_the_model_is_opened_without_it(
     monkeypatch: pytest.MonkeyPatch, options: EngineOptions, opens: Callable[[object], None]
 ) -> None:
     entry = DrafterEntry(Source("repeat", title="Repeating"), lambda options, target: DrafterPlan(opens))
-    monkeypatch.setattr(registry, "DRAFTERS", [*registry.DRAFTERS, entry])
+    monkeypatch.setattr(loader, "DRAFTERS", [*loader.DRAFTERS, entry])
     with Engine.open(options) as engine:
         warned = any(text.startswith("Repeating is not used: ZeroDivisionError") for text in engine.info.warnings)
         assert warned is (opens is failing)

@@ -72,7 +72,7 @@ class Generation:
         self._checkpoint_policy = CheckpointPolicy(
             sequence.checkpoints,
             sequence.rate.seconds_for,
-            lambda: sequence.timed_checkpoint(speculator.remember),
+            lambda: sequence.timed_checkpoint(speculator.snapshot),
         )
         self._emitter = Emitter(sequence.model.vocab, request, self._batcher.put)
         self._cached = self._read = 0

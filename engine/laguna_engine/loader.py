@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from laguna_engine.checkpoints import Checkpoints, DrafterSnapshot
 from laguna_engine.config import EngineInfo, EngineOptions, Speculation
-from laguna_engine.draft import registry
-from laguna_engine.draft.base import MAX_DRAFT, Drafter, DrafterPlan, DraftTarget
+from laguna_engine.draft import constrained, dflash, suffix
+from laguna_engine.draft.base import MAX_DRAFT, Drafter, DrafterEntry, DrafterPlan, DraftTarget
 from laguna_engine.errors import ContextError, EngineError, GraphError, ModelFileError, OutOfMemory
 from laguna_engine.events import DrafterFailed, LoadProgress, Source
 from laguna_engine.fit.memory import window_size
@@ -28,6 +28,9 @@ from laguna_engine.native.library import device_descriptions, recent_log
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.draft_policy import DraftPolicy
 from laguna_engine.speculate.speculator import NullSpeculator, Speculator
+
+DRAFTERS: list[DrafterEntry] = [suffix.TRANSCRIPT_ENTRY, suffix.FILES_ENTRY, dflash.ENTRY, constrained.ENTRY]
+"""Every drafter there is. Adding one takes its module and an entry here."""
 
 STRICT_ON_GPU = (
     "strict speculation can promise the plain answer byte for byte only on the CPU: a GPU's kernels round by how many "
@@ -208,7 +211,7 @@ class SpeculatorFactory:
         """Find out which drafters apply; ModelFileError if one was named that does not belong to the model."""
         if self.options.speculation is Speculation.OFF:
             return
-        for entry in registry.DRAFTERS:
+        for entry in DRAFTERS:
             plan = entry.plan(self.options, self.model.header)
             if plan is None:
                 continue
@@ -280,7 +283,7 @@ class SpeculatorFactory:
         taps = sequence.context.taps
         same = self._rested_at == list(sequence.tokens)
         resting, self._resting = self._resting, {}
-        for source, remembered in resting.items():
+        for source, snapshot in resting.items():
             assert taps is not None, "it had drafters"
             told = len(self.warnings)
             drafter = None
@@ -290,7 +293,7 @@ class SpeculatorFactory:
                 problem = " ".join(self.warnings[told:]) or "it could not be opened again"
                 speculator.report(DrafterFailed(source, problem))
             else:
-                speculator.put_back(drafter, remembered if same else None)
+                speculator.put_back(drafter, snapshot if same else None)
 
     @property
     def described(self) -> str:

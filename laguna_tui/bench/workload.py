@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 
+from laguna_engine import loader
 from laguna_engine.chat.template import Family
 from laguna_engine.config import PLAIN, EngineOptions, Sampling, Speculation
-from laguna_engine.draft import registry
 from laguna_engine.engine import Engine, Request
 from laguna_engine.events import CONSTRAINED, Source
 from laguna_tui.agent.conversation import Conversation
@@ -52,7 +52,7 @@ _NOT_ALONE = _COPIES | {CONSTRAINED}
 
 def single_drafters() -> dict[str, Source]:
     """Return the drafters that are measured by themselves, by name."""
-    return {entry.source.value: entry.source for entry in registry.DRAFTERS if entry.source not in _NOT_ALONE}
+    return {entry.source.value: entry.source for entry in loader.DRAFTERS if entry.source not in _NOT_ALONE}
 
 
 def uses(drafter: Path | None) -> list[str]:

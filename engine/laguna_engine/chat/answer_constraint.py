@@ -70,7 +70,6 @@ class AnswerConstraint(Constraint):
         self._part = _Part.THINKING if thinking else _Part.BEGINNING
 
     def mask(self) -> RowMask:
-        """See `Constraint`."""
         match self._part:
             case _Part.THINKING:
                 # A turn that ended in its thinking would have no answer.
@@ -85,7 +84,6 @@ class AnswerConstraint(Constraint):
                 return self._value.mask()
 
     def advance(self, token: int) -> None:
-        """See `Constraint`."""
         if self._part is _Part.THINKING:
             self._part = _Part.BEGINNING if token == self._closes else _Part.THINKING
         elif self._part is _Part.BEGINNING and token == self._call:
@@ -95,14 +93,12 @@ class AnswerConstraint(Constraint):
             self._part = _Part.VALUE if self._value.begun else _Part.BEGINNING
 
     def fork(self) -> "AnswerConstraint":
-        """See `Constraint`."""
         forked = copy(self)
         if self._part in (_Part.BEGINNING, _Part.VALUE, _Part.THINKING):
             forked._value = self._value.fork()
         return forked
 
     def draft(self, most: int) -> list[int]:
-        """See `Constraint`."""
         return self._value.draft(most) if self._part is _Part.VALUE or self._begins_with_value else []
 
     @property
@@ -118,10 +114,8 @@ class _OrToken:
         self._other = other
 
     def passing(self, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """See `AllowedTokens`."""
         passing: NDArray[np.bool_] = self._allowed.passing(candidates) | (candidates == self._other)
         return passing
 
     def every(self) -> NDArray[np.int32]:
-        """See `AllowedTokens`."""
         return np.append(self._allowed.every(), np.int32(self._other))

@@ -128,7 +128,6 @@ class NoRules:
     """Nothing is known but the schema."""
 
     def rule(self, _tool: str, _key: str, _given: Mapping[str, str]) -> None:
-        """See `ValueRules`."""
         return
 
 
@@ -179,11 +178,9 @@ class CallConstraint(Constraint):
         self._call = call
 
     def mask(self) -> RowMask:
-        """See `Constraint`."""
         return FREE if self._call is None else self._call.mask()
 
     def advance(self, token: int) -> None:
-        """See `Constraint`."""
         if token == self._calls.opens:
             self._call = self._calls.begin()
         elif self._call is not None and not self._call.advance(token):
@@ -195,11 +192,9 @@ class CallConstraint(Constraint):
             self._call = None
 
     def fork(self) -> "CallConstraint":
-        """See `Constraint`."""
         return CallConstraint(self._calls, None if self._call is None else self._call.copy())
 
     def draft(self, most: int) -> list[int]:
-        """See `Constraint`."""
         text = b"" if self._call is None else self._call.forced()
         return self._calls.vocabulary.tokenize(text.decode("utf-8", "ignore"), special=True)[:most] if text else []
 
@@ -511,13 +506,11 @@ class _CallTokens:
         self._call = call
 
     def passing(self, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """See `AllowedTokens`."""
         if len(candidates) > _FEW:
             return np.isin(candidates, self._every)
         return np.array([self._call.allows(token) for token in candidates.tolist()], np.bool_)
 
     def every(self) -> NDArray[np.int32]:
-        """See `AllowedTokens`."""
         return self._every
 
     @cached_property

@@ -65,14 +65,12 @@ class QuotationConstraint(Constraint):
         self._outside = RowMask(allowed=_OutsideTokens(first, vocabulary), wide=True)
 
     def mask(self) -> RowMask:
-        """See `Constraint`."""
         if self._in_call:
             return FREE
         inside = MatcherTokens(self._state, self._vocabulary.size)
         return RowMask(allowed=inside) if self._inside else self._outside
 
     def advance(self, token: int) -> None:
-        """See `Constraint`."""
         if self._vocabulary.is_control(token):
             self._in_call = token == self._opens_call or (self._in_call and token != self._closes_call)
             self._state, self._inside = self._first, False
@@ -87,13 +85,11 @@ class QuotationConstraint(Constraint):
             self._state = following if self._inside else self._first
 
     def fork(self) -> "QuotationConstraint":
-        """See `Constraint`."""
         forked = QuotationConstraint.__new__(QuotationConstraint)
         forked.__dict__.update(self.__dict__)
         return forked
 
     def draft(self, most: int) -> list[int]:
-        """See `Constraint`."""
         if not self._inside or self._in_call:
             return []
         text = self._state.compute_ff_bytes().decode("utf-8", "ignore")
@@ -108,11 +104,9 @@ class _OutsideTokens:
         self._vocabulary = vocabulary
 
     def passing(self, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """See `AllowedTokens`."""
         return np.array([self._passes(token) for token in candidates.tolist()], np.bool_)
 
     def every(self) -> NDArray[np.int32]:
-        """See `AllowedTokens`."""
         return np.array([token for token in range(self._vocabulary.size) if self._passes(token)], np.int32)
 
     def _passes(self, token: int) -> bool:

@@ -143,7 +143,6 @@ class Continued:
     tokens: int
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> Constraint:
-        """See `ConstraintSpec`."""
         begins = len(prompt) - self.tokens
         constraint = self.spec.begin(vocabulary, prompt[:begins])
         for token in prompt[begins:]:
@@ -317,13 +316,11 @@ class _Intersection:
         self._parts = parts
 
     def passing(self, candidates: "NDArray[np.int32]") -> "NDArray[np.bool_]":
-        """See `AllowedTokens`."""
         first, *others = (part.passing(candidates) for part in self._parts)
         for other in others:
             first = first & other
         return first
 
     def every(self) -> "NDArray[np.int32]":
-        """See `AllowedTokens`."""
         tokens = self._parts[0].every()
         return tokens[self.passing(tokens)]

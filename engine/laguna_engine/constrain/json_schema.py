@@ -94,7 +94,6 @@ class SchemaConstraint(Constraint):
         self.begun = begun
 
     def mask(self) -> RowMask:
-        """See `Constraint`."""
         return RowMask(allowed=MatcherTokens(self._matcher, self._vocabulary.size))
 
     def advance(self, token: int) -> None:
@@ -104,7 +103,6 @@ class SchemaConstraint(Constraint):
         self.begun = self.begun or not self._vocabulary.piece(token).isspace()
 
     def fork(self) -> "SchemaConstraint":
-        """See `Constraint`."""
         return SchemaConstraint(self._matcher.deep_copy(), self._vocabulary, self.begun)
 
     def draft(self, most: int) -> list[int]:

@@ -122,7 +122,6 @@ class MatcherTokens:
         self._size = size
 
     def passing(self, candidates: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """See `AllowedTokens`."""
         if len(candidates) <= _FEW:
             validate = self._matcher.validate_tokens
             return np.array([validate([token]) == 1 for token in candidates.tolist()], np.bool_)
@@ -130,7 +129,6 @@ class MatcherTokens:
         return passing
 
     def every(self) -> NDArray[np.int32]:
-        """See `AllowedTokens`."""
         return np.flatnonzero(self._mask).astype(np.int32)
 
     @cached_property

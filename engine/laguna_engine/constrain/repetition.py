@@ -23,7 +23,6 @@ class NoRepeat(Constraint):
         self._tail = deque(before[-len(self._stretch) :], maxlen=len(self._stretch))
 
     def mask(self) -> RowMask:
-        """See `Constraint`."""
         size = len(self._stretch)
         if len(self._tail) < size:
             return FREE
@@ -32,11 +31,9 @@ class NoRepeat(Constraint):
         return FREE if place is None else RowMask(banned=frozenset((self._stretch[(place + 1) % size],)))
 
     def advance(self, token: int) -> None:
-        """See `Constraint`."""
         self._tail.append(token)
 
     def fork(self) -> "NoRepeat":
-        """See `Constraint`."""
         forked = copy(self)
         forked._tail = self._tail.copy()
         return forked

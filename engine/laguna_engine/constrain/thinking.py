@@ -35,11 +35,9 @@ class ThinkingBudget(Constraint):
             self.advance(token)
 
     def mask(self) -> RowMask:
-        """See `Constraint`."""
         return self._close if self._inside and not self._in_call and self._left <= 0 else FREE
 
     def advance(self, token: int) -> None:
-        """See `Constraint`."""
         if token == self._closes:
             self._inside = False
         elif token == self._opens:
@@ -50,11 +48,9 @@ class ThinkingBudget(Constraint):
             self._left -= 1
 
     def fork(self) -> "ThinkingBudget":
-        """See `Constraint`."""
         return copy(self)
 
     def free_rows(self) -> int | None:
-        """See `Constraint`."""
         return max(0, self._left) if self._inside and not self._in_call else None
 
 

@@ -1,4 +1,4 @@
-"""The drafter protocol: what a drafter is asked, what it hears of the sequence, and how it is opened.
+"""The drafter protocol: what is requested of a drafter, what is reported to it, and how it is opened.
 
 Deals in token ids; a drafter never decides whether its tokens are accepted.
 """
@@ -32,15 +32,15 @@ CATCH_UP = 1024
 """Tokens to read beside each micro-batch of a prompt, and after a round while behind: 7 ms of a suffix automaton."""
 
 Choose = Callable[["NDArray[np.int32]", "NDArray[np.float32]", int], int]
-"""Draws one of the candidates, whose ids and logits come likeliest first, for a position; returns its id."""
+"""Draws one of the candidates for a position; takes their ids and logits, most likely first, and returns the id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of draft: one drafter may make several, each with costs and an acceptance of its own.
+    """A kind of draft: one drafter may make several, each with its own costs and acceptance.
 
     Attributes:
-        name: what its statistics are kept under, also from session to session; it begins with the drafter's name.
+        name: key of its statistics, also from session to session; it begins with the drafter's name.
         prior: first guess at how often its first token is accepted, 0 to 1, until that was measured.
         alone: accepted so often that no other drafter is considered beside it.
         label: what is tried, in "trying LABEL again"; `name` if empty.
@@ -57,7 +57,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a drafter could do now, before it has done any work. longest: the most tokens it could draft."""
+    """What a drafter could draft now, before it has done any work.
+
+    Attributes:
+        longest: the most tokens it could draft.
+    """
 
     source: Source
     kind: Kind
@@ -68,8 +72,9 @@ class Offer:
 class Draft:
     """Proposed tokens.
 
-    confidence: for each token the chance that it is accepted if those before it are, when the drafter knows. doubted:
-    that of the first token that was left out for it, when some were.
+    Attributes:
+        confidence: for each token the chance that it is accepted if those before it are; None if unknown.
+        doubted: the confidence in the first token that was cut off; None if none was.
     """
 
     tokens: list[int]
@@ -86,8 +91,8 @@ class DraftRequest:
         length: tokens of the whole prompt.
         adapter: the adapter to draft with, None for the drafter as it is.
         files: tokens of the files that are open or were read, latest last.
-        choose: draws a token with the answer's own noise, if drafts are to be sampled; None for the likeliest tokens.
-        remembered: what this drafter remembered at the last checkpoint up to `keep`, if it did.
+        choose: draws a token with the answer's own noise, if drafts are to be sampled; None for the most likely tokens.
+        snapshot: this drafter's own at the last checkpoint up to `keep`, if there is one.
         constraints: what the answer's tokens may be; None for anything.
     """
 
@@ -96,12 +101,12 @@ class DraftRequest:
     adapter: str | None = None
     files: tuple[Sequence[int], ...] = ()
     choose: Choose | None = None
-    remembered: "DrafterSnapshot | None" = None
+    snapshot: "DrafterSnapshot | None" = None
     constraints: "Constraints | None" = None
 
 
 class Drafter(Protocol):
-    """Proposes the tokens that may follow those committed.
+    """Proposes the tokens that may follow the committed ones.
 
     Only `source`, `offer` and `draft` are needed; a class that inherits from this one does nothing in the other hooks.
     All run on the engine thread. A hook that raises switches the drafter off: the answer continues, with a warning.
@@ -120,65 +125,73 @@ class Drafter(Protocol):
         return 0
 
     def offer(self) -> Offer | None:
-        """What it could draft now; None for nothing. Asked nearly every round, so it should take microseconds."""
+        """Return what it could draft now, None for nothing. Called nearly every round: it should take microseconds."""
         ...
 
     def draft(self, length: int) -> Draft:
-        """At most `length` tokens."""
+        """Return at most `length` tokens."""
         ...
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """`tokens`, at least one, were committed: those of a prompt, or those of a round."""
+        """Follow the commit of `tokens`, at least one: those of a prompt, or those of a round."""
         return
 
     def truncate(self, length: int) -> None:
-        """Positions from `length` on left the KV cache, and tokens from there on are no longer committed.
+        """Follow a cut: positions from `length` on left the KV cache, and tokens from there on are not committed.
 
-        After a rejected draft that is beyond what is committed: `extend` comes next, with the accepted part.
+        After a rejected draft `length` is beyond what is committed: `extend` comes next, with the accepted part.
         """
         return
 
     def begin(self, request: DraftRequest) -> int:
-        """A request comes, after `truncate` and `extend` have brought the prompt: how many cached tokens to keep.
+        """Start a request, whose prompt `truncate` and `extend` have brought; return how many cached tokens to keep.
 
-        Less than `request.keep` makes the target compute the others once more. RequestError if the request asks for
-        what the drafter cannot do.
+        Less than `request.keep` makes the target compute the others once more. RequestError if the request needs what
+        the drafter cannot do.
         """
         return request.keep
 
     def pause(self, request: DraftRequest) -> None:
-        """A request without drafts begins."""
+        """Start a request without drafts."""
         return
 
     def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
-        """How many tokens of a prompt to compute at once from `position` on, at most `size`, and whether all of them
-        need outputs. Unless `position` is 0, a device is busy with the part before meanwhile."""
+        """Return how many prompt tokens to compute at once from `position` on, and whether all of them need outputs.
+
+        At most `size`. Unless `position` is 0, a device is busy with the part before meanwhile.
+        """
         return size, False
 
     def make_room(self, rows: int) -> None:
-        """The features of the next `rows` positions are about to be written: over others, `rows` of the ring before."""
+        """Prepare for the features of the next `rows` positions, which overwrite the oldest rows of the ring."""
         return
 
     def observe(self, start: int, count: int, rows: int) -> None:
-        """The target computed `count` tokens from position `start` on, and wrote `rows` rows of features: those beyond
-        `count` are of no use."""
+        """Follow a computation of `count` tokens from position `start` on, which wrote `rows` rows of features.
+
+        Those beyond `count` are of no use.
+        """
         return
 
     def after_round(self) -> None:
-        """A round is over; what is done here is not counted as the cost of a draft."""
+        """Do what should not count as the cost of a draft, after a round."""
         return
 
-    def remember(self, length: int) -> "DrafterSnapshot | None":
-        """What it knows of `length` cached positions, for a checkpoint; None unless that is all that matters."""
+    def snapshot(self, length: int) -> "DrafterSnapshot | None":
+        """Return what it knows of `length` cached positions, for a checkpoint; None unless that is all that matters."""
         return None
 
-    def restored(self, length: int, remembered: "DrafterSnapshot | None") -> None:
-        """The KV cache was filled with `length` positions from outside, without features of them, after `truncate(0)`
-        and `extend`. remembered: what this drafter once remembered of them, None if that was not kept."""
+    def restored(self, length: int, snapshot: "DrafterSnapshot | None") -> None:
+        """Follow a restore of `length` positions from outside, without features, after `truncate(0)` and `extend`.
+
+        Args:
+            length: positions in the KV cache.
+            snapshot: this drafter's own of those positions, None if it was not saved.
+        """
         return
 
     def close(self) -> None:
-        """Free what it holds; harmless when repeated. Also called when it is switched off."""
+        """Free what it holds. Idempotent. Also called when it is switched off."""
         return
 
 
@@ -188,12 +201,12 @@ class DraftTarget:
 
     Attributes:
         header: of its file.
-        sequence: its committed tokens and their position, which drafters read there and keep no copy of.
-        backend: the device that its logits lie on.
-        head: its output matrix on that device, where that is known.
-        features: F32 [n_embd * layers, rows], outputs of the layers that were asked for; None for whoever asked for
-            none. Position p lies in row p % rows.
-        outputs: if its last layer was asked for, how many rows with outputs one decode may have.
+        sequence: its committed tokens and their position, which drafters read there and do not copy.
+        backend: the device of its logits.
+        head: its output matrix on that device, where it is known.
+        features: F32 [n_embd * layers, rows], outputs of the layers that were requested; None if none were. Position p
+            is row p % rows.
+        outputs: if its last layer was requested, how many rows with outputs one decode may have.
         warn: reports a sentence to the user.
     """
 
@@ -225,12 +238,12 @@ class DrafterPlan:
 
 @dataclass(frozen=True, slots=True)
 class DrafterEntry:
-    """A drafter in the registry.
+    """A drafter in `loader.DRAFTERS`.
 
     Attributes:
         source: its name.
-        plan: from the options and the target's header to what is to be opened; None where it does not apply.
-            ModelFileError if the user named a file that does not belong to the target.
+        plan: returns what is to be opened for some options and a target; None where it does not apply. ModelFileError
+            if the user named a file that does not belong to the target.
     """
 
     source: Source

@@ -17,23 +17,19 @@ class ConstrainedDrafter(Drafter):
         self._coming: list[int] = []
 
     def begin(self, request: DraftRequest) -> int:
-        """See `Drafter`."""
         self._constraints = request.constraints
         return request.keep
 
     def pause(self, request: DraftRequest) -> None:
-        """See `Drafter`."""
         self._constraints = None
 
     def offer(self) -> Offer | None:
-        """See `Drafter`."""
         if self._constraints is None:
             return None
         self._coming = self._constraints.draft(MAX_DRAFT)
         return Offer(self.source, _KIND, len(self._coming)) if self._coming else None
 
     def draft(self, length: int) -> Draft:
-        """See `Drafter`."""
         return Draft(self._coming[:length])
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from laguna_engine.checkpoints import DrafterSnapshot
 from laguna_engine.config import DRAFT_CONTEXT, EngineOptions
-from laguna_engine.draft import dflash_kv
 from laguna_engine.draft.base import (
     Choose,
     Draft,
@@ -36,7 +35,7 @@ from laguna_engine.draft.dflash_graph import (
     GraphCache,
     power_of_two,
 )
-from laguna_engine.draft.dflash_kv import FeatureBuffer, KvMemory, Ring, header_slots
+from laguna_engine.draft.dflash_kv import KvMemory, Ring, header_slots
 from laguna_engine.draft.dflash_weights import MARKOV, DrafterWeights
 from laguna_engine.errors import GraphError, ModelFileError, RequestError
 from laguna_engine.events import Source
@@ -48,6 +47,7 @@ from laguna_engine.gguf import drafter_header
 from laguna_engine.gguf import drafter_header as drafters
 from laguna_engine.gguf.drafter_header import DrafterHeader, TargetFacts
 from laguna_engine.gguf.header import Header
+from laguna_engine.sequence import TokenSequence
 
 _EMBEDDING = "token_embd.weight"
 
@@ -173,16 +173,13 @@ class DFlash:
         """The first position whose features matter after `length` committed positions."""
         return max(0, length - self.window)
 
-    def remember(self, length: int) -> DrafterSnapshot | None:
-        """What it looks at behind `length` positions, in host memory; None unless it holds all of that."""
-        return dflash_kv.take_snapshot(self._memory, self.drafter.sliding, length, self._adapters_context)
+    def snapshot(self, length: int) -> DrafterSnapshot | None:
+        """Copy what it looks at after `length` positions to host memory; None unless it holds all of that."""
+        return self._memory.snapshot(length, self._context_adapter)
 
-    def recall(self, state: DrafterSnapshot) -> bool:
-        """Hold what it remembered once; False, and nothing changes, if it was made with another adapter or drafter."""
-        if state.adapter != self._adapters_context or not dflash_kv.fits(self._memory, self.drafter.sliding, state):
-            return False
-        dflash_kv.restore_snapshot(self._memory, self.drafter.sliding, state)
-        return True
+    def restore(self, state: DrafterSnapshot) -> bool:
+        """Hold a snapshot; return False, and change nothing, if it was made with another adapter or drafter."""
+        return state.adapter == self._context_adapter and self._memory.restore(state)
 
     def follow(self, last: int, length: int) -> None:
         """Draft from here: `length` positions are committed, and `last` is the token at position `length`."""
@@ -283,7 +280,7 @@ class DFlash:
         self._weights.close()
 
     @property
-    def _adapters_context(self) -> str | None:
+    def _context_adapter(self) -> str | None:
         """The adapter, if keys and values of committed positions come out differently with it."""
         name = self._adapter
         return name if name is not None and self._weights.adapters[name].changes_context else None
@@ -316,17 +313,46 @@ def _first(ids: NDArray[np.int32], _logits: NDArray[np.float32], _position: int)
 
 
 class DFlashDrafter(Drafter):
-    """Has `model` take in the features of committed positions, and lets it draft behind them."""
+    """Keeps a DFlash model up to date with the sequence, and has it draft.
+
+    The target's graph writes the hidden states of each position to a ring of rows. The model injects them when it is
+    about to draft or when their rows would be overwritten, so that rounds without a draft cost nothing. Only committed
+    positions are ever injected. The features of the positions from `_rows_from` to the sequence's end are in their
+    rows; the model has injected, or was spared, those before `_taken`.
+    """
 
     source = DFlash.source
 
-    def __init__(self, model: DFlash, buffer: FeatureBuffer, own_head: Weights | None = None) -> None:
-        """`own_head`: a copy of the target's output matrix that is the model's alone; it is closed with it."""
+    def __init__(
+        self,
+        model: DFlash,
+        sequence: TokenSequence,
+        rows: int,
+        last_layer_outputs: int | None,
+        own_head: Weights | None = None,
+    ) -> None:
+        """Start with nothing injected.
+
+        Args:
+            model: what drafts; closed with this.
+            sequence: the target's committed tokens.
+            rows: of the ring with the features.
+            last_layer_outputs: if the target's last layer is tapped, how many rows with outputs one decode may have:
+                llama.cpp computes that layer for nothing else.
+            own_head: a copy of the target's output matrix that is the model's alone; closed with it.
+        """
         kind = "DSpark" if model.drafter.has(MARKOV) else "DFlash"
         self.description = f"{kind}, {model.drafter.n_layer} layers, drafts up to {model.drafter.longest} tokens"
         self.model = model
-        self._buffer = buffer
+        self._sequence = sequence
         self._own_head = own_head
+        self._rows = rows
+        self._outputs = last_layer_outputs
+        self._paused = False
+        self._taken = 0
+        self._from = 0
+        # Rows are overwritten by later positions, and what was cut off leaves others behind.
+        self._rows_from = sequence.position
 
     @property
     def nbytes(self) -> int:
@@ -335,55 +361,115 @@ class DFlashDrafter(Drafter):
         return self.model.nbytes + self.model.graphs_nbytes + copy
 
     def begin(self, request: DraftRequest) -> int:
-        """Choose adapter and candidates; less than `keep` if features that matter are gone."""
+        """Choose adapter and candidates; keep less where features that matter are gone, to be computed once more."""
         self.model.use_adapter(request.adapter)
         self.model.sample_with(None if request.choose is None else CANDIDATES, request.choose)
-        return self._buffer.begin(request.length, request.remembered)
+        self._paused = False
+        keep, wanted = self._sequence.position, self._wanted_from(request.length)
+        known = self._go_back(request.snapshot)
+        self._from = wanted
+        return keep if known == keep else max(known, min(keep, wanted))
 
     def pause(self, request: DraftRequest) -> None:
-        """Take nothing in."""
-        self._buffer.pause(request.remembered)
+        """Inject nothing of what comes."""
+        self._go_back(request.snapshot)
+        self._paused = True
 
     def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
-        """Outputs where the last layer is tapped and its features matter."""
-        return self._buffer.part(size)
+        """Require outputs where the last layer is tapped and its features matter."""
+        if self._outputs is None:
+            return size, False
+        left = self._from - self._sequence.position
+        return (min(size, left), False) if left > 0 else (min(size, self._outputs), True)
 
     def make_room(self, rows: int) -> None:
-        """Take in what is about to be overwritten."""
-        self._buffer.make_room(rows)
+        """Inject what the next `rows` rows would overwrite."""
+        if not self._paused and self._sequence.position + rows - self._taken > self._rows:
+            self._flush()
 
     def observe(self, start: int, count: int, rows: int) -> None:
-        """Note which features lie in their rows."""
-        self._buffer.observe(start, count, rows)
+        """Record which features are in their rows."""
+        self._rows_from = max(self._rows_from, start + rows - self._rows)
+        if self._paused and self._outputs is not None:
+            # Without outputs the last layer was not computed.
+            self._rows_from = start + count
 
     def truncate(self, length: int) -> None:
         """Forget the positions from `length` on."""
-        self._buffer.truncate(length)
+        self._rows_from = min(self._rows_from, length)
+        if self._taken > length:
+            self.model.truncate(length)
+            self._taken = length
 
-    def remember(self, length: int) -> DrafterSnapshot | None:
-        """Keys and values of the positions that it looks back at."""
-        return self._buffer.remember()
+    def snapshot(self, length: int) -> DrafterSnapshot | None:
+        """Return keys and values of the positions that it looks back at, injecting what is missing of them first."""
+        if not self._paused:
+            self._inject_all()
+        return self.model.snapshot(self._sequence.position)
 
-    def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:
-        """Hold what was remembered."""
-        self._buffer.restored(length, remembered)
+    def restored(self, length: int, snapshot: DrafterSnapshot | None) -> None:
+        """Hold the snapshot; no features of the restored positions are in any rows."""
+        self._rows_from = length
+        self._taken = 0
+        if snapshot is not None and self.model.restore(snapshot):
+            self._taken = snapshot.length
 
     def offer(self) -> Offer | None:
-        """A whole block."""
-        sequence = self._buffer.sequence
-        self.model.follow(sequence.tokens[-1], sequence.position)
+        """Offer a whole block."""
+        self.model.follow(self._sequence.tokens[-1], self._sequence.position)
         return self.model.offer()
 
     def draft(self, length: int) -> Draft:
-        """At most `length` tokens, after everything computed was taken in."""
-        self._buffer.flush()
+        """Return at most `length` tokens, after everything computed was injected."""
+        self._flush()
         return self.model.draft(length)
 
     def close(self) -> None:
-        """Free the model, and its copy of the target's output matrix."""
+        """Free the model, and its copy of the target's output matrix. Idempotent."""
         self.model.close()
         if self._own_head is not None:
             self._own_head.close()
+
+    def _flush(self) -> None:
+        """Inject everything that was computed."""
+        position = self._sequence.position
+        self._inject(max(self._taken, self._from, self._rows_from), position)
+        self._taken = position
+
+    def _inject(self, start: int, stop: int) -> None:
+        if start < stop:
+            self._sequence.context.synchronize()
+            self.model.inject(start, stop)
+
+    def _inject_all(self) -> None:
+        """Flush, and inject what the rows still hold of the positions that were spared so far.
+
+        The end of the prompt that was prefilled would not have looked back at them.
+        """
+        self._flush()
+        position = self._sequence.position
+        if self._outputs is None and not self.model.covered(position):
+            self._inject(max(self._rows_from, self._wanted_from(position)), position)
+
+    def _wanted_from(self, length: int) -> int:
+        """Return the first position that matters after `length` positions or one less.
+
+        A prompt that comes again unchanged is cut back by its last token.
+        """
+        return self.model.wanted_from(max(0, length - 1))
+
+    def _go_back(self, snapshot: DrafterSnapshot | None) -> int:
+        """Return after how many positions of the sequence the model has all that matters, 0 if it has not."""
+        keep = self._sequence.position
+        if not self._paused:
+            self._inject_all()
+        if self.model.covered(keep):
+            return keep
+        if snapshot is None or not self.model.restore(snapshot):
+            return 0
+        self._taken = snapshot.length
+        self.truncate(keep)
+        return self._taken if self.model.covered(self._taken) else 0
 
 
 _NO_NUMBERS = "its weights give no numbers; download it again"
@@ -412,7 +498,8 @@ def _open(drafter: DrafterHeader, path: Path, options: EngineOptions, target: Dr
     head, copy = target.head, None
     try:
         if drafter.own_head is None and head is None:
-            name = _head_of(target.header)
+            names = {info.name for info in target.header.tensors}
+            name = next(name for name in _HEADS if name in names)
             copy = Weights(target.header, [name], target.backend)
             head = copy[name]
         model = DFlash.open(
@@ -433,8 +520,7 @@ def _open(drafter: DrafterHeader, path: Path, options: EngineOptions, target: Dr
             raise
         target.warn(f"the drafter {path.name} is not used: {error}")
         return None
-    buffer = FeatureBuffer(model, target.sequence, target.features.shape[1], target.outputs)
-    made = DFlashDrafter(model, buffer, copy)
+    made = DFlashDrafter(model, target.sequence, target.features.shape[1], target.outputs, copy)
     if not model.gives_numbers():
         target.warn(f"the drafter {path.name} is not used: {_NO_NUMBERS}")
         made.close()
@@ -444,9 +530,3 @@ def _open(drafter: DrafterHeader, path: Path, options: EngineOptions, target: Dr
             target.warn(f"the adapter {file.name} is not used: {_NO_NUMBERS}")
             model.leave_out(name)
     return made
-
-
-def _head_of(target: Header) -> str:
-    """The name of its output matrix."""
-    names = {info.name for info in target.tensors}
-    return next(name for name in _HEADS if name in names)

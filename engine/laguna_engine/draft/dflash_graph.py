@@ -140,7 +140,7 @@ class BlockGraph:
         head, heads, rows = drafter.head_size, drafter.heads[layer], self._shape.rows
         x = builder.norm(x, prefix + "attn_norm.weight")
         queries = builder.heads(prefix + "attn_q.weight", prefix + "attn_q_norm.weight", x, positions, heads)
-        stored = builder.remember(layer, x, positions, slots, self._memory)
+        stored = builder.store(layer, x, positions, slots, self._memory)
         keys, values = (_by_head(graph, memory, head, mask.shape[0]) for memory in stored)
         found = graph.attention(graph.permute(queries, 0, 2, 1, 3), keys, values, mask, 1 / sqrt(head))
         if prefix + "attn_gate.weight" in builder.weights:
@@ -240,7 +240,7 @@ class InjectionGraph:
         fused = _fused(builder, graph.get_rows(features, wanted))
         for layer in range(drafter.n_layer):
             x = builder.norm(fused, f"blk.{layer}.attn_norm.weight") if drafter.context_norm else fused
-            builder.remember(layer, x, positions, slots[drafter.sliding[layer]], self._memory)
+            builder.store(layer, x, positions, slots[drafter.sliding[layer]], self._memory)
 
 
 def _fused(builder: LayerBuilder, features: Tensor) -> Tensor:

@@ -182,9 +182,7 @@ class LayerBuilder:
         split = self.graph.reshape(self.product(name, x), drafter.head_size, count, self.n)
         return self.graph.rope(self.norm(split, norm), positions, drafter.rope_dims, drafter.rope_base)
 
-    def remember(
-        self, layer: int, x: Tensor, positions: Tensor, slots: Tensor, memory: KvMemory
-    ) -> tuple[Tensor, Tensor]:
+    def store(self, layer: int, x: Tensor, positions: Tensor, slots: Tensor, memory: KvMemory) -> tuple[Tensor, Tensor]:
         """Put keys and values of x into a layer's memory at `slots` -> the memory as it is afterwards."""
         graph, prefix, count = self.graph, f"blk.{layer}.", self.drafter.kv_heads[layer]
         keys = self.heads(prefix + "attn_k.weight", prefix + "attn_k_norm.weight", x, positions, count)

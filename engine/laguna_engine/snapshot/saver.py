@@ -77,18 +77,17 @@ class Mark:
         self.tip, self.unchanged = tip, length
 
     def committed(self, tokens: Sequence[int]) -> None:
-        """See `SequenceObserver`."""
+        return
 
     def truncated(self, length: int) -> None:
-        """See `SequenceObserver`."""
         if length < self.unchanged:
             self.unchanged = length
 
     def writing(self, rows: int) -> None:
-        """See `SequenceObserver`."""
+        return
 
     def written(self, start: int, count: int, rows: int) -> None:
-        """See `SequenceObserver`."""
+        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +257,7 @@ class Saver:
             return None
         context.synchronize()
         newest, caches = context.read_rows(length - 1, length)
-        drafter = self._speculator.remember()
+        drafter = self._speculator.snapshot()
         checkpoint, window = self._window(drafter) if caches > 1 else (None, None)
         pieces = None if drafter is None else _drafter_rows(drafter)
         part = None

@@ -180,7 +180,6 @@ class EngineSnapshots:
         self._operation, self._reading = threading.Lock(), threading.Lock()
 
     def save(self, folder: Path, of: list[int] | None = None, *, last: bool) -> Saved:
-        """See `Engine.snapshot`."""
         with self._operation:
             if folder not in self._cleaned:
                 self._cleaned.add(folder)
@@ -188,14 +187,12 @@ class EngineSnapshots:
             return self._saver.save(folder, self._catalog(folder), self._identity(), of, last=last)
 
     def restorable(self, folder: Path, tokens: Sequence[int]) -> Restorable | None:
-        """See `Engine.restorable`."""
         plan = self._catalog(folder).best(tokens, self._sequence.capacity)
         if plan is None or not self._pays(plan, tokens):
             return None
         return Restorable(len(plan.tokens), _OVERHEAD_S + plan.nbytes / self._rate, plan.nbytes)
 
     def restore(self, folder: Path, tokens: Sequence[int]) -> Restored:
-        """See `Engine.restore`."""
         with self._operation:
             began = time.perf_counter()
             catalog = self._catalog(folder)

@@ -134,7 +134,7 @@ class StatePool:
         checkpoints = sequence.checkpoints.share()
         tokens = list(sequence.tokens[:length])
         return HeldState(
-            tokens, _packed(rows), caches, window, context.positions()[0], checkpoints, self._speculator.remember()
+            tokens, _packed(rows), caches, window, context.positions()[0], checkpoints, self._speculator.snapshot()
         )
 
     def _hold(self, state: HeldState) -> None:

@@ -251,7 +251,7 @@ BUCKETS = 10
 """0 to 1 K, to 2 K, … to 256 K, and beyond: also the most that is ever kept."""
 
 KINDS = 16
-"""Kinds of draft that are remembered: the copying ones are 8."""
+"""Kinds of draft that are recorded: the copying ones are 8."""
 
 _VERIFY_SLOPE = 0.05
 _FREE_S = 1e-6

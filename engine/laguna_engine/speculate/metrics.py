@@ -12,7 +12,7 @@ from types import MappingProxyType
 from laguna_engine.events import Event, Round, Source, Token
 
 HISTORY = 512
-"""Rounds of which the single ones are remembered: more than any sparkline is wide."""
+"""Rounds that are recorded one by one: more than any sparkline is wide."""
 
 POSITIONS = 64
 """Positions of a draft that are told apart; longer drafts count in the sums all the same."""

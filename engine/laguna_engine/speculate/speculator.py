@@ -1,4 +1,4 @@
-"""The draft-verify-accept round, and what is remembered from one to the next.
+"""The draft-verify-accept round, and what is snapshot from one to the next.
 
 A round decodes the newest token together with a draft of what may follow. The target picks at every row by the
 request's whole sampling chain and its constraint, and a drafted token is accepted while it is the one picked. That is
@@ -71,12 +71,12 @@ class NullSpeculator:
         self._sequence.commit(tokens)
         return Committed(tokens)
 
-    def remember(self) -> DrafterSnapshot | None:
+    def snapshot(self) -> DrafterSnapshot | None:
         """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
         return None
 
-    def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:
-        """The sequence was given `length` positions from outside. remembered: as from `remember`, if it was kept."""
+    def restored(self, length: int, snapshot: DrafterSnapshot | None) -> None:
+        """The sequence was given `length` positions from outside. snapshot: as from `snapshot`, if it was kept."""
         return
 
     def failures(self) -> list[DrafterFailed]:
@@ -150,13 +150,13 @@ class Speculator(NullSpeculator):
             raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
         return reuse if keep == reuse.keep else replace(self._sequence.rewind(prompt, keep), boundary=reuse.boundary)
 
-    def remember(self) -> DrafterSnapshot | None:
+    def snapshot(self) -> DrafterSnapshot | None:
         """What a drafter knows of what is cached, for a checkpoint; None if that would not be all that matters.
 
         There is room for one drafter's: the first that gives any.
         """
         for source, drafter in self._drafters.items():
-            snapshot = self._try(source, partial(drafter.remember, self._sequence.position))
+            snapshot = self._try(source, partial(drafter.snapshot, self._sequence.position))
             if snapshot is not None:
                 return replace(snapshot, drafter=source)
         return None
@@ -167,26 +167,26 @@ class Speculator(NullSpeculator):
         return self._drafters.values()
 
     def take_out(self, source: Source) -> DrafterSnapshot | None:
-        """Ask this drafter no more, until `put_back`: what it knows of what is cached, as from `remember`."""
+        """Ask this drafter no more, until `put_back`: what it knows of what is cached, as from `snapshot`."""
         drafter = self._drafters[source]
-        snapshot = self._try(source, partial(drafter.remember, self._sequence.position))
+        snapshot = self._try(source, partial(drafter.snapshot, self._sequence.position))
         self._use({other: each for other, each in self._drafters.items() if other != source})
         return snapshot if snapshot is None else replace(snapshot, drafter=source)
 
-    def put_back(self, drafter: Drafter, remembered: DrafterSnapshot | None) -> None:
-        """Ask a drafter that was just opened. remembered: what the one before it knew of all that is cached."""
+    def put_back(self, drafter: Drafter, snapshot: DrafterSnapshot | None) -> None:
+        """Ask a drafter that was just opened. snapshot: what the one before it knew of all that is cached."""
         found = {**self._drafters, drafter.source: drafter}
         self._use({source: found[source] for source in self._order if source in found})
-        self._try(drafter.source, partial(drafter.restored, self._sequence.position, remembered))
+        self._try(drafter.source, partial(drafter.restored, self._sequence.position, snapshot))
 
     def report(self, failure: DrafterFailed) -> None:
         """Add the failure of a drafter that is already removed to `failures`."""
         self._failures.append(failure)
 
-    def restored(self, length: int, remembered: DrafterSnapshot | None) -> None:
-        """The sequence was given `length` positions from outside. remembered: as from `remember`, if it was kept."""
+    def restored(self, length: int, snapshot: DrafterSnapshot | None) -> None:
+        """The sequence was given `length` positions from outside. snapshot: as from `snapshot`, if it was kept."""
         for source, drafter in self._drafters.items():
-            own = remembered if remembered is not None and remembered.drafter == source else None
+            own = snapshot if snapshot is not None and snapshot.drafter == source else None
             self._try(source, partial(drafter.restored, length, own))
 
     def part(self, size: int) -> tuple[int, bool]:
@@ -199,19 +199,15 @@ class Speculator(NullSpeculator):
         return size, every_row
 
     def committed(self, tokens: Sequence[int]) -> None:
-        """See `SequenceObserver`."""
         self._each("extend", tokens)
 
     def truncated(self, length: int) -> None:
-        """See `SequenceObserver`."""
         self._each("truncate", length)
 
     def writing(self, rows: int) -> None:
-        """See `SequenceObserver`."""
         self._each("make_room", rows)
 
     def written(self, start: int, count: int, rows: int) -> None:
-        """See `SequenceObserver`."""
         self._each("observe", start, count, rows)
 
     def round(self, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
@@ -341,10 +337,10 @@ class Speculator(NullSpeculator):
 
 
 def _own(request: DraftRequest, source: Source) -> DraftRequest:
-    """The request without what another drafter remembered."""
-    remembered = request.remembered
-    foreign = remembered is not None and remembered.drafter != source
-    return replace(request, remembered=None) if foreign else request
+    """The request without what another drafter snapshot."""
+    snapshot = request.snapshot
+    foreign = snapshot is not None and snapshot.drafter != source
+    return replace(request, snapshot=None) if foreign else request
 
 
 def _shortened(draft: Draft, length: int) -> Draft:

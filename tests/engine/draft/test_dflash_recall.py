@@ -1,4 +1,4 @@
-"""What a drafter remembered is put back as it was: to the bit, wherever in its rings it lay, and only where it fits."""
+"""What a drafter snapshot is put back as it was: to the bit, wherever in its rings it lay, and only where it fits."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,13 +27,13 @@ def test_after_recalling_it_drafts_as_it_did_there_and_one_token_before(
 ) -> None:
     with drafter(variant, tmp_path / "drafter.gguf", LENGTH, context=CONTEXT) as fed:
         fed.feed(0, place)
-        remembered = fed.dflash.remember(place)
+        snapshot = fed.dflash.snapshot(place)
         expected = [fed.logits(LAST, length, variant.longest) for length in (place, place - 1)]
-        assert remembered is not None
+        assert snapshot is not None
         fed.dflash.truncate(0)
         fed.features = drafters.features(variant, LENGTH, seed=4)
         fed.feed(0, LENGTH)
-        assert fed.dflash.recall(remembered)
+        assert fed.dflash.restore(snapshot)
         fed.dflash.truncate(place)
         assert fed.dflash.covered(place)
         assert (fed.logits(LAST, place, variant.longest) == expected[0]).all()
@@ -46,20 +46,20 @@ def test_after_recalling_it_drafts_as_it_did_there_and_one_token_before(
 def test_no_more_is_remembered_than_it_looks_back_at(variant: Variant, tmp_path: Path) -> None:
     with drafter(variant, tmp_path / "drafter.gguf", LENGTH, context=CONTEXT) as fed:
         fed.feed(0, 700)
-        remembered = fed.dflash.remember(700)
-        assert remembered is not None
+        snapshot = fed.dflash.snapshot(700)
+        assert snapshot is not None
         reaches = {True: variant.window - 1, False: CONTEXT}
         rows = [reaches[sliding] + 1 for sliding in variant.slides for _ in "kv"]
-        assert [len(piece) for piece in remembered.pieces] == rows
-        assert remembered.nbytes == sum(rows) * variant.kv_heads * variant.head * np.dtype(np.float32).itemsize
+        assert [len(piece) for piece in snapshot.pieces] == rows
+        assert snapshot.nbytes == sum(rows) * variant.kv_heads * variant.head * np.dtype(np.float32).itemsize
 
 
 def test_nothing_is_remembered_of_a_place_where_it_does_not_know_all_that_matters(tmp_path: Path) -> None:
     with drafter(Variant(), tmp_path / "drafter.gguf", LENGTH, context=CONTEXT) as fed:
         fed.feed(300, 450)
-        assert fed.dflash.remember(450) is None
+        assert fed.dflash.snapshot(450) is None
         fed.feed(450, 500)
-        assert fed.dflash.remember(500) is not None
+        assert fed.dflash.snapshot(500) is not None
 
 
 def test_what_another_adapter_made_of_the_context_is_not_recalled(tmp_path: Path) -> None:
@@ -70,12 +70,12 @@ def test_what_another_adapter_made_of_the_context_is_not_recalled(tmp_path: Path
     ]
     with drafter(variant, tmp_path / "drafter.gguf", LENGTH, adapters=paths) as fed:
         fed.feed(0, 100)
-        remembered = fed.dflash.remember(100)
-        assert remembered is not None
+        snapshot = fed.dflash.snapshot(100)
+        assert snapshot is not None
         fed.dflash.use_adapter("block")
-        assert fed.dflash.recall(remembered)
+        assert fed.dflash.restore(snapshot)
         fed.dflash.use_adapter("context")
-        assert not fed.dflash.recall(remembered)
+        assert not fed.dflash.restore(snapshot)
         assert not fed.dflash.covered(100)
 
 

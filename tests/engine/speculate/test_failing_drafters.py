@@ -31,8 +31,8 @@ COUNT = 80
 """Tokens in which an answer repeats itself, so that there is something to copy."""
 CLASSES = {DFlash.source: DFlash, SuffixDrafter.source: SuffixDrafter, FileDrafter.source: FileDrafter}
 HOOKS = [
-    *((DFlash.source, name) for name in ("use_adapter", "inject", "truncate", "covered", "wanted_from", "remember")),
-    *((DFlash.source, name) for name in ("recall", "follow", "offer", "draft")),
+    *((DFlash.source, name) for name in ("use_adapter", "inject", "truncate", "covered", "wanted_from", "snapshot")),
+    *((DFlash.source, name) for name in ("restore", "follow", "offer", "draft")),
     *((SuffixDrafter.source, name) for name in ("extend", "truncate", "catch_up", "offer", "draft")),
     *((FileDrafter.source, name) for name in ("extend", "truncate", "add_files", "catch_up", "offer", "draft")),
 ]
@@ -89,7 +89,7 @@ def test_a_drafter_that_fails_is_switched_off_with_one_warning_and_the_answer_go
     for prompt, run, answer in zip(PROMPTS, runs, expected, strict=True):
         assert_same_answer(model, prompt, run.tokens, answer)
     told = failures(runs)
-    if hook in ("remember", "recall") and engine.info.speculation is Speculation.STRICT:
+    if hook in ("snapshot", "restore") and engine.info.speculation is Speculation.STRICT:
         # Strict mode keeps every position, so there are no checkpoints.
         assert not told
         return
