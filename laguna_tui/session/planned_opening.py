@@ -13,7 +13,8 @@ from typing import TypeVar
 from laguna_engine.config import EngineOptions, KvType, Speculation
 from laguna_engine.errors import EngineError
 from laguna_engine.fit.devices import installed_build, read_machine
-from laguna_engine.fit.fallback import FailedPlans, difference, open_with_fallback
+from laguna_engine.fit.explanation import difference
+from laguna_engine.fit.fallback import FailedPlans, open_with_fallback
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan import Plan, choose_plan
 from laguna_engine.fit.plan_search import PlanConstraints

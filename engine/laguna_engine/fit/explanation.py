@@ -1,4 +1,4 @@
-"""Explains a plan to the user: the reason of each choice, what was given up, and what more memory would allow."""
+"""Explains plans to the user: the reason of each choice, what was given up, what more memory would allow, refusals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -62,6 +62,49 @@ def describe_constraints(constraints: PlanConstraints) -> str:
     return "with " + " and ".join(filter(None, parts)) if any(parts) else "as it is"
 
 
+def refusal(space: SearchSpace, other: PlanCandidate | None) -> str:
+    """Return a sentence on why nothing fits, with the numbers, and what would.
+
+    Args:
+        space: what must fit.
+        other: the best candidate without the user's constraints, None if there is none either.
+    """
+    shape, constraints = space.shape, space.constraints
+    if other is None:
+        need = amount(space.memory(space.load(min(space.contexts()), drafter=False), drafter=False).total)
+        return f"{shape.name} needs at least {need}, and there is {space.machine.description}; choose a smaller model"
+    if constraints.drafter and space.drafter is None:
+        return f"{shape.name} has no drafter here; download it, or do without"
+    load = replace(other.load, n_ctx=constraints.context or other.load.n_ctx, kv=constraints.kv or other.load.kv)
+    if constraints.gpu_layers is not None:
+        load = replace(load, gpu_layers=constraints.gpu_layers, experts_in_ram=(), split=())
+    short = _more(_shortfall(space, load, bool(constraints.drafter)))
+    fits = f"{tokens(other.load.n_ctx)} tokens with a {other.load.kv.value} cache"
+    asked = describe_constraints(constraints)
+    return f"{shape.name} {asked} needs {short or 'more memory'} than is free; what fits is {fits}"
+
+
+def difference(before: PlanCandidate, after: PlanCandidate) -> str:
+    """Return the reductions in `after` as text: "48 K tokens of context instead of 64 K, no drafter"."""
+    old, new = before.load, after.load
+    in_ram = len(new.experts_in_ram)
+    placed = ""
+    if before.memory.gpus and not after.memory.gpus:
+        placed = "everything on the CPU"
+    elif new.gpu_layers != old.gpu_layers:
+        placed = f"{new.gpu_layers} layers on the GPU"
+    elif in_ram != len(old.experts_in_ram):
+        placed = f"the experts of {in_ram} layers in RAM"
+    parts = [
+        f"{tokens(new.n_ctx)} tokens of context instead of {tokens(old.n_ctx)}" if new.n_ctx != old.n_ctx else "",
+        f"{cache_name(new.kv)} instead of {old.kv.value}" if new.kv is not old.kv else "",
+        "no drafter" if before.drafter and not after.drafter else "",
+        f"micro-batches of {new.n_ubatch}" if new.n_ubatch != old.n_ubatch else "",
+        placed,
+    ]
+    return ", ".join(filter(None, parts))
+
+
 def reasons_for(space: SearchSpace, found: PlanCandidate) -> tuple[Reason, ...]:
     """The reason of each choice, most important first."""
     return (
@@ -77,16 +120,21 @@ def reasons_for(space: SearchSpace, found: PlanCandidate) -> tuple[Reason, ...]:
 def scorer_reason(place: ScorerDevice, size: int) -> Reason:
     """Where the scorer runs that shortens files, on a machine with a GPU."""
     if not place.name:
-        return Reason("scorer", "CPU", f"A GPU has no {amount(size)} left for what shortens files.")
+        return Reason("scorer", "CPU", f"No GPU has {amount(size)} left to shorten files with.")
     if place.turns:
-        return Reason("scorer", f"{place.name}, in turns", f"Its {amount(size)} fit there while the drafter is away.")
-    return Reason("scorer", place.name, f"What shortens files takes at most {amount(size)} there.")
+        return Reason(
+            "scorer", f"{place.name}, in turns", f"Its {amount(size)} fit there while the drafter is unloaded."
+        )
+    return Reason("scorer", place.name, f"Shortening files takes at most {amount(size)} there.")
 
 
 def improvements(space: SearchSpace, found: PlanCandidate) -> tuple[tuple[str, ...], str]:
     """What was given up, and the improvement that needs the least additional memory; empty if there is none."""
     missing = [(what, _shortfall(space, load, drafter)) for what, load, drafter in _better(space, found)]
-    given_up = tuple(f"{what}: {_describe_shortfall(short)}" for what, short in missing)
+    given_up = tuple(
+        f"{what}: {f'{_more(short)} needed' if short else 'it would fit, but other things count more'}"
+        for what, short in missing
+    )
     reachable = [(sum(short.values()), what, short) for what, short in missing if short]
     if not reachable:
         return given_up, ""
@@ -115,7 +163,7 @@ def _layers(space: SearchSpace, found: PlanCandidate) -> Reason:
     if found.paged:
         out = shortfall(found.memory, space.machine)[HOST]
         choice += ", from disk"
-        text += f" RAM lacks {amount(out)}: weights are read from disk over and over, which is very slow."
+        text += f" RAM is {amount(out)} short: weights are read from disk again and again, which is very slow."
     return Reason("layers", choice, text)
 
 
@@ -126,7 +174,7 @@ def _placement(space: SearchSpace, found: PlanCandidate) -> tuple[str, str]:
     if not gpus:
         return "CPU", f"There is no GPU that llama.cpp can use here. The weights are {amount(shape.size)}."
     if load.gpu_layers == 0:
-        why = "As you asked." if space.constraints.gpu_layers == 0 else f"Nothing of it fits on {where}."
+        why = "As you asked." if space.constraints.gpu_layers == 0 else f"None of it fits on {where}."
         return "CPU", f"{why} The weights are {amount(shape.size)}."
     if _whole(space, found):
         weights = sum(device.weights for device in found.memory.gpus)
@@ -137,18 +185,18 @@ def _placement(space: SearchSpace, found: PlanCandidate) -> tuple[str, str]:
             f"Experts of {len(load.experts_in_ram)} layers, {amount(in_ram)}, stay in RAM: a token needs few of them."
         )
         return f"on {where}, experts of {len(load.experts_in_ram)} in RAM", text
-    text = f"Of {len(shape.layers) + 1} layers {load.gpu_layers} go there; the CPU computes the others."
+    text = f"{load.gpu_layers} of {len(shape.layers) + 1} layers go there; the CPU computes the others."
     return f"{load.gpu_layers} on {where}", text
 
 
 def _cache(space: SearchSpace, found: PlanCandidate) -> Reason:
     kv = found.load.kv
     each = kv_per_token(space.shape, kv) / _KIB
-    cost = f"{each:.4g} KiB a token" if each else "nothing a token"
+    cost = f"{each:.4g} KiB per token" if each else "nothing per token"
     text = {
-        KvType.F16: f"There is room for the exact cache, {cost}.",
-        KvType.Q8_0: f"Half of f16 at next to no loss: {cost}.",
-        KvType.Q4_0: f"Only the smallest cache fits, {cost}; long answers may suffer.",
+        KvType.F16: f"There is room for the exact cache: {cost}.",
+        KvType.Q8_0: f"Half the size of f16 with almost no loss: {cost}.",
+        KvType.Q4_0: f"Only the smallest cache fits: {cost}. Long answers may get worse.",
     }[kv]
     if space.constraints.kv is kv:
         text = f"As you asked: {cost}."
@@ -163,7 +211,7 @@ def _context(space: SearchSpace, found: PlanCandidate) -> Reason:
     elif count == limit:
         why = "All that the model can use"
     elif count == max(space.contexts()):
-        why = f"Longer ones, up to {tokens(limit)}, are slow to read: ask for one if you need it"
+        why = f"Longer ones, up to {tokens(limit)}, are slow to read; set one if you need it"
     elif found.paged:
         why = "Short, because memory is needed for the weights"
     else:
@@ -183,7 +231,9 @@ def _drafter(space: SearchSpace, found: PlanCandidate) -> Reason:
         fits = not _shortfall(space, found.load, drafter=True)
         why = "Its memory is better spent otherwise here" if fits else "No memory is left for it"
         return Reason("drafter", "off", f"{why}; text is still drafted by copying.")
-    return Reason("drafter", "off", "Checking several tokens at once reads more experts, for which RAM is too slow.")
+    return Reason(
+        "drafter", "off", "Verifying several tokens at once reads more experts, and RAM is too slow for that."
+    )
 
 
 def _ubatch(space: SearchSpace, found: PlanCandidate) -> Reason:
@@ -204,7 +254,7 @@ def _threads(space: SearchSpace, found: PlanCandidate) -> Reason:
     elif count == space.machine.cores:
         text = "A model of this size needs every core there is."
     else:
-        text = "One core stays free: when llama.cpp has all of them, whatever else runs stops it again and again."
+        text = "One core stays free: with llama.cpp on all of them, any other program stalls it again and again."
     return Reason("threads", str(count), text)
 
 
@@ -228,10 +278,6 @@ def _better(space: SearchSpace, found: PlanCandidate) -> Iterator[tuple[str, Loa
 
 def _shortfall(space: SearchSpace, load: Load, drafter: bool) -> dict[str, int]:
     return shortfall(space.memory(load, drafter), space.machine)
-
-
-def _describe_shortfall(short: dict[str, int]) -> str:
-    return f"{_more(short)} needed" if short else "it would fit, but other things count more"
 
 
 def _more(short: dict[str, int]) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from laguna_engine.errors import OutOfMemory
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.fit.devices import Machine
-from laguna_engine.fit.explanation import cache_name, tokens
+from laguna_engine.fit.explanation import difference
 from laguna_engine.fit.plan import DoesNotFit, Plan, solve
 from laguna_engine.fit.plan_search import ram_reserve, reserve
 
@@ -75,25 +75,14 @@ def fallbacks(plan: Plan) -> Iterator[Plan]:
     seen = {plan.key}
     for machine in _smaller_machines(plan):
         try:
-            step = _replan(plan, machine)
+            step = solve(replace(plan.space, machine=machine))
         except DoesNotFit:
             continue
+        # It is a plan for the real machine, that takes less of it.
+        step = replace(step, space=replace(step.space, machine=plan.machine))
         if step.key not in seen:
             seen.add(step.key)
             yield step
-
-
-def difference(before: Plan, after: Plan) -> str:
-    """The reductions in `after` as text: "48 K tokens of context instead of 64 K, no drafter"."""
-    old, new = before.load, after.load
-    parts = [
-        f"{tokens(new.n_ctx)} tokens of context instead of {tokens(old.n_ctx)}" if new.n_ctx != old.n_ctx else "",
-        f"{cache_name(new.kv)} instead of {old.kv.value}" if new.kv is not old.kv else "",
-        "no drafter" if before.drafter and not after.drafter else "",
-        f"micro-batches of {new.n_ubatch}" if new.n_ubatch != old.n_ubatch else "",
-        _moved(before, after),
-    ]
-    return ", ".join(filter(None, parts))
 
 
 class _Notes(msgspec.Struct):
@@ -155,21 +144,6 @@ def _smaller_machines(plan: Plan) -> Iterator[Machine]:
             yield replace(machine, ram_free=min(machine.ram_free, room))
     if used and plan.space.constraints.gpu_layers is None:
         yield replace(machine, devices=tuple(card for card in machine.devices if card.kind == "cpu"))
-
-
-def _replan(plan: Plan, machine: Machine) -> Plan:
-    """The best plan for `machine`, labelled with the real machine."""
-    step = solve(replace(plan.space, machine=machine))
-    return replace(step, space=replace(step.space, machine=plan.machine))
-
-
-def _moved(before: Plan, after: Plan) -> str:
-    if not after.memory.gpus and before.memory.gpus:
-        return "everything on the CPU"
-    in_ram = len(after.load.experts_in_ram)
-    if after.load.gpu_layers != before.load.gpu_layers:
-        return f"{after.load.gpu_layers} layers on the GPU"
-    return f"the experts of {in_ram} layers in RAM" if in_ram != len(before.load.experts_in_ram) else ""
 
 
 def _free(machine: Machine) -> int:

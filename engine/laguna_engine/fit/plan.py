@@ -12,7 +12,7 @@ from laguna_engine.errors import EngineError
 from laguna_engine.fit import explanation
 from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import Reason, threads_for
-from laguna_engine.fit.memory import ALL, HOST, DrafterShape, Load, MemoryUse
+from laguna_engine.fit.memory import ALL, HOST, DrafterShape
 from laguna_engine.fit.model_shape import ModelShape
 from laguna_engine.fit.plan_search import (
     KV_TYPES,
@@ -32,27 +32,19 @@ class DoesNotFit(EngineError):
     """The model, or a constraint, needs more memory than there is; the message has the numbers and what would fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How to open a model on a machine.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(PlanCandidate):
+    """How to open a model on a machine: the chosen candidate, explained. `memory` includes the scorer.
 
     Attributes:
-        load: sizes, KV cache and placement, for `EngineOptions`.
-        drafter: whether to open the drafter.
         threads: CPU threads.
-        paged: the weights do not fit in RAM and are read from disk on demand, so they must not be repacked.
-        memory: estimated bytes by device.
         reasons: one for each choice.
         given_up: what a larger machine would allow, as sentences.
         next_step: memory that the nearest improvement needs; empty if more memory would change nothing.
         space: the search space the plan was chosen from.
     """
 
-    load: Load
-    drafter: bool
     threads: int
-    paged: bool
-    memory: MemoryUse
     reasons: tuple[Reason, ...]
     given_up: tuple[str, ...]
     next_step: str
@@ -106,7 +98,8 @@ def solve(space: SearchSpace) -> Plan:
     """The best plan in a search space; DoesNotFit if there is none."""
     found = best(space, candidates(space))
     if found is None:
-        raise DoesNotFit(_refusal(space))
+        free = replace(space, constraints=PlanConstraints(priority=space.constraints.priority))
+        raise DoesNotFit(explanation.refusal(space, best(free, candidates(free))))
     return to_plan(space, found)
 
 
@@ -149,36 +142,15 @@ def to_plan(space: SearchSpace, found: PlanCandidate) -> Plan:
     return Plan(
         load=found.load,
         drafter=found.drafter,
-        threads=threads_for(space, found),
-        paged=found.paged,
         memory=memory,
+        merits=found.merits,
+        paged=found.paged,
+        threads=threads_for(space, found),
         reasons=reasons,
         given_up=given_up,
         next_step=next_step,
         space=space,
     )
-
-
-def _refusal(space: SearchSpace) -> str:
-    """A sentence: why nothing fits, with the numbers, and what would."""
-    shape, constraints = space.shape, space.constraints
-    free = replace(space, constraints=PlanConstraints(priority=constraints.priority))
-    other = best(free, candidates(free))
-    asked = explanation.describe_constraints(constraints)
-    if other is None:
-        least = space.memory(space.load(min(space.contexts()), drafter=False), drafter=False)
-        need = explanation.amount(least.total)
-        return f"{shape.name} needs at least {need}, and there is {space.machine.description}; choose a smaller model"
-    load = replace(other.load, n_ctx=constraints.context or other.load.n_ctx, kv=constraints.kv or other.load.kv)
-    if constraints.gpu_layers is not None:
-        load = replace(load, gpu_layers=constraints.gpu_layers, experts_in_ram=(), split=())
-    drafter = bool(constraints.drafter) and space.drafter is not None
-    if constraints.drafter and space.drafter is None:
-        return f"{shape.name} has no drafter here; download it, or do without"
-    short = shortfall(space.memory(load, drafter), space.machine)
-    where = " and ".join(f"{explanation.amount(size)} more on {name}" for name, size in short.items())
-    fits = f"{explanation.tokens(other.load.n_ctx)} tokens with a {other.load.kv.value} cache"
-    return f"{shape.name} {asked} needs {where or 'more memory'} than is free; what fits is {fits}"
 
 
 TABLE_CONTEXTS = (8192, 16_384, 32_768, 65_536, 131_072, 262_144)

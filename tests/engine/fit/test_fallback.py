@@ -8,7 +8,8 @@ import pytest
 
 from laguna_engine.draft.dflash_graph import LAST_LAYER_OUTPUTS
 from laguna_engine.fit.devices import Machine, simulated_machine
-from laguna_engine.fit.fallback import FailedPlans, difference, fallbacks
+from laguna_engine.fit.explanation import difference
+from laguna_engine.fit.fallback import FailedPlans, fallbacks
 from laguna_engine.fit.known_models import XS_DRAFTER
 from laguna_engine.fit.plan import Plan, choose_plan, solve
 from laguna_engine.fit.plan_search import PlanConstraints

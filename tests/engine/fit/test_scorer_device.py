@@ -81,7 +81,7 @@ def test_the_model_gives_nothing_up_for_it(name: str) -> None:
 def test_a_plan_counts_it_and_says_where_it_runs() -> None:
     large = plan("80GB", 2 * GIB)
     assert large.memory.gpus[-1].scorer == 2 * GIB
-    assert told(large) == ["CUDA0: What shortens files takes at most 2.0 GiB there."]
+    assert told(large) == ["CUDA0: Shortening files takes at most 2.0 GiB there."]
     assert not told(plan("80GB", 0))
 
 
