@@ -1,4 +1,4 @@
-"""`laguna-tui bench`: arguments, exit codes and output. Heavy modules are imported when it runs."""
+"""`laguna-tui bench`: arguments, exit codes and output."""
 
 import argparse
 import sys
@@ -6,59 +6,46 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laguna_tui.base.errors import UserError
-from laguna_tui.base.text import sanitize
-from laguna_tui.cli.arguments import add_commands
+from laguna_tui.base.exit_codes import ExitCode
+from laguna_tui.base.progress import ProgressLine
+from laguna_tui.cli.arguments import add_commands, add_inherited, add_quiet
+from laguna_tui.cli.console import write_file
 
 if TYPE_CHECKING:
-    from laguna_tui.base.progress import ProgressLine
-    from laguna_tui.bench.report import Report
     from laguna_tui.bench.workload import BenchOptions
 
-
-INTERRUPTED = 130
-
 _KINDS = {
-    "ab": ("plain decoding against each drafter", "Decode the same prompts plainly and with each drafter, in turns."),
-    "sweep": ("one drafter at every draft length", "Draft a fixed number of tokens every round, for every length."),
-    "kv": ("KV cache types, each plain and drafted", "Open the model again with each KV cache type."),
-    "profile": ("where the time of a round goes", "Time the phases of every round: draft, verify, sample, the rest."),
-    "model": (
-        "the predicted speed-up beside the measured one",
-        "Predict each length's speed-up from what was measured.",
+    "ab": (
+        "compare plain decoding with each drafter",
+        "Decode the same prompts plainly and with each drafter, in turns.",
     ),
+    "sweep": ("try one drafter at every draft length", "Draft a fixed number of tokens every round, for every length."),
+    "kv": ("compare the KV cache types, plain and drafted", "Open the model again with each KV cache type."),
+    "profile": (
+        "show where the time of a round goes",
+        "Time the phases of every round: draft, verify, sample, the rest.",
+    ),
+    "model": ("compare the predicted with the measured speed-up", "Predict the speed-up of each draft length."),
 }
-
 _EPILOG = """\
 Ctrl-C ends it early; the results so far are reported.
-exit codes: 0 measured, 2 wrong usage or a file that cannot be used, 130 interrupted
+exit codes: 0 measured, 2 wrong usage or an unusable file, 130 interrupted
 """
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `bench` and its benchmarks to the command line."""
-    bench = commands.add_parser(
-        "bench",
-        help="measure what speculative decoding gains here",
-        description="Measure what speculative decoding gains on this machine. Prints a Markdown table.",
-    )
-    kinds = add_commands(bench, "what to measure", "kind")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `bench` and its benchmarks."""
+    parser.description = "Measure what speculative decoding gains on this machine. Prints a Markdown table."
+    kinds = add_commands(parser, "what to measure", "kind")
     for name, (summary, description) in _KINDS.items():
-        parser = kinds.add_parser(
-            name,
-            help=summary,
-            description=description,
-            epilog=_EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        _add_options(parser, drafter_choice=name in ("sweep", "profile", "model"))
-        parser.set_defaults(run=run)
+        kind = kinds.add_parser(name, help=summary, description=description, epilog=_EPILOG)
+        _add_options(kind, drafter_choice=name in ("sweep", "profile", "model"))
+        kind.set_defaults(run=run)
 
 
 def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> None:
-    # A sub-command's default would overwrite an option before the command's name.
-    def add(flag: str, kind: Callable[[str], object], meta: str, text: str) -> None:
-        parser.add_argument(flag, type=kind, metavar=meta, help=text, default=argparse.SUPPRESS)
+    def add(flag: str, kind: Callable[[str], object], placeholder: str, text: str) -> None:
+        add_inherited(parser, flag, type=kind, metavar=placeholder, help=text)
 
     add("--model", str, "NAME|FILE", "a model from the catalogue, or a GGUF file (default: nano)")
     add("--drafter", str, "NAME|FILE", "a drafter from the catalogue, a GGUF, or none (default: the recommended one)")
@@ -79,48 +66,37 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
     parser.add_argument(
         "--json", metavar="FILE", help="write all measurements as JSON; - for stdout, without the table"
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the benchmark and report it; returns the exit code."""
-    from laguna_engine.errors import EngineError
-    from laguna_tui.base.progress import ProgressLine
+    # Not imported at the top: it takes most of a second, and nobody waits so long for the help.
     from laguna_tui.bench.workload import from_arguments
 
     options = from_arguments(arguments)
-    try:
-        with ProgressLine(quiet=arguments.quiet) as progress:
-            return _measured(arguments, options, progress)
-    except EngineError as error:
-        raise UserError(sanitize(str(error))) from error
+    with ProgressLine(quiet=arguments.quiet) as progress:
+        return _measured(arguments, options, progress)
 
 
-def _measured(arguments: argparse.Namespace, options: "BenchOptions", progress: "ProgressLine") -> int:
+def _measured(arguments: argparse.Namespace, options: "BenchOptions", progress: ProgressLine) -> int:
     from laguna_tui.bench.report import MEASUREMENTS, Report
 
     measurement = MEASUREMENTS[arguments.kind](options)
     report = Report.begin(arguments.kind, options, progress)
-    interrupted = False
+    code = 0
     try:
         measurement.measure(progress)
     except KeyboardInterrupt:
-        interrupted = True
-    report.finish(measurement, interrupted=interrupted)
+        code = ExitCode.INTERRUPTED
+    report.finish(measurement, interrupted=bool(code))
     progress.clear()
-    _write(report, arguments.json)
-    return INTERRUPTED if interrupted else 0
-
-
-def _write(report: "Report", target: str | None) -> None:
-    from laguna_engine.files import write_output
-
-    if target is not None and target != "-":
-        try:
-            write_output(Path(target).expanduser(), report.json())
-        except OSError as error:
-            # The measurement took minutes; it must not be lost to a wrong path.
-            sys.stdout.write(report.markdown())
-            raise UserError(f"--json {target}: {error.strerror}; choose a writable file") from error
-    sys.stdout.write(report.json() if target == "-" else report.markdown())
-    sys.stdout.flush()
+    on_stdout = report.json() if arguments.json == "-" else report.markdown()
+    try:
+        if arguments.json not in (None, "-"):
+            write_file("--json", Path(arguments.json), report.json())
+    finally:
+        # Also if the file cannot be written: the measurement took minutes.
+        sys.stdout.write(on_stdout)
+        sys.stdout.flush()
+    return code

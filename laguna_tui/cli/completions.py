@@ -13,23 +13,14 @@ _PLACES = {
     "zsh": "~/.zfunc/_laguna-tui",
     "fish": "~/.config/fish/completions/laguna-tui.fish",
 }
-"""Where each shell looks for a user's own; zsh with `fpath+=~/.zfunc` before `compinit` in ~/.zshrc."""
-
-_EPILOG = (
-    "".join(f"  laguna-tui completions {shell} > {place}\n" for shell, place in _PLACES.items())
-    + "For zsh, fpath+=~/.zfunc must stand before compinit in ~/.zshrc.\n"
-)
+"""Where each shell looks for a user's own completions."""
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `completions` to the command line."""
-    parser = commands.add_parser(
-        "completions",
-        help="print shell completions",
-        description="Print a script that lets a shell complete commands, options and files.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `completions`."""
+    parser.description = "Print a script with which a shell completes commands, options and files."
+    examples = (f"  laguna-tui completions {shell} > {place}" for shell, place in _PLACES.items())
+    parser.epilog = "\n".join([*examples, "For zsh, put fpath+=~/.zfunc before compinit in ~/.zshrc."])
     parser.add_argument("shell", choices=sorted(_FILES), help="the shell")
     parser.set_defaults(run=run)
 

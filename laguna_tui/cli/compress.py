@@ -1,61 +1,73 @@
 """`laguna-tui compress`: shortens files for a question. The text goes to stdout, what was kept and why to stderr.
 
-The text is what the app would put into a prompt, sanitised for the terminal; the JSON is exact.
+The text is what the app would put into a prompt, sanitized for the terminal; the JSON is exact.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from laguna_engine.compress.scorer import Scorer
+from laguna_engine.errors import ModelFileError
+from laguna_engine.fit.scorer_device import scorer_bytes, scorer_device_now
+from laguna_engine.llama.model import Model
+from laguna_engine.native.verdicts import verdicts
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import state_dir
 from laguna_tui.base.progress import ProgressLine
+from laguna_tui.base.settings import Settings, load_settings
 from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
-
-if TYPE_CHECKING:
-    from laguna_engine.compress.scorer import Scorer
-    from laguna_tui.base.settings import Settings
-    from laguna_tui.context.compression.result import Compression, Part, SpanResult
-
+from laguna_tui.cli.arguments import add_inherited, add_json, number, whole_number
+from laguna_tui.cli.console import print_json
+from laguna_tui.context.compression.result import Compression, Part, SpanResult
+from laguna_tui.context.scoring import open_scorer
+from laguna_tui.context.shortening import PARSING, RANKING, SCORING, shorten
+from laguna_tui.context.token_counter import CachedTokenCounter
+from laguna_tui.models.catalogue import load_catalogue, resolve
+from laguna_tui.models.model_selection import scorer_path
+from laguna_tui.repo.files.text_files import decode, is_binary
+from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
+from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, Workspace, WorkspaceError
+from laguna_tui.session.model_options import VERDICTS
 
 _KEEP = 0.3
 _SECONDS = 20.0
-_EPILOG = "A line marks every place where something is missing, and says how the model can read it with its read tool."
+_MOST_TOKENS = 1_000_000_000
+_MOST_SECONDS = 1_000_000
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `compress` to the command line."""
-    parser = commands.add_parser(
-        "compress",
-        help="shorten files to what a question needs",
-        description="Shorten files, or all files of folders, to what a question needs. Definitions are kept whole.",
-        epilog=_EPILOG,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `compress`."""
+    parser.description = (
+        "Shorten files, or all files of folders, to what a question needs. Definitions are kept or left out whole."
     )
+    parser.epilog = "Where something is left out, a line says so, and how the model can read it with its read tool."
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files and folders")
     parser.add_argument("--query", required=True, metavar="TEXT", help="the question; names in it select definitions")
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--keep", type=float, default=_KEEP, metavar="X", help=f"share to keep (default: {_KEEP})")
-    size.add_argument("--tokens", type=int, metavar="N", help="tokens to keep instead of a share")
-    parser.add_argument(
+    size.add_argument(
+        "--keep", type=number(1), default=_KEEP, metavar="X", help=f"share to keep, above 0 (default: {_KEEP})"
+    )
+    size.add_argument("--tokens", type=whole_number(1, _MOST_TOKENS), metavar="N", help="tokens to keep instead")
+    add_inherited(
+        parser,
         "--scorer",
         metavar="NAME|FILE",
         help="a model that helps to rank, or none (default: the one on this machine)",
-        default=argparse.SUPPRESS,
     )
     parser.add_argument(
         "--seconds",
-        type=float,
+        type=number(_MOST_SECONDS, zero=True),
         default=_SECONDS,
         metavar="N",
-        help=f"most time for ranking with a scorer; words alone rank what it has no time for (default: {_SECONDS:g})",
+        help=f"time limit of ranking with a scorer; the rest is ranked by words alone (default: {_SECONDS:g})",
     )
-    parser.add_argument("--model", metavar="NAME|FILE", help="the model to count tokens for", default=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true", help="one JSON object with text, spans, reasons and scores")
+    add_inherited(parser, "--model", metavar="NAME|FILE", help="the model to count tokens for")
+    add_json(parser)
     parser.set_defaults(run=run)
 
 
@@ -63,18 +75,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Shorten and print; returns the exit code.
 
     Raises:
-        UserError: An argument is invalid, or a path cannot be read.
+        UserError: A path or a model cannot be read.
+        EngineError: The scorer or the model cannot be opened.
     """
-    if not 0.0 < arguments.keep <= 1.0:
-        raise UserError(f"--keep {arguments.keep:g}: give a share above 0 and at most 1")
-    if arguments.tokens is not None and arguments.tokens < 1:
-        raise UserError(f"--tokens {arguments.tokens}: give 1 or more")
-    if not arguments.seconds >= 0.0:
-        raise UserError(f"--seconds {arguments.seconds}: give 0 or more")
     result = _shortened(arguments)
     if arguments.json:
-        json.dump(_as_json(result), sys.stdout)
-        sys.stdout.write("\n")
+        print_json(_as_json(result))
         return 0
     for part in result.parts:
         if len(result.parts) > 1:
@@ -88,43 +94,30 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _shortened(arguments: argparse.Namespace) -> "Compression":
-    from laguna_engine.errors import EngineError, ModelFileError
-    from laguna_engine.native.verdicts import verdicts
-    from laguna_tui.base.paths import state_dir
-    from laguna_tui.base.settings import load_settings
-    from laguna_tui.session.model_options import VERDICTS
-
+def _shortened(arguments: argparse.Namespace) -> Compression:
     verdicts.keep_in(state_dir() / VERDICTS)
-    changes = {"scorer": arguments.scorer, "model": arguments.model}
-    settings = load_settings().merged(changes)
+    settings = load_settings().merged({"scorer": arguments.scorer, "model": arguments.model})
     with ExitStack() as stack:
+        measure = _counter(settings.model, stack)
+        scorer = _opened_scorer(settings, stack)
+        with ProgressLine("reading") as reading:
+            files = list(_files(arguments.paths, reading.show_share))
+        if not files:
+            searched = ", ".join(sanitize_line(str(path)) for path in arguments.paths)
+            raise UserError(f"{searched}: no text files that git does not ignore; give other files or folders")
+        tokens = arguments.tokens
+        if tokens is None:
+            tokens = int(arguments.keep * _counted(files, measure))
         try:
-            measure = _counter(settings.model, stack)
-            scorer = _opened_scorer(settings, stack)
-            with ProgressLine("reading") as reading:
-                files = list(_files(arguments.paths, reading.show_share))
-            if not files:
-                looked = ", ".join(sanitize_line(str(path)) for path in arguments.paths)
-                raise UserError(f"{looked}: no text files that git does not ignore; give other files or folders")
-            tokens = arguments.tokens
-            if tokens is None:
-                tokens = int(arguments.keep * _counted(files, measure))
-            try:
-                return _compressed(files, arguments.query, tokens, measure, scorer, arguments.seconds)
-            except ModelFileError as error:
-                # Weights with invalid numbers are only detected while scoring.
-                sys.stderr.write(sanitize_line(f"ranked by words alone: {error}") + "\n")
-                return _compressed(files, arguments.query, tokens, measure, None, arguments.seconds)
-        except EngineError as error:
-            raise UserError(sanitize_line(str(error))) from error
+            return _compressed(files, arguments.query, tokens, measure, scorer, arguments.seconds)
+        except ModelFileError as error:
+            # Weights with invalid numbers are only detected while scoring.
+            sys.stderr.write(sanitize_line(f"ranked by words alone: {error}") + "\n")
+            return _compressed(files, arguments.query, tokens, measure, None, arguments.seconds)
 
 
-def _opened_scorer(settings: "Settings", stack: ExitStack) -> "Scorer | None":
+def _opened_scorer(settings: Settings, stack: ExitStack) -> Scorer | None:
     """Open the scorer, on a GPU where one has room; None without one."""
-    from laguna_engine.fit.scorer_device import scorer_bytes, scorer_device_now
-    from laguna_tui.context.scoring import open_scorer
-    from laguna_tui.models.model_selection import scorer_path
 
     path = scorer_path(settings)
     if path is None:
@@ -135,10 +128,6 @@ def _opened_scorer(settings: "Settings", stack: ExitStack) -> "Scorer | None":
 
 def _counter(model: str, stack: ExitStack) -> Callable[[str], int]:
     """Return a token counter for the model that would read the text."""
-    from laguna_engine.llama.model import Model
-    from laguna_tui.context.token_counter import CachedTokenCounter
-    from laguna_tui.models.catalogue import load_catalogue, resolve
-
     entry = resolve(model, load_catalogue())
     opened = Model.open(entry.file, vocab_only=True)
     stack.callback(opened.close)
@@ -150,18 +139,16 @@ def _compressed(
     query: str,
     tokens: int,
     measure: Callable[[str], int],
-    scorer: "Scorer | None",
+    scorer: Scorer | None,
     seconds: float,
-) -> "Compression":
-    """Shorten the files, showing progress and the most that it takes."""
-    from laguna_tui.context.shortening import PARSING, RANKING, SCORING, shorten
-
+) -> Compression:
+    """Shorten the files, showing the progress and the time limit."""
     doing = f"scoring {len(files)} {plural(len(files), 'file')} for at most {seconds:g} s"
-    said = {PARSING: PARSING, SCORING: doing, RANKING: RANKING}
+    shown = {PARSING: PARSING, SCORING: doing, RANKING: RANKING}
     with ProgressLine() as line:
 
         def show(phase: str, share: float | None) -> None:
-            line.show(f"{said[phase]} …" if share is None else f"{said[phase]}: {share:.0%}", at_once=share is None)
+            line.show(f"{shown[phase]} …" if share is None else f"{shown[phase]}: {share:.0%}", at_once=share is None)
 
         return shorten(files, query, tokens, measure, scorer, progress=show, seconds=seconds)
 
@@ -169,8 +156,8 @@ def _compressed(
 def _counted(files: list[tuple[str, str]], measure: Callable[[str], int]) -> int:
     total = 0
     with ProgressLine("counting tokens") as line:
-        for number, (_, text) in enumerate(files):
-            line.show_share(number, len(files))
+        for done, (_, text) in enumerate(files):
+            line.show_share(done, len(files))
             total += measure(text)
     return total
 
@@ -188,14 +175,10 @@ def _files(paths: list[Path], progress: Callable[[int, int], None]) -> Iterator[
 
 def _inside(folder: Path, progress: Callable[[int, int], None]) -> Iterator[tuple[Path, str]]:
     """Yield the readable text files of a folder."""
-    from laguna_tui.repo.files.text_files import decode, is_binary
-    from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
-    from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
-
     workspace = Workspace(folder)
     entries = workspace.files().entries
-    for number, entry in enumerate(entries):
-        progress(number, len(entries))
+    for done, entry in enumerate(entries):
+        progress(done, len(entries))
         try:
             data = workspace.read(entry.path, SEARCH_LIMIT_BYTES)
         except WorkspaceError:
@@ -206,9 +189,6 @@ def _inside(folder: Path, progress: Callable[[int, int], None]) -> Iterator[tupl
 
 def _read(file: Path) -> str:
     """Read a file named by the user, which may be a pipe."""
-    from laguna_tui.repo.files.text_files import decode, is_binary
-    from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES
-
     try:
         with file.open("rb") as stream:
             data = stream.read(READ_LIMIT_BYTES + 1)
@@ -221,7 +201,7 @@ def _read(file: Path) -> str:
     return decode(data).text
 
 
-def _report(result: "Compression") -> Iterator[str]:
+def _report(result: Compression) -> Iterator[str]:
     """Yield what was kept and left out, a line per run of lines with one reason, and the totals."""
     for part in result.parts:
         yield f"{part.document.path}: {part.tokens_after:,} of {part.tokens_before:,} tokens"
@@ -236,7 +216,7 @@ def _report(result: "Compression") -> Iterator[str]:
     )
 
 
-def _runs(part: "Part") -> Iterator[tuple[str, str, str, str]]:
+def _runs(part: Part) -> Iterator[tuple[str, str, str, str]]:
     """Yield (kept or left out, lines, reason, names) of neighbouring spans with the same reason."""
     kept = {entry.span for entry in part.kept}
     both = sorted([*part.kept, *part.dropped], key=lambda entry: entry.span.start)
@@ -248,7 +228,7 @@ def _runs(part: "Part") -> Iterator[tuple[str, str, str, str]]:
         yield "kept" if is_kept else "left out", f"{first}-{last}", why.value, f" ({shown})" if shown else ""
 
 
-def _as_json(result: "Compression") -> dict[str, object]:
+def _as_json(result: Compression) -> dict[str, object]:
     return {
         "tokens_before": result.tokens_before,
         "tokens_after": result.tokens_after,
@@ -270,7 +250,7 @@ def _as_json(result: "Compression") -> dict[str, object]:
     }
 
 
-def _span(part: "Part", entry: "SpanResult") -> dict[str, object]:
+def _span(part: Part, entry: SpanResult) -> dict[str, object]:
     first, last = part.document.lines(entry.span.start, entry.span.stop)
     return {
         "line": first,

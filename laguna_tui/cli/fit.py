@@ -1,24 +1,34 @@
 """`laguna-tui fit`: whether and how a model runs on a machine, before it is opened or downloaded."""
 
 import argparse
-import json
 import shutil
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import Any
 
+from laguna_engine.config import KvType
+from laguna_engine.errors import EngineError
+from laguna_engine.fit.devices import Machine
+from laguna_engine.fit.plan import FitCell, Plan
+from laguna_engine.fit.plan_search import PlanConstraints, Priority
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.schema import declarations
-from laguna_tui.base.settings import Settings
-from laguna_tui.base.text import sanitize
-from laguna_tui.cli.console import say
-
-if TYPE_CHECKING:
-    from laguna_engine.fit.devices import Machine
-    from laguna_engine.fit.plan import FitCell, Plan
-    from laguna_engine.fit.plan_search import PlanConstraints
-    from laguna_tui.models.entry import ModelEntry
-    from laguna_tui.models.fit_report import FitReport
-
+from laguna_tui.base.settings import Settings, load_settings
+from laguna_tui.cli.arguments import add_inherited, add_json
+from laguna_tui.cli.console import print_json, say
+from laguna_tui.models.catalogue import load_catalogue
+from laguna_tui.models.entry import ModelEntry, ModelKind
+from laguna_tui.models.fit import model_to_fit, summary, wrapped
+from laguna_tui.models.fit_report import (
+    NARROWEST,
+    WIDEST,
+    FitReport,
+    described_machine,
+    fit_report,
+    machine_title,
+    plan_or_refusal,
+    report_lines,
+)
 
 _EPILOG = """\
 A machine is described by its parts, separated by commas or blanks:
@@ -29,51 +39,37 @@ For example: laguna-tui fit xs-2.1 --machine "24GB desktop"
 
 exit codes: 0 it fits, 1 it does not, 2 wrong usage
 """
+_PRIORITIES = [each.value for each in Priority]
 
-FIRSTS = ("balanced", "quality", "speed")
 
-
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `fit` to the command line."""
-    parser = commands.add_parser(
-        "fit",
-        help="show whether a model runs on this machine, and how",
-        description="Show whether a model fits on this machine, with every context and KV cache type, and how it would "
-        "be opened. Without a model: one line for each model in the catalogue.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `fit`."""
+    parser.description = (
+        "Show whether a model fits on this machine, with every context and KV cache type, and how it would be opened."
+        " Without a model: one line for each model in the catalogue."
     )
+    parser.epilog = _EPILOG
     parser.add_argument("wanted", nargs="?", metavar="MODEL", help="a model from the catalogue, or a GGUF file")
-    # A sub-command's default would overwrite an option before the command's name.
-    parser.add_argument(
-        "--context", type=int, metavar="N", help="required context, in tokens", default=argparse.SUPPRESS
-    )
+    add_inherited(parser, "--context", type=int, metavar="N", help="required context, in tokens")
     kv = f"required type of the KV cache, {declarations(Settings)['kv'].allowed}"
-    parser.add_argument("--kv", metavar="TYPE", help=kv, default=argparse.SUPPRESS)
-    parser.add_argument("--first", choices=FIRSTS, default=FIRSTS[0], help="what matters most (default: balanced)")
+    add_inherited(parser, "--kv", metavar="TYPE", help=kv)
+    parser.add_argument(
+        "--first", choices=_PRIORITIES, default=_PRIORITIES[0], help=f"what matters most (default: {_PRIORITIES[0]})"
+    )
     parser.add_argument("--machine", metavar="SPEC", help="a machine to simulate, see below (default: this one)")
-    parser.add_argument("--json", dest="as_json", action="store_true", help="one JSON object")
+    add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what fits; returns the exit code."""
-    from laguna_engine.errors import EngineError
-    from laguna_tui.models.catalogue import load_catalogue
-    from laguna_tui.models.fit_report import described_machine
-
     machine, constraints, catalogue = described_machine(arguments.machine), _constraints(arguments), load_catalogue()
-    try:
-        if arguments.wanted is None:
-            return _all(catalogue, machine, constraints, as_json=arguments.as_json)
-        return _one(arguments.wanted, catalogue, machine, constraints, as_json=arguments.as_json)
-    except EngineError as error:
-        raise UserError(sanitize(str(error))) from error
+    if arguments.wanted is None:
+        return _all(catalogue, machine, constraints, as_json=arguments.json)
+    return _one(arguments.wanted, catalogue, machine, constraints, as_json=arguments.json)
 
 
-def _constraints(arguments: argparse.Namespace) -> "PlanConstraints":
-    from laguna_engine.config import KvType
-    from laguna_engine.fit.plan_search import PlanConstraints, Priority
+def _constraints(arguments: argparse.Namespace) -> PlanConstraints:
 
     for key, advice in (("kv", "choose"), ("context", "it must be")):
         setting, value = declarations(Settings)[key], getattr(arguments, key)
@@ -84,18 +80,15 @@ def _constraints(arguments: argparse.Namespace) -> "PlanConstraints":
 
 def _one(
     wanted: str,
-    catalogue: "Mapping[str, ModelEntry]",
-    machine: "Machine",
-    constraints: "PlanConstraints",
+    catalogue: Mapping[str, ModelEntry],
+    machine: Machine,
+    constraints: PlanConstraints,
     as_json: bool,
 ) -> int:
     """Report one model."""
-    from laguna_tui.base.settings import load_settings
-    from laguna_tui.models.fit_report import fit_report, report_lines
-
     found = fit_report(wanted, catalogue, load_settings(), machine, constraints)
     if as_json:
-        say([json.dumps(_as_json(found), ensure_ascii=False)])
+        print_json(_as_json(found))
     else:
         say(report_lines(found, _width()))
     return 0 if found.plan is not None else 1
@@ -103,19 +96,11 @@ def _one(
 
 def _width() -> int:
     """Cells per line on this terminal."""
-    from laguna_tui.models.fit_report import NARROWEST, WIDEST
-
     return min(max(shutil.get_terminal_size().columns - 1, NARROWEST), WIDEST)
 
 
-def _all(
-    catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "PlanConstraints", as_json: bool
-) -> int:
+def _all(catalogue: Mapping[str, ModelEntry], machine: Machine, constraints: PlanConstraints, as_json: bool) -> int:
     """Report every model, a line each."""
-    from laguna_tui.models.entry import ModelKind
-    from laguna_tui.models.fit import summary, wrapped
-    from laguna_tui.models.fit_report import machine_title
-
     width = _width()
     found = {
         name: _verdict(name, catalogue, machine, constraints)
@@ -124,7 +109,7 @@ def _all(
     }
     if as_json:
         plans = {name: {"plan": plan and _plan_json(plan), "refused": why} for name, (plan, why) in found.items()}
-        say([json.dumps({"machine": _machine_json(machine), "models": plans}, ensure_ascii=False)])
+        print_json({"machine": _machine_json(machine), "models": plans})
     else:
         lines = [f"{name}: {why if plan is None else summary(plan)}" for name, (plan, why) in found.items()]
         head = f"Models on {machine_title(machine)}: {machine.description}."
@@ -133,12 +118,8 @@ def _all(
 
 
 def _verdict(
-    name: str, catalogue: "Mapping[str, ModelEntry]", machine: "Machine", constraints: "PlanConstraints"
-) -> "tuple[Plan | None, str]":
-    from laguna_engine.errors import EngineError
-    from laguna_tui.base.settings import load_settings
-    from laguna_tui.models.fit import model_to_fit
-    from laguna_tui.models.fit_report import plan_or_refusal
+    name: str, catalogue: Mapping[str, ModelEntry], machine: Machine, constraints: PlanConstraints
+) -> tuple[Plan | None, str]:
 
     try:
         return plan_or_refusal(model_to_fit(name, catalogue, load_settings()), machine, constraints)
@@ -146,7 +127,7 @@ def _verdict(
         return None, str(error)
 
 
-def _as_json(found: "FitReport") -> dict[str, Any]:
+def _as_json(found: FitReport) -> dict[str, Any]:
     return {
         "model": found.model.title,
         "file": None if found.model.file is None else str(found.model.file),
@@ -157,7 +138,7 @@ def _as_json(found: "FitReport") -> dict[str, Any]:
     }
 
 
-def _machine_json(machine: "Machine") -> dict[str, Any]:
+def _machine_json(machine: Machine) -> dict[str, Any]:
     devices = [
         {"name": one.name, "description": one.description, "kind": one.kind, "free": one.free, "total": one.total}
         for one in machine.devices
@@ -166,9 +147,7 @@ def _machine_json(machine: "Machine") -> dict[str, Any]:
     return {"simulated": machine.name, "devices": devices, **ram}
 
 
-def _plan_json(plan: "Plan") -> dict[str, Any]:
-    from dataclasses import asdict
-
+def _plan_json(plan: Plan) -> dict[str, Any]:
     return {
         "context": plan.load.n_ctx,
         "kv": plan.load.kv.value,
@@ -187,7 +166,7 @@ def _plan_json(plan: "Plan") -> dict[str, Any]:
     }
 
 
-def _cell_json(cell: "FitCell") -> dict[str, Any]:
+def _cell_json(cell: FitCell) -> dict[str, Any]:
     found = cell.found
     return {
         "context": cell.context,

@@ -1,4 +1,4 @@
-"""`laguna-tui help`: show a page of the manual."""
+"""`laguna-tui help`: shows a page of the manual."""
 
 import argparse
 import sys
@@ -10,18 +10,18 @@ _WIDTH = 100
 """Columns: longer lines are hard to read."""
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `help` to the command line."""
-    parser = commands.add_parser("help", help="show a page of the manual", description="Show a page of the manual.")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `help`."""
+    parser.description = "Show a page of the manual."
     parser.add_argument("page", nargs="?", help="name of the page; without one, list the pages")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a page, formatted on a terminal and as Markdown elsewhere, or the list of pages; return the exit code.
+    """Print a page, formatted on a terminal and as Markdown elsewhere, or the list of pages; returns the exit code.
 
     Raises:
-        UserError: there is no such page.
+        UserError: There is no such page.
     """
     if arguments.page is None:
         pages = manual_pages()
@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not sys.stdout.isatty():
         say(text.splitlines())
         return 0
+    # Not imported at the top: the list, and a page in a pipe, do without.
     from rich.console import Console
     from rich.markdown import Markdown
 

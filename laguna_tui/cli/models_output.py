@@ -1,6 +1,5 @@
-"""What `laguna-tui models` shows: tables, records and verdicts as text or JSON, and a download's progress."""
+"""Output of `laguna-tui models`: tables, records and verdicts as text or JSON, and the progress of a download."""
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
+from laguna_tui.cli.console import print_json, table
 from laguna_tui.models.download_progress import DownloadProgress, progress_text
 from laguna_tui.models.entry import ModelEntry, ModelKind
 from laguna_tui.models.store import ModelState, StoredModel, download_command
@@ -19,56 +19,58 @@ _SENTENCES = ("defects", "doubts")
 
 
 class DownloadView:
-    """How far a download is: one line on stderr that is overwritten, lines in a log, or JSON on stdout."""
+    """Shows the progress of a download: a line on stderr that is overwritten, lines in a log, or JSON on stdout."""
 
-    def __init__(self, *, quiet: bool, machine: bool) -> None:
-        self._machine, self._quiet = machine, quiet or machine
+    def __init__(self, *, quiet: bool, as_json: bool) -> None:
+        self._as_json, self._quiet = as_json, quiet or as_json
         self._line = ProgressLine(quiet=self._quiet)
-        self._said = ""
+        self._reported = ""
         self._next = 0.0
 
     def begin(self, entries: Sequence[ModelEntry]) -> None:
-        """Say what is about to come, and under which licence."""
+        """Show what will be downloaded, and under which license."""
         if not self._quiet:
             sys.stderr.write("".join(sanitize_line(announced(entry)) + "\n" for entry in entries))
 
     def show(self, progress: DownloadProgress) -> None:
-        """Say how far it is."""
-        if self._machine:
-            self._as_json(progress)
+        """Show how far it is."""
+        if self._as_json:
+            self._print_json(progress)
         elif self._line.visible:
             self._line.show(progress_text(progress), at_once=True)
         elif not self._quiet:
             self._log(progress)
 
     def clear(self) -> None:
-        """Leave the line empty."""
+        """Clear the line."""
         self._line.clear()
 
     def _log(self, progress: DownloadProgress) -> None:
-        """In a file nobody wants ten lines a second: one for each new thing that happens."""
-        mark = f"{progress.phase} {progress.file} {progress.note}"
-        if mark != self._said:
-            self._said = mark
+        """Write a line for each new phase, file and note: nobody wants ten lines a second in a file."""
+        if self._is_new(progress):
             sys.stderr.write(sanitize_line(progress_text(progress)) + "\n")
 
-    def _as_json(self, progress: DownloadProgress) -> None:
-        mark, now = f"{progress.phase} {progress.file} {progress.note}", time.monotonic()
-        if mark != self._said or now >= self._next:
-            self._said, self._next = mark, now + _JSON_EVERY_S
-            show_json_line({"event": "progress", **asdict(progress)})
+    def _print_json(self, progress: DownloadProgress) -> None:
+        now = time.monotonic()
+        if self._is_new(progress) or now >= self._next:
+            self._next = now + _JSON_EVERY_S
+            print_json({"event": "progress", **asdict(progress)})
+
+    def _is_new(self, progress: DownloadProgress) -> bool:
+        before, self._reported = self._reported, f"{progress.phase} {progress.file} {progress.note}"
+        return self._reported != before
 
 
 def announced(entry: ModelEntry) -> str:
-    """What is about to be fetched: from where, how much, under which licence."""
+    """Return what will be downloaded: from where, how much, under which license."""
     known = entry.source.size if entry.source else None
     where = f" from {entry.source.repository}" if entry.source else ""
-    parts = [f"{entry.title}{where}", size(known) if known else "", entry.license and f"licence: {entry.license}"]
+    parts = [f"{entry.title}{where}", size(known) if known else "", entry.license and f"license: {entry.license}"]
     return ", ".join(filter(None, parts))
 
 
 def record(entry: ModelEntry, status: StoredModel) -> dict[str, Any]:
-    """What a machine reads of a model; None where something is not known."""
+    """Return a model as JSON has it; None where something is unknown."""
     source = entry.source
     return {
         "name": entry.name,
@@ -92,13 +94,18 @@ def record(entry: ModelEntry, status: StoredModel) -> dict[str, Any]:
 def full_record(
     entry: ModelEntry,
     status: StoredModel,
-    friends: Sequence[tuple[ModelEntry, StoredModel]],
-    against: Sequence[str],
+    companions: Sequence[tuple[ModelEntry, StoredModel]],
+    doubts: Sequence[str],
 ) -> dict[str, Any]:
-    """Everything known of a model. friends: what goes with it, the recommended of each kind first. against: what its
-    file says that it should not.
+    """Return everything known about a model.
+
+    Args:
+        entry: The model.
+        status: What of it is on this machine.
+        companions: What goes with it, the recommended one of each kind first.
+        doubts: Where its file contradicts the catalogue.
     """
-    drafters = [(each, found) for each, found in friends if each.kind is ModelKind.DRAFTER]
+    drafters = [(each, found) for each, found in companions if each.kind is ModelKind.DRAFTER]
     return {
         **record(entry, status),
         "summary": entry.summary,
@@ -106,22 +113,19 @@ def full_record(
         "thinking": entry.thinking if entry.kind is ModelKind.TARGET else None,
         "facts": dict(entry.facts),
         "defects": list(entry.defects),
-        "companions": [each.name for each, _ in friends],
+        "companions": [each.name for each, _ in companions],
         "drafters": [
             {"name": each.name, "summary": each.summary, "state": found.state, "recommended": number == 0}
             for number, (each, found) in enumerate(drafters)
         ],
-        "doubts": list(against),
+        "doubts": list(doubts),
         "parts": [{"name": file.name, "bytes_have": file.have, "bytes_total": file.total} for file in status.files],
     }
 
 
-def table(found: Sequence[tuple[ModelEntry, StoredModel]]) -> Iterator[str]:
-    """Models as lines, in columns."""
-    rows = [("NAME", "KIND", "HERE", "SIZE", "WHAT"), *(_cells(entry, status) for entry, status in found)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def model_table(found: Sequence[tuple[ModelEntry, StoredModel]]) -> Iterator[str]:
+    """Yield models as lines, in columns."""
+    return table([("NAME", "KIND", "HERE", "SIZE", "WHAT"), *(_cells(entry, status) for entry, status in found)])
 
 
 def _cells(entry: ModelEntry, status: StoredModel) -> tuple[str, ...]:
@@ -129,19 +133,19 @@ def _cells(entry: ModelEntry, status: StoredModel) -> tuple[str, ...]:
     if status.state is ModelState.PARTIAL and total:
         here = f"{status.bytes_have / total:.0%}"
     elif status.state is ModelState.MISSING:
-        here = "no" if entry.source else "bring it"
+        here = "no" if entry.source else "not published"
     return entry.name, str(entry.kind), here, size(total) if total else "?", entry.title
 
 
 def record_lines(row: dict[str, Any]) -> Iterator[str]:
-    """A record as lines, without what says nothing."""
+    """Yield a record as lines, without what is empty."""
     for key, value in row.items():
         if key in _SENTENCES:
             yield from (f"  {key}: {sentence}" for sentence in value)
         elif key == "drafters":
             yield from map(_drafter_line, value)
             if len(value) > 1:
-                yield "  to draft with another one than the recommended: --drafter NAME"
+                yield "  to use another drafter than the recommended one: --drafter NAME"
         elif key not in ("title", "summary", "parts") and value not in (None, "", [], {}):
             yield f"  {key.replace('_', ' ')}: {_shown(key, value)}"
 
@@ -154,7 +158,7 @@ def _drafter_line(row: dict[str, Any]) -> str:
 
 def _shown(key: str, value: Any) -> str:
     if key == "thinking":
-        return "on, and what was thought stays in the conversation" if value else "off"
+        return "on, and the reasoning stays in the conversation" if value else "off"
     if isinstance(value, dict):
         return ", ".join(f"{name} = {one}" for name, one in value.items())
     if isinstance(value, list):
@@ -163,24 +167,12 @@ def _shown(key: str, value: Any) -> str:
 
 
 def verdict(row: dict[str, Any]) -> Iterator[str]:
-    """What checking a model came to, as lines."""
-    yield f"{row['name']}: {'as it should be' if row['ok'] else 'NOT as it should be'}"
+    """Yield the result of checking a model, as lines."""
+    yield f"{row['name']}: {'ok' if row['ok'] else 'DAMAGED'}"
     for file in row["files"]:
         yield f"  {file['path']}{': ' if file['path'] and file['problem'] else ''}{file['problem']}"
 
 
 def how_to_get(entry: ModelEntry) -> str:
-    """What to do when a model is not here."""
-    return f"get it: {download_command(entry)}" if entry.source else "pass the path of its GGUF: --model FILE.gguf"
-
-
-def show_json(value: object) -> None:
-    """A result, for machines."""
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
-    sys.stdout.flush()
-
-
-def show_json_line(value: object) -> None:
-    """One event of several, for machines."""
-    sys.stdout.write(json.dumps(value) + "\n")
-    sys.stdout.flush()
+    """Return what to do about a model that is not on this machine."""
+    return f"download it: {download_command(entry)}" if entry.source else "give the path of its GGUF: --model FILE.gguf"

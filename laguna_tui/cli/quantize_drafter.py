@@ -1,35 +1,32 @@
-"""`laguna-tui quantize-drafter`: quantizes a drafter, and measures the cost in acceptance.
-
-Arguments, checks and output; the engine does the work and is imported when needed.
-"""
+"""`laguna-tui quantize-drafter`: quantizes a drafter, and measures the cost in acceptance."""
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from laguna_engine.ggml.gguf_writer import write_quantized
+from laguna_engine.gguf import drafter_header, header
+from laguna_engine.gguf.quantization import KINDS, QuantizationPlan, plan
 from laguna_tui import __version__
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.progress import ProgressLine
-from laguna_tui.base.text import sanitize
+from laguna_tui.base.settings import load_settings
 from laguna_tui.base.units import size
+from laguna_tui.bench.acceptance import ANSWER_TOKENS, QUESTIONS, measure, table
+from laguna_tui.cli.arguments import add_force
 from laguna_tui.cli.console import check_target, say
-
-if TYPE_CHECKING:
-    from laguna_engine.gguf.quantization import QuantizationPlan
+from laguna_tui.models.records import SHA256, fingerprint_of
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `quantize-drafter` to the command line."""
-    parser = commands.add_parser(
-        "quantize-drafter",
-        help="make a drafter's file smaller",
-        description="Write a quantized copy of a DFlash drafter, with llama.cpp's quantizers. q4_0 keeps output head, "
-        "embeddings, Markov matrices and gates at q8_0.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `quantize-drafter`."""
+    parser.description = (
+        "Write a quantized copy of a DFlash drafter, with llama.cpp's quantizers. q4_0 keeps output head, embeddings,"
+        " Markov matrices and gates at q8_0."
     )
     parser.add_argument("source", type=Path, metavar="IN.gguf", help="the drafter, unquantized")
     parser.add_argument("target", type=Path, metavar="OUT.gguf", help="where to write the copy")
     parser.add_argument("--type", dest="kind", default="q8_0", metavar="TYPE", help="q8_0 (default) or q4_0")
-    parser.add_argument("--force", action="store_true", help="replace OUT.gguf if it exists")
+    add_force(parser, "OUT.gguf")
     parser.add_argument(
         "--target",
         dest="pair",
@@ -41,20 +38,21 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Quantize and print a summary; returns the exit code."""
-    from laguna_engine.errors import EngineError
+    """Quantize and print a summary; returns the exit code.
 
+    Raises:
+        UserError: An argument is wrong.
+        EngineError: A file is not a drafter, or not a drafter of the model.
+    """
     source, target = arguments.source.expanduser(), arguments.target.expanduser()
     _check_paths(source, target, force=arguments.force)
     model = arguments.pair and arguments.pair.expanduser()
-    try:
-        if model is not None:
-            _check_pair(source, model)
-        _quantize(source, target, arguments.kind)
-        if model is not None:
-            _compare(model, source, target)
-    except EngineError as error:
-        raise UserError(sanitize(str(error))) from error
+    if model is not None:
+        # Before anything is written.
+        drafter_header.check_pair(drafter_header.read(source), header.check(model))
+    _quantize(source, target, arguments.kind)
+    if model is not None:
+        _compare(model, source, target)
     return 0
 
 
@@ -66,46 +64,28 @@ def _check_paths(source: Path, target: Path, *, force: bool) -> None:
     check_target(target, force=force)
 
 
-def _check_pair(source: Path, model: Path) -> None:
-    """Check the comparison's model before anything is written."""
-    from laguna_engine.gguf import drafter_header, header
-
-    drafter_header.check_pair(drafter_header.read(source), header.check(model))
-
-
 def _quantize(source: Path, target: Path, kind: str) -> None:
-    from laguna_engine.gguf.quantization import KINDS, plan
-
     if kind not in KINDS:
         raise UserError(f"--type {kind}: it must be one of {', '.join(KINDS)}")
     planned = plan(source, kind)
-
-    from laguna_engine.ggml.gguf_writer import write_quantized
-
-    with ProgressLine(f"quantizing {source.name}") as line:
-        write_quantized(planned, target, _provenance(source), line.show_share)
-    _print_summary(planned, target)
-
-
-def _provenance(source: Path) -> dict[str, str]:
-    """Metadata about the origin of a quantized file."""
-    from laguna_tui.models.records import SHA256, fingerprint_of
-
     with ProgressLine(f"reading {source.name}") as line:
         fingerprint = fingerprint_of(source, SHA256, line.counter(source.stat().st_size))
-    return {
+    origin = {
         "laguna_tui.quantized.by": f"laguna-tui {__version__}",
         "laguna_tui.quantized.from": source.name,
         "laguna_tui.quantized.from_sha256": fingerprint.value,
     }
+    with ProgressLine(f"quantizing {source.name}") as line:
+        write_quantized(planned, target, origin, line.show_share)
+    _print_summary(planned, target)
 
 
-def _print_summary(planned: "QuantizationPlan", target: Path) -> None:
+def _print_summary(planned: QuantizationPlan, target: Path) -> None:
     before, after = planned.source.size, target.stat().st_size
     formats = ", ".join(f"{count} {name}" for name, count in planned.formats().items())
     lines = [
         f"{planned.source.path.name}: {size(before)}",
-        f"{target.name}: {size(after)}, {after / before:.0%} of it; tensors: {formats}",
+        f"{target.name}: {size(after)}, {after / before:.0%} of that; tensors: {formats}",
     ]
     if planned.unfit:
         lines.append(f"kept at 16 bits, because their row length is not a multiple of 32: {', '.join(planned.unfit)}")
@@ -113,10 +93,7 @@ def _print_summary(planned: "QuantizationPlan", target: Path) -> None:
 
 
 def _compare(model: Path, *drafters: Path) -> None:
-    """Print the acceptance of each of `drafters` for `model`, with the user's settings for devices and thinking."""
-    from laguna_tui.base.settings import load_settings
-    from laguna_tui.bench.acceptance import ANSWER_TOKENS, QUESTIONS, measure, table
-
+    """Print each drafter's acceptance for a model, with the user's settings for devices and thinking."""
     settings, records = load_settings(), []
     for path in drafters:
         with ProgressLine(f"drafting with {path.name}") as line:

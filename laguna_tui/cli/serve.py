@@ -5,27 +5,30 @@ import sys
 from pathlib import Path
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.settings import load_settings
+from laguna_tui.cli.arguments import number, whole_number
 from laguna_tui.cli.session_options import add_session_options, chosen_settings
+from laguna_tui.compose import NO_SERVER, run_serve
 
 _EXAMPLE = """\
 Any program that speaks OpenAI's or Anthropic's API can use it, for example:
   OPENAI_BASE_URL=http://127.0.0.1:8093/v1 OPENAI_API_KEY=TOKEN aider --model openai/nano
   ANTHROPIC_BASE_URL=http://127.0.0.1:8093 ANTHROPIC_API_KEY=TOKEN claude
 """
+_MOST_GIGABYTES = 1_000_000
+_MOST_WAITING = 10_000
 
 
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `serve` to the command line."""
-    parser = commands.add_parser(
-        "serve",
-        help="let other programs use the model, over HTTP",
-        description="Open the model and answer other programs in the shape of OpenAI's and Anthropic's APIs, until "
-        "Ctrl-C. Only programs on this machine that send the printed token are answered.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `serve`."""
+    parser.description = (
+        "Open the model and serve it to other programs, in the shape of OpenAI's and Anthropic's APIs, until Ctrl-C."
+        " Only programs on this machine that send the printed token are answered."
     )
+    parser.epilog = _EXAMPLE
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="where to listen (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8093, help="0 for a free one (default: %(default)s)")
+    port = whole_number(0, 65_535)
+    parser.add_argument("--port", type=port, default=8093, help="0 for any free port (default: %(default)s)")
     parser.add_argument("--expose", action="store_true", help="serve other machines too; needs --host and --token-file")
     token = "file with the token that clients send (default: a new token each time)"
     parser.add_argument("--token-file", type=Path, metavar="FILE", help=token)
@@ -34,10 +37,9 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     page = "a web page that may send requests, such as http://localhost:3000; may be given several times"
     parser.add_argument("--allow-origin", action="append", default=[], metavar="ORIGIN", help=page)
     held = "memory for conversations that take turns, in GB (default: %(default)s)"
-    parser.add_argument("--held", type=_gigabytes, default=4.0, metavar="GB", help=held)
-    parser.add_argument(
-        "--waiting", type=_count, default=128, metavar="N", help="limit of waiting requests (default: %(default)s)"
-    )
+    parser.add_argument("--held", type=number(_MOST_GIGABYTES, zero=True), default=4.0, metavar="GB", help=held)
+    waiting = "maximum number of waiting requests (default: %(default)s)"
+    parser.add_argument("--waiting", type=whole_number(1, _MOST_WAITING), default=128, metavar="N", help=waiting)
     add_session_options(parser, nested=True)
     parser.set_defaults(run=run)
 
@@ -46,11 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until Ctrl-C; returns the exit code.
 
     Raises:
-        UserError: the settings name no model, the address is not available, or it would be open to others unasked.
+        UserError: The settings name no model, the address is not available, or others could use it without --expose.
     """
-    from laguna_tui.base.settings import load_settings
-    from laguna_tui.compose import NO_SERVER, run_serve
-
     try:
         from laguna_tui.server.http_server import ServerOptions
     except ImportError as error:
@@ -72,25 +71,3 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stderr.flush()
 
     return run_serve(settings, options, say)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError("a port is a number, 0 to 65535")
-    return int(text)
-
-
-def _gigabytes(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= 1e6:
-        raise argparse.ArgumentTypeError("it must be a number of gigabytes, 0 for none")
-    return found
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= 10_000:
-        raise argparse.ArgumentTypeError("it must be a whole number, 1 to 10,000")
-    return int(text)

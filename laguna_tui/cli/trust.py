@@ -1,37 +1,30 @@
 """`laguna-tui trust`: trusts a folder's AGENTS.md. What trust covers is in `context/trust.py`."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.paths import state_dir
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.cli.arguments import working_folder
-from laguna_tui.cli.console import say
+from laguna_tui.cli.console import say, warn
+from laguna_tui.context.instructions import agree
+from laguna_tui.context.trust import Trust
 
-if TYPE_CHECKING:
-    from laguna_tui.context.trust import Trust
+_EPILOG = (
+    "The AGENTS.md files of a trusted folder are given to the model as your instructions: those from the repository's"
+    " top down to the folder, with their current text. A changed or new one is not given until you trust the folder"
+    " again, which shows the difference. Trust ends where another repository begins. Nothing in a folder can make it"
+    " trusted."
+)
+_NONE = "no folder is trusted; to trust the current one: laguna-tui trust"
 
 
-_EPILOG = """\
-A trusted folder's AGENTS.md files are given to the model as your instructions: those from the repository's top down to
-the folder, with their current text. A changed or new one is not given before you trust the folder again, which shows
-the difference. Trust ends where another repository begins. Nothing in a folder can make it trusted.
-"""
-_NONE = "no folder is trusted; trust the current one with: laguna-tui trust"
-
-
-def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `trust` to the command line."""
-    parser = commands.add_parser(
-        "trust",
-        help="let a folder's AGENTS.md instruct the model",
-        description="Trust a folder, or stop trusting it.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `trust`."""
+    parser.description = "Trust a folder, or stop trusting it."
+    parser.epilog = _EPILOG
     parser.add_argument("named", nargs="?", type=Path, metavar="FOLDER", help="default: the current folder")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--revoke", action="store_true", help="stop trusting it")
@@ -45,19 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         UserError: The folder cannot be trusted, or the list cannot be saved.
     """
-    from laguna_tui.base.paths import state_dir
-    from laguna_tui.context.trust import Trust
-
     trust = Trust(state_dir())
     for note in trust.notes:
-        sys.stderr.write(f"laguna-tui: {sanitize_line(note)}\n")
+        warn(sanitize_line(note))
     say(map(sanitize_line, _done(trust, arguments)))
     return 0
 
 
-def _done(trust: "Trust", arguments: argparse.Namespace) -> Iterator[str]:
-    from laguna_tui.context.instructions import agree
-
+def _done(trust: Trust, arguments: argparse.Namespace) -> Iterator[str]:
     named = arguments.named or arguments.folder
     if arguments.list:
         if named is not None:
@@ -72,11 +60,11 @@ def _done(trust: "Trust", arguments: argparse.Namespace) -> Iterator[str]:
         raise UserError(f"{sanitize_line(str(folder))}: not a folder; give the folder of a project")
     else:
         agreed = agree(folder, trust)
-        yield f"{agreed.folder} is trusted; its AGENTS.md is read from the next conversation on"
+        yield f"{agreed.folder} is trusted; its AGENTS.md applies from the next conversation on"
         yield from agreed.lines
 
 
-def _listed(trust: "Trust", folder: Path) -> str:
+def _listed(trust: Trust, folder: Path) -> str:
     if not folder.is_dir():
         return f"{folder} (no longer exists)"
     trusted = trust.of(folder)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from laguna_tui.acp.editor_entries import editor_entry
+from laguna_tui.cli.acp import editor_entry
 from tests.app.acp.pipe_client import user_files
 from tests.app.server.serving import scripted
 from tests.clients.programs import pip, run, was_asked

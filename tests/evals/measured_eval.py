@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from laguna_tui.base.progress import ProgressLine
-from laguna_tui.cli.eval import add_run_options, chosen_evaluation, report, run_samples, show_progress, write_report
+from laguna_tui.cli.console import write_file
+from laguna_tui.cli.eval import add_run_options, chosen_evaluation, report, run_samples, show_progress
 from laguna_tui.cli.session_options import add_setting_options
 from laguna_tui.evals.attempt import EvaluatedModel
 from laguna_tui.evals.evaluation import Evaluation
@@ -104,7 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
         text = markdown_report(evaluation.facts, samples, [energy_note(samples), *evaluation.skipped])
         report(text, arguments.markdown)
         if arguments.html is not None:
-            write_report(arguments.html, html_report(evaluation.facts, samples, text), "--html")
+            write_file("--html", arguments.html, html_report(evaluation.facts, samples, text))
     return code
 
 

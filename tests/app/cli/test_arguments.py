@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from laguna_tui.cli.arguments import commands_of
-from laguna_tui.cli.main import command_parser, main, without_question
+from laguna_tui.cli.main import command_parser, main, split_message
 
 
 def refusal(capsys, *words: str) -> str:
@@ -20,14 +20,14 @@ def refusal(capsys, *words: str) -> str:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("serach x", "laguna-tui: there is no command 'serach' (did you mean search?); see: laguna-tui --help"),
+        ("serach x", "laguna-tui: unknown command 'serach' (did you mean search?); see: laguna-tui --help"),
         (
             "models downlaod x",
-            "laguna-tui models: there is no command 'downlaod' (did you mean download?); see: laguna-tui models --help",
+            "laguna-tui models: unknown command 'downlaod' (did you mean download?); see: laguna-tui models --help",
         ),
         (
             "bench everything",
-            "laguna-tui bench: there is no command 'everything'; there are ab, sweep, kv, profile, model; "
+            "laguna-tui bench: unknown command 'everything'; choose from ab, sweep, kv, profile, model; "
             "see: laguna-tui bench --help",
         ),
         (
@@ -38,6 +38,14 @@ def refusal(capsys, *words: str) -> str:
         ("doctor --offline", "laguna-tui doctor: unknown argument '--offline'; see: laguna-tui doctor --help"),
         ("compress x", "laguna-tui compress: the following arguments are required: --query; see: laguna-tui compress"),
         ("fit --context much", "laguna-tui fit: argument --context: invalid int value: 'much'"),
+        ("map --tokens 3", "laguna-tui map: argument --tokens: must be a whole number from 64 to 1,000,000; see: "),
+        ("search x --limit 0", "laguna-tui search: argument --limit: must be a whole number from 1 to 1,000; see: "),
+        (
+            "compress x --query q --keep 0",
+            "laguna-tui compress: argument --keep: must be a number above 0 and at most 1; see: ",
+        ),
+        ("compress x --query q --keep nan", "laguna-tui compress: argument --keep: must be a number above 0"),
+        ("serve --held -1", "laguna-tui serve: argument --held: must be a number from 0 to 1,000,000; see: "),
     ],
 )
 def test_what_is_not_understood_is_named_with_the_nearest_that_exists(capsys, line, sentence):
@@ -50,7 +58,7 @@ def test_a_command_that_needs_another_one_names_them(capsys, name):
     with pytest.raises(SystemExit):
         arguments.run(arguments)
     said = capsys.readouterr().err
-    assert said.startswith(f"laguna-tui {name}: a command is missing; there are ")
+    assert said.startswith(f"laguna-tui {name}: missing command; choose from ")
     assert ", ".join(commands_of(commands_of(command_parser())[name])) in said
 
 
@@ -93,13 +101,13 @@ def test_flags_before_the_name_reach_the_command():
     ],
 )
 def test_a_first_message_is_told_from_a_command(words, left, message):
-    assert without_question(command_parser(), words) == (left, message)
+    assert split_message(command_parser(), words) == (left, message)
 
 
 def test_an_unknown_word_may_have_been_a_message(capsys):
     with pytest.raises(SystemExit):
         main(["zzz"])
-    assert "as a message: laguna-tui -- zzz" in capsys.readouterr().err
+    assert "to send it as a message: laguna-tui -- zzz" in capsys.readouterr().err
 
 
 def test_a_message_and_a_command_do_not_go_together(capsys):

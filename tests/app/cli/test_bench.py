@@ -149,7 +149,7 @@ def test_a_wrong_path_for_json_does_not_lose_the_table(pair, messages, tmp_path,
     assert bench("profile", pair, "--prompts", str(messages), "--json", str(target)) == 2
     told = capsys.readouterr()
     assert "| all" in told.out
-    assert "choose a writable file" in told.err
+    assert "choose a file that can be written" in told.err
 
 
 def test_the_model_is_opened_with_the_threads_that_the_app_plans(pair, messages, capsys, monkeypatch):

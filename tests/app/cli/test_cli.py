@@ -20,7 +20,7 @@ def cli(*arguments: str, stdin: bytes = b"", cwd=None, env=None) -> subprocess.C
 def test_help_names_the_commands_and_the_exit_codes():
     assert b"ask" in cli("--help").stdout
     text = cli("ask", "--help").stdout
-    for code in (b"0  answered", b"3  the model could not be opened", b"130 interrupted"):
+    for code in (b"0   answered", b"3   the model could not be opened", b"130 interrupted"):
         assert code in text
 
 
@@ -81,7 +81,7 @@ def shell(line: str) -> subprocess.CompletedProcess[bytes]:
 @pytest.mark.parametrize("line", ["ask hi", "index", "search x", "map", "map --folder .", "trust"])
 def test_a_working_folder_that_was_deleted_is_one_sentence(tmp_path, line):
     run = shell(f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir {tmp_path}/gone && laguna-tui {line}")
-    said = b"laguna-tui: the current folder was deleted; go to another one and run it again\n"
+    said = b"laguna-tui: the current folder was deleted; change to another one and try again\n"
     assert (run.returncode, run.stdout) == (2, b"")
     # The shell may complain, too.
     assert run.stderr.endswith(said)
@@ -101,7 +101,7 @@ def test_another_folder_can_be_named_from_one_that_was_deleted(tmp_path):
 def test_a_full_disk_behind_the_output_is_one_sentence(line):
     run = shell(f"laguna-tui {line} > /dev/full")
     assert run.returncode == 1
-    assert run.stderr == b"laguna-tui: No space left on device: make room where it writes, and run it again\n"
+    assert run.stderr == b"laguna-tui: No space left on device; free some space and try again\n"
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

@@ -93,9 +93,6 @@ def test_nothing_that_a_terminal_would_obey_is_printed(code, capsys):
         (["sub/c.bin"], "binary"),
         (["/dev/zero"], "more than"),
         (["empty"], "empty: no text files"),
-        (["a.py", "--keep", "2"], "--keep 2: give a share above 0"),
-        (["a.py", "--keep", "0"], "--keep 0: give a share above 0"),
-        (["a.py", "--tokens", "0"], "1 or more"),
         (["a.py", "--model", "missing"], "missing"),
     ],
 )

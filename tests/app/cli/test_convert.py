@@ -37,7 +37,7 @@ def test_it_writes_a_drafter_and_says_what_it_did(folder: Path, tmp_path: Path, 
     assert "out.gguf: " in said and " kB; tensors: " in said
     assert f" {told}" in said
     assert "a drafter of 3 layers that drafts up to 15 tokens from the target's layers 0, 1, 3" in said
-    assert "licence: openmdw-1.1" in said
+    assert "license: openmdw-1.1" in said
 
 
 def test_what_is_said_on_the_command_line_goes_into_the_file(folder: Path, tmp_path: Path, monkeypatch):
@@ -63,7 +63,7 @@ def test_an_existing_file_is_replaced_only_when_forced(folder: Path, tmp_path: P
     target = tmp_path / "out.gguf"
     target.write_bytes(b"mine")
     assert main(folder, target) == 2
-    assert "already exists; give another name, or --force" in capsys.readouterr().err
+    assert "already exists; give another name, or add --force" in capsys.readouterr().err
     assert target.read_bytes() == b"mine"
     assert main(folder, target, "--force") == 0
     drafter_header.read(target)
@@ -76,7 +76,7 @@ def test_an_existing_file_is_replaced_only_when_forced(folder: Path, tmp_path: P
         (("folder/model.safetensors", "out.gguf"), "not a folder; give the one with the drafter's config.json"),
         (("target.gguf", "out.gguf"), "not a folder; give the one with the drafter's config.json"),
         (("empty", "out.gguf"), "has no config.json; download the whole folder"),
-        (("folder", "empty"), "is a folder; give the name of the file to write"),
+        (("folder", "empty"), "is a folder; give the name of a file to write"),
         (("folder", "no/out.gguf"), "there is no folder no; create it first"),
         (("folder", "out.gguf", "--type", "q5_0"), "--type q5_0: it must be one of bf16, q8_0, q4_0"),
         (("folder", "out.gguf", "--target", "wide.gguf"), "the drafter reads hidden states of 64, the model has 96"),

@@ -13,7 +13,7 @@ NANO = Path(__file__).parents[3] / "assets/nano/laguna-nano.gguf"
 
 @pytest.fixture(autouse=True)
 def _default_settings(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("laguna_tui.base.settings.load_settings", Settings)
+    monkeypatch.setattr("laguna_tui.cli.fit.load_settings", Settings)
 
 
 def fit(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:

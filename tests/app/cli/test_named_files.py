@@ -85,4 +85,4 @@ class Endless(io.RawIOBase):
 def test_a_question_from_a_stdin_without_end_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(Endless())))
     said = refusal(("ask", "--model", "nano"), tmp_path, capsys, "")
-    assert said == "laguna-tui: stdin is not text; pipe text in, or take it away: < /dev/null\n"
+    assert said == "laguna-tui: stdin is not text; pipe text in, or nothing: < /dev/null\n"

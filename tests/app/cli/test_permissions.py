@@ -26,7 +26,7 @@ def sandbox(monkeypatch):
 
     def has(kind):
         status = SandboxStatus(kind, f"It is {kind.value}.")
-        monkeypatch.setattr("laguna_tui.sandbox.probe.probe_sandbox", lambda: status)
+        monkeypatch.setattr("laguna_tui.cli.permissions.probe_sandbox", lambda: status)
 
     return has
 

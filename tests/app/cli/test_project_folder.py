@@ -66,7 +66,7 @@ def test_a_current_folder_that_was_deleted_is_said_as_such(tmp_path, command):
     leave = f"import os\nos.mkdir({gone!r}); os.chdir({gone!r}); os.rmdir({gone!r})"
     run = cli(*command, before=leave)
     assert run.returncode == 2
-    words = "the current folder was deleted; go to another one and run it again"
+    words = "the current folder was deleted; change to another one and try again"
     assert run.stderr == f"laguna-tui: {words}\n"
 
 

@@ -45,7 +45,7 @@ def test_an_existing_file_is_replaced_only_when_forced(source: Path, tmp_path: P
     target.write_bytes(b"mine")
     command = ["quantize-drafter", str(source), str(target)]
     assert main(command) == 2
-    assert "already exists; give another name, or --force" in capsys.readouterr().err
+    assert "already exists; give another name, or add --force" in capsys.readouterr().err
     assert target.read_bytes() == b"mine"
     assert main([*command, "--force"]) == 0
     drafter_header.read(target)
@@ -55,7 +55,7 @@ def test_an_existing_file_is_replaced_only_when_forced(source: Path, tmp_path: P
     ("arguments", "part"),
     [
         (("nowhere.gguf", "out.gguf"), "no such file; give the drafter's GGUF"),
-        (("drafter.gguf", "."), "is a folder; give the name of the file to write"),
+        (("drafter.gguf", "."), "is a folder; give the name of a file to write"),
         (("drafter.gguf", "no/out.gguf"), "there is no folder no; create it first"),
         (("drafter.gguf", "drafter.gguf", "--force"), "is the drafter itself"),
         (("drafter.gguf", "out.gguf", "--type", "q5_0"), "--type q5_0: it must be one of q8_0, q4_0"),

@@ -43,7 +43,7 @@ def here(place):
 
 
 def test_without_sessions_it_says_when_one_begins(sessions):
-    assert sessions("list") == (0, "no saved sessions yet; your first message starts one\n", "")
+    assert sessions("list") == (0, "there are no saved sessions yet; your first message starts one\n", "")
 
 
 def test_sessions_about_this_folder_are_listed_and_all_if_wanted(sessions, place):
@@ -62,7 +62,7 @@ def test_sessions_about_this_folder_are_listed_and_all_if_wanted(sessions, place
 
 def test_where_none_is_about_this_folder_it_says_how_to_see_the_others(sessions, place):
     kept(place, ("message", "x"), about="/farm")
-    assert "1 of other folders: laguna-tui sessions list --all" in sessions("list")[1]
+    assert "for the 1 of other folders: laguna-tui sessions list --all" in sessions("list")[1]
 
 
 def test_search(sessions, place):
@@ -77,7 +77,7 @@ def test_search(sessions, place):
 
 def test_rename_and_fork(sessions, place):
     one = kept(place, ("message", "x"), about=here(place))
-    assert sessions("rename", one, "New")[:2] == (0, f"{one} is called 'New' now\n")
+    assert sessions("rename", one, "New")[:2] == (0, f"{one} is now called 'New'\n")
     code, said, _ = sessions("fork", "new", "--title", "Other")
     copy = said.split()[2].rstrip(";")
     assert (code, said) == (0, f"'Other' is {copy}; to open it: laguna-tui --resume {copy}\n")
@@ -127,8 +127,7 @@ def test_fork_needs_a_session(place, words):
     with pytest.raises(UserError) as error:
         chosen(*words)
     assert str(error.value) == (
-        "--fork copies a session, so say which: --resume SESSION --fork, or -c --fork; in the list of sessions "
-        "it is Ctrl+F"
+        "--fork copies a session: add --resume SESSION or -c; in the list of sessions, press Ctrl+F on the one to copy"
     )
 
 
@@ -148,7 +147,7 @@ def test_delete_asks_on_a_terminal_and_needs_yes_without_one(sessions, place, mo
         monkeypatch.setattr("sys.stdin", Terminal(answer))
         monkeypatch.setattr("sys.stderr", screen)
         assert sessions("delete", one)[0] == code
-        assert "Delete for good? [y/N]" in screen.getvalue()
+        assert "Delete permanently? [y/N]" in screen.getvalue()
         assert "message" in screen.getvalue()
     assert not (place / one).exists()
 
@@ -166,7 +165,7 @@ def test_export_to_stdout_and_into_a_file(sessions, place):
     assert sessions("export", one)[1].endswith("> message\n\n**answer**\n")
     assert "<strong>answer</strong>" in sessions("export", one, "--format", "html")[1]
     assert json.loads(sessions("export", one, "--json")[1])["id"] == one
-    assert sessions("export", one, "--output", "chat.html")[:2] == (0, "'message' is written to chat.html\n")
+    assert sessions("export", one, "--output", "chat.html")[:2] == (0, "'message' was written to chat.html\n")
     page = Path("chat.html")
     assert "<strong>answer</strong>" in page.read_text()
     assert stat.S_IMODE(page.stat().st_mode) == 0o600

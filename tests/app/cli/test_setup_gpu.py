@@ -24,9 +24,9 @@ def machine(monkeypatch, place):
     simulated = Simulated({**nvidia(RTX_3090), **HAS_CUDA})
     environment = PythonEnvironment.of(place.python)
     monkeypatch.setenv("XDG_STATE_HOME", str(place.folder / "state"))
-    monkeypatch.setattr("laguna_tui.machine.doctor.host.Host", lambda: simulated)
+    monkeypatch.setattr("laguna_tui.cli.setup.Host", lambda: simulated)
     monkeypatch.setattr(PythonEnvironment, "of", classmethod(lambda cls: environment))
-    monkeypatch.setattr("laguna_tui.machine.setup_gpu.trial.try_nano", fake_builds.try_build)
+    monkeypatch.setattr("laguna_tui.cli.setup.try_nano", fake_builds.try_build)
     return simulated
 
 
@@ -78,7 +78,7 @@ def test_indexes_without_the_version_give_way_to_the_next_and_sources_are_no_sub
     index.offer("cu118", fake_builds.wheel(place.folder / "older", fake_builds.GPU, version="0.3.1"))
     code, said, complaint = setup("--yes", "--index-url", index.address)
     assert code == 1
-    assert "If its index lacks this version, the next is tried: cu118." in said
+    assert "If its index does not have this version, the next is tried: cu118." in said
     for name in ("cu121", "cu118"):
         assert f"{name} has no wheel of llama-cpp-python==0.3.36 for this machine." in said
     assert complaint.endswith("build it here instead: laguna-tui setup gpu --source\n")
@@ -92,7 +92,7 @@ def test_a_closed_terminal_puts_everything_back(place, setup, monkeypatch):
             os.kill(os.getpid(), signal.SIGHUP)
         return Trial(("Some Card",), 16, 0.5)
 
-    monkeypatch.setattr("laguna_tui.machine.setup_gpu.trial.try_nano", attempt)
+    monkeypatch.setattr("laguna_tui.cli.setup.try_nano", attempt)
     monkeypatch.setattr(Pip, "fetch", lambda pip, *_: fake_builds.wheel(pip.wheels, fake_builds.GPU))
     with pytest.raises(SystemExit) as end:
         setup("--yes")
@@ -102,20 +102,24 @@ def test_a_closed_terminal_puts_everything_back(place, setup, monkeypatch):
 
 
 def test_it_shows_what_will_run_and_does_nothing_without_a_yes(place, index, setup, monkeypatch):
+    screen = Person()
     monkeypatch.setattr("sys.stdin", Person("n\n"))
+    monkeypatch.setattr("sys.stderr", screen)
     code, said, _ = setup("--index-url", f"http://me:secret@{index.address.removeprefix('http://')}")
     assert code == 1
     assert "NVIDIA GeForce RTX 3090, driver 550.54.14: the build for CUDA 12.4 (cu124)." in said
     assert f"--index-url {index.address}/cu124 llama-cpp-python==0.3.36" in said
     assert "--only-binary=:all:" in said
     assert "secret" not in said
-    assert said.endswith("Go on? [y/N] Nothing was changed.\n")
+    assert "Continue? [y/N] " in screen.getvalue()
+    assert said.endswith("Nothing was changed.\n")
     assert index.asked == []
 
 
 def test_the_runtime_that_is_missing_is_part_of_what_is_shown(machine, setup, monkeypatch):
     machine.commands["ldconfig -p"] = ""
     monkeypatch.setattr("sys.stdin", Person("\n"))
+    monkeypatch.setattr("sys.stderr", Person())
     assert "'nvidia-cuda-runtime-cu12==12.4.*' 'nvidia-cublas-cu12==12.4.*'" in setup()[1]
 
 

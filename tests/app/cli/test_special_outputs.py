@@ -66,7 +66,7 @@ def test_a_model_is_written_through_a_link(folder: Path, tmp_path: Path):
 def test_a_session_is_exported_to_a_device(force, folder: Path, session: str, capsys):
     device(folder / "null")
     assert main(["sessions", "export", session, "--output", "null", *force]) == 0
-    assert capsys.readouterr().out == "'message' is written to null\n"
+    assert capsys.readouterr().out == "'message' was written to null\n"
     assert stat.S_ISCHR((folder / "null").stat().st_mode)
 
 
@@ -84,7 +84,7 @@ def test_a_session_is_exported_into_a_pipe_that_is_read(folder: Path, session: s
 def test_a_pipe_that_nobody_reads_is_refused(folder: Path, session: str, capsys):
     pipe(folder / "pipe")
     assert main(["sessions", "export", session, "--output", "pipe"]) == 2
-    said = "laguna-tui: pipe: cannot be written (No such device or address); give another name\n"
+    said = "laguna-tui: --output pipe: No such device or address; choose a file that can be written\n"
     assert capsys.readouterr().err == said
     assert stat.S_ISFIFO((folder / "pipe").stat().st_mode)
 

@@ -264,7 +264,7 @@ def run(capsys, *arguments):
 
 def test_the_command_trusts_lists_and_revokes(state, project, capsys, monkeypatch):
     monkeypatch.chdir(project / "src")
-    assert run(capsys) == (0, f"{project} is trusted; its AGENTS.md is read from the next conversation on\n", "")
+    assert run(capsys) == (0, f"{project} is trusted; its AGENTS.md applies from the next conversation on\n", "")
     assert run(capsys, "--list") == (0, f"{project}\n", "")
     assert json.loads((state / FILE).read_bytes())["folders"] == {str(project): {}}
     assert run(capsys, "--revoke", project) == (0, f"{project} is no longer trusted\n", "")

@@ -57,7 +57,7 @@ def test_without_a_session_it_is_said_what_there_is(place, capsys):
     code, said = run(capsys, place.model(["Hello."]), "ask", "-c", "hello")
     assert code == 2
     assert said.err == (
-        "laguna-tui: no session about this folder is kept yet; to choose from all: laguna-tui --resume\n"
+        "laguna-tui: there is no saved session of this folder; to choose from all sessions: laguna-tui --resume\n"
     )
     code, said = run(capsys, place.model(["Hello."]), "ask", "--resume", "nothing", "hello")
     assert code == 2

@@ -8,7 +8,7 @@ import pytest
 
 from laguna_tui.base.paths import config_path, state_dir
 from laguna_tui.cli.main import main
-from laguna_tui.cli.setup_gpu import interrupted_setup
+from laguna_tui.cli.setup import interrupted_setup
 from laguna_tui.machine.doctor.repairs import permission_repairs
 from laguna_tui.machine.setup_gpu.pip import PythonEnvironment
 from laguna_tui.machine.setup_gpu.rollback import Rollback
@@ -21,7 +21,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     for kind in ("CACHE", "CONFIG", "DATA", "STATE"):
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind.lower()))
-    monkeypatch.setattr("laguna_tui.machine.doctor.host.Host", Simulated)
+    monkeypatch.setattr("laguna_tui.cli.doctor.Host", Simulated)
     return tmp_path
 
 
@@ -68,6 +68,6 @@ def test_the_build_before_a_setup_that_was_cut_off_is_restored(home: Path, monke
     rollback.prepare()
     rollback.set_aside(rollback.begin(environment.site, "cu124", ()))
     main(["doctor", "--fix"])
-    assert "fixed: the build before a setup that was cut off is restored" in capsys.readouterr().err
+    assert "fixed: the build before an interrupted setup is restored" in capsys.readouterr().err
     assert fake_builds.says(python) == fake_builds.CPU
     assert list(interrupted_setup()) == []
