@@ -84,7 +84,7 @@ class Turn:
         self._parts = parts
         self._conversation = parts.conversation
         self._loops = LoopGuard()
-        self._guard = parts.toolbox.guard(*parts.conversation.asked())
+        self._guard = parts.toolbox.profile.guard(*parts.conversation.asked())
         self._rejected = 0
         self._refused = ""
         self._filled = 0
@@ -191,7 +191,7 @@ class Turn:
         if steered:
             # It is another question: what counts against the model began with it.
             self._loops, self._rejected = LoopGuard(), 0
-            self._guard = self._parts.toolbox.guard(*self._conversation.asked())
+            self._guard = self._parts.toolbox.profile.guard(*self._conversation.asked())
             self._reminded.clear()
         return steered
 
@@ -322,7 +322,7 @@ class Turn:
         output = fitted(result.output, conversation.result_size, room)
         if output == result.output:
             return result
-        return ToolResult(output, result.ok, result.full_output or toolbox.keep(result.output))
+        return ToolResult(output, result.ok, full_output=result.full_output or toolbox.keep(result.output))
 
     def _answer(self, text: str, label: str) -> None:
         self._conversation.add_result(text, label)

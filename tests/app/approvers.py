@@ -14,6 +14,7 @@ from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import PermissionAnswered, PermissionAsked, ToolEvent
 from laguna_tui.base.permission_request import Approver, Decision, Mode, PermissionAnswer, PermissionRequest
+from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
 
 YES, NO = PermissionAnswer(Decision.YES), PermissionAnswer(Decision.NO)
@@ -33,11 +34,16 @@ def gate_for(root: Path, approver: Approver | None = None, mode: Mode = Mode.ASK
 
 
 def answer_of(
-    tool: Tool[Any], workspace: Workspace, cancelled: Callable[[], bool] = lambda: False, **arguments: object
+    tool: Tool[Any],
+    workspace: Workspace,
+    cancelled: Callable[[], bool] = lambda: False,
+    *,
+    codebase: Codebase | None = None,
+    **arguments: object,
 ) -> str:
-    """What a tool that needs nothing but the workspace answers, on this thread."""
+    """What a tool answers, on this thread."""
     run = ToolRun(workspace, 1, lambda event: None, lambda request: YES, cancelled)
-    return tool.bind(ToolServices(Changes()))(run, read_arguments(tool.arguments, arguments)).output
+    return tool.run(ToolServices(Changes(), codebase), run, read_arguments(tool.arguments, arguments)).output
 
 
 def run_tool(

@@ -33,7 +33,7 @@ from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, stages_of
 from laguna_engine.llama.vocab import Vocab
 from laguna_tui.agent.tools.base.call_rules import CallRules
-from laguna_tui.agent.tools.full.edits import EDIT
+from laguna_tui.agent.tools.full.change_files import EDIT
 from laguna_tui.repo.edits.text_replacement import find_replacements, with_line_feeds
 from laguna_tui.repo.files.text_files import decode
 from laguna_tui.repo.files.workspace import Workspace

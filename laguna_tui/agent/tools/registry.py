@@ -5,9 +5,10 @@ in a way nobody expected does not end the turn either: the model is told, and th
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from laguna_engine.errors import EngineError
 from laguna_tui.agent.changes import Changes
@@ -18,9 +19,8 @@ from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.call_rules import CallRules
-from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import SHELL, ModelProfile
-from laguna_tui.agent.tools.base.results import ResultStore, ToolAnswer, ToolResult, failure
+from laguna_tui.agent.tools.base.results import ResultStore, ToolResult, failure
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands
 from laguna_tui.agent.tools.base.tool_arguments import read_arguments
 from laguna_tui.base.crash_log import write_crash_log
@@ -34,13 +34,6 @@ if TYPE_CHECKING:
     from laguna_tui.sandbox.runner import CommandRunner
 
 _NOBODY_LISTENS = "nobody can be asked for permission here; go on without it"
-
-
-class _BoundTool(NamedTuple):
-    """A tool and what runs its calls in this session."""
-
-    tool: Tool[Any]
-    run: Callable[[ToolRun, Any], ToolAnswer]
 
 
 class Toolbox:
@@ -60,8 +53,6 @@ class Toolbox:
         changes: Changes | None = None,
         commands: Callable[[], "CommandRunner"] = no_commands,
         permissions: PermissionGate | None = None,
-        todo: TodoList | None = None,
-        diagnostics: Diagnostics | None = None,
         state: Path | None = None,
     ) -> None:
         """Take a workspace.
@@ -73,28 +64,22 @@ class Toolbox:
             changes: what changes of files go through; None: the toolbox has its own.
             commands: gives what runs commands, once one is to be run.
             permissions: what lets calls through; None: nobody can be asked, so none changes anything.
-            todo: the model's list of steps; None: the toolbox has its own.
-            diagnostics: what says what a change broke; None: the toolbox has its own.
             state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
 
         Raises:
-            ValueError: one of the tools needs a codebase.
+            ValueError: One of the tools needs a codebase.
         """
         self.profile = profile
         self.workspace = workspace
         self.permissions = permissions or PermissionGate(Permissions(workspace.root))
         changes = changes or Changes()
-        self._services = ToolServices(
-            changes,
-            codebase,
-            commands,
-            todo or TodoList(),
-            diagnostics or Diagnostics(commands, changes),
-        )
+        self._services = ToolServices(changes, codebase, commands, diagnostics=Diagnostics(commands, changes))
         self._store = store or ResultStore()
         self._state = state
         self._rules: CallRules | None = None
-        self._tools = {tool.name: _BoundTool(tool, tool.bind(self._services)) for tool in profile.tools}
+        self._tools = {tool.name: tool for tool in profile.tools}
+        if codebase is None and (indexed := [tool.name for tool in profile.tools if tool.needs_index]):
+            raise ValueError(f"{', '.join(indexed)} needs the folder's index; give the toolbox a codebase")
 
     @property
     def commands(self) -> "CommandRunner | None":
@@ -111,19 +96,10 @@ class Toolbox:
 
     def with_profile(self, profile: ModelProfile) -> "Toolbox":
         """Another model's tools over the same workspace; both keep their results in one place."""
-        services = self._services
-        return Toolbox(
-            profile,
-            self.workspace,
-            self._store,
-            codebase=services.codebase,
-            changes=services.changes,
-            commands=services.commands,
-            permissions=self.permissions,
-            todo=services.todo,
-            diagnostics=services.diagnostics,
-            state=self._state,
-        )
+        other = copy(self)
+        other.profile, other._rules = profile, None
+        other._tools = {tool.name: tool for tool in profile.tools}
+        return other
 
     @property
     def call_rules(self) -> CallRules:
@@ -133,15 +109,6 @@ class Toolbox:
             readable = self.permissions.permissions.readable
             self._rules = CallRules(values, self.workspace, self._services.codebase, readable)
         return self._rules
-
-    def guard(self, asked: str, before: str) -> Guard:
-        """What a turn with these tools is held against.
-
-        Args:
-            asked: the user's message.
-            before: all that is in the prompt before it, but for the system's part.
-        """
-        return self.profile.guard(asked, before)
 
     def run(self, name: str, arguments: Mapping[str, object], run: ToolRun | None = None) -> ToolResult:
         """Run a tool; an unknown name, wrong arguments or a bad path give a result that begins with `error: `.
@@ -154,11 +121,11 @@ class Toolbox:
         Raises:
             EngineError: the engine fails while the tool uses it.
         """
-        bound = self._tools.get(name)
-        if bound is None:
+        tool = self._tools.get(name)
+        if tool is None:
             return failure(f"there is no tool {name}; the tools are {', '.join(self._tools)}")
         try:
-            return self._store.result(self._answer(bound, arguments, run or self._alone()))
+            return self._store.limited(self._result(tool, arguments, run or self._alone()))
         except PermissionDenied as error:
             return replace(failure(str(error)), denied=True)
         except (ToolError, WorkspaceError) as error:
@@ -170,18 +137,16 @@ class Toolbox:
         except Exception as error:
             return self._failed(name, error)
 
-    def _answer(self, bound: "_BoundTool", arguments: Mapping[str, object], run: ToolRun) -> ToolAnswer:
-        if not bound.tool.read_only:
+    def _result(self, tool: Tool[Any], arguments: Mapping[str, object], run: ToolRun) -> ToolResult:
+        if not tool.read_only:
             self.permissions.check()
-        given: object = dict(arguments)
-        if bound.tool.parameters is None:
-            given = read_arguments(bound.tool.arguments, arguments)
-        answer = bound.run(run, given)
-        quarantine = None if bound.tool.read_only else self._quarantine()
+        given = dict(arguments) if tool.parameters is not None else read_arguments(tool.arguments, arguments)
+        result = tool.run(self._services, run, given)
+        quarantine = None if tool.read_only else self._quarantine()
         if quarantine is None or not quarantine.has_pending:
-            return answer
-        notes = ask_to_put_back(run, bound.tool.name, quarantine)
-        return replace(answer, output="\n".join((answer.output, *notes)))
+            return result
+        notes = ask_to_put_back(run, tool.name, quarantine)
+        return replace(result, output="\n".join((result.output, *notes)))
 
     def _quarantine(self) -> "Quarantine | None":
         """Where files are that commands created and that other programs execute."""
@@ -209,8 +174,8 @@ class Toolbox:
 
     def is_read_only(self, name: str) -> bool:
         """Whether calls of this tool may run side by side."""
-        bound = self._tools.get(name)
-        return bound is not None and bound.tool.read_only
+        tool = self._tools.get(name)
+        return tool is not None and tool.read_only
 
     def _failed(self, name: str, error: Exception) -> ToolResult:
         """A defect of the tool: the model hears only its kind, because the message may name the user's folders."""

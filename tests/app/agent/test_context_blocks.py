@@ -10,7 +10,7 @@ from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_state import all_said
 from laguna_tui.agent.prompt_preview import block_text, blocks
-from laguna_tui.agent.tools.base.results import ToolAnswer
+from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.base.messages import Attachment, BlockKind, ChatMessage, Place
@@ -88,7 +88,7 @@ class AnyArguments:
     ],
 )
 def test_an_answer_is_called_by_its_words_and_a_call_by_its_tool(scripted, arguments, title):
-    tool = Tool.stateless("search", "", AnyArguments, lambda run, arguments: ToolAnswer(""))
+    tool = Tool("search", "", AnyArguments, lambda services, run, arguments: ToolResult(""), read_only=True)
     profile = replace(NANO, tools=(tool,))
     conversation = Conversation(scripted, profile, thinking=False)
     conversation.add_message(ChatMessage.asked("Where?"))

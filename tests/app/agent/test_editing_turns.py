@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.tools.base.results import CommandEnd, ToolAnswer
+from laguna_tui.agent.tools.base.results import CommandEnd, ToolResult
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
@@ -169,11 +169,11 @@ def with_shell(*codes):
     """A profile whose commands end with these exit codes, one after the other; what they do is no part of the turn."""
     left = list(codes)
 
-    def ran(run, wanted):
+    def ran(services, run, wanted):
         code = left.pop(0)
-        return ToolAnswer(f'{{"stdout": "", "exit_code": {code}}}', command=CommandEnd(wanted.cmd, code))
+        return ToolResult(f'{{"stdout": "", "exit_code": {code}}}', command=CommandEnd(wanted.cmd, code))
 
-    shell = Tool.stateless("shell", "", ShellArguments, ran)
+    shell = Tool("shell", "", ShellArguments, ran, read_only=True)
     return replace(FULL, tools=(*FULL.tools, shell))
 
 

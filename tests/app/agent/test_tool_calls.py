@@ -10,7 +10,7 @@ import pytest
 from laguna_engine.errors import NativeAbort
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tool_run import ToolError
-from laguna_tui.agent.tools.base.results import ToolAnswer
+from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox
@@ -80,7 +80,10 @@ def bench(tiny_model, tmp_path):
 
 
 def tool(name, run, *, read_only=True):
-    return Tool(name, f"It is {name}.", Arguments, read_only=read_only, bind=lambda services: run)
+    def called(services, call, wanted):
+        return run(call, wanted)
+
+    return Tool(name, f"It is {name}.", Arguments, called, read_only=read_only)
 
 
 def calls(*pairs):
@@ -98,7 +101,7 @@ def test_read_only_calls_that_stand_side_by_side_run_at_the_same_time(bench):
 
     def meet(run, wanted):
         together.wait()
-        return ToolAnswer(f"met {wanted.about}")
+        return ToolResult(f"met {wanted.about}")
 
     step = calls(*(("meet", letter) for letter in "abcd"))
     events = list(bench.ask([tool("meet", meet)], step, answer("Done.")))
@@ -116,7 +119,7 @@ def test_no_more_than_four_run_at_the_same_time(bench):
         full.wait()
         with lock:
             running[0] -= 1
-        return ToolAnswer("counted")
+        return ToolResult("counted")
 
     list(bench.ask([tool("count", count)], calls(*(("count", letter) for letter in "abcdefgh")), answer("Done.")))
     assert most == [4]
@@ -130,7 +133,7 @@ def test_answers_stand_in_the_order_of_the_calls_whichever_ends_first(bench):
             assert second_ended.wait(PATIENCE_S)
         else:
             second_ended.set()
-        return ToolAnswer(f"it is {wanted.about}")
+        return ToolResult(f"it is {wanted.about}")
 
     events = list(bench.ask([tool("read", read)], calls(("read", "first"), ("read", "second")), answer("Done.")))
     kinds = [type(event) for event in events if isinstance(event, ToolStarted | ToolFinished)]
@@ -144,13 +147,13 @@ def test_a_call_that_changes_something_runs_alone_and_in_its_turn(bench):
 
     def look(run, wanted):
         order.append(f"look {wanted.about}")
-        return ToolAnswer("looked")
+        return ToolResult("looked")
 
     def write(run, wanted):
         with alone:
             order.append(f"write {wanted.about}")
             assert not [each for each in order if each == "look after"]
-        return ToolAnswer("written")
+        return ToolResult("written")
 
     tools = [tool("look", look), tool("write", write, read_only=False)]
     step = calls(("look", "before"), ("write", "one"), ("write", "two"), ("look", "after"))
@@ -165,7 +168,7 @@ def test_the_same_call_twice_in_a_step_is_answered_one_after_the_other(bench):
 
     def count(run, wanted):
         seen.append(wanted.about)
-        return ToolAnswer("the same")
+        return ToolResult("the same")
 
     events = list(bench.ask([tool("count", count)], calls(*[("count", "a")] * 3), answer("Done.")))
     assert outputs(events)[:2] == ["the same", "the same"]
@@ -178,7 +181,7 @@ def test_what_a_tool_puts_out_arrives_while_it_runs(bench):
 
     def talk(run, wanted):
         run.emit(ToolProgress(run.call_id, "half"))
-        return ToolAnswer(f"{seen.wait(PATIENCE_S)}")
+        return ToolResult(f"{seen.wait(PATIENCE_S)}")
 
     events = bench.ask([tool("talk", talk)], calls(("talk", "a")), answer("Done."))
     told = []
@@ -192,7 +195,7 @@ def test_what_a_tool_puts_out_arrives_while_it_runs(bench):
 
 def asking(run, wanted):
     answered = run.ask(PermissionRequest("shell", CommandProposal(wanted.about, Path("/"), 1.0)))
-    return ToolAnswer(f"ran {answered.edited or wanted.about}")
+    return ToolResult(f"ran {answered.edited or wanted.about}")
 
 
 def test_the_user_is_asked_on_the_thread_that_iterates(bench):
@@ -251,7 +254,7 @@ def test_a_stop_is_noticed_by_all_that_run(bench):
         while not run.cancelled():
             assert time.monotonic() < begun + PATIENCE_S
             time.sleep(0.005)
-        return ToolAnswer("stopped")
+        return ToolResult("stopped")
 
     events = bench.ask([tool("wait", wait)], calls(("wait", "a"), ("wait", "b")), answer("Done."))
     threading.Thread(target=lambda: (running.wait(), bench.agent.cancel()), daemon=True).start()
@@ -268,7 +271,7 @@ def test_a_front_end_that_goes_away_leaves_no_thread_and_no_call_without_an_answ
         run.ask(PermissionRequest("shell", CommandProposal("make", Path("/"), 1.0)))
         while not run.cancelled():
             time.sleep(0.005)
-        return ToolAnswer("ended")
+        return ToolResult("ended")
 
     step = calls(("talk", "a"), ("talk", "b"))
     events = bench.ask([tool("talk", talk)], step, answer("Two."), approver=always)
@@ -297,7 +300,7 @@ def test_an_engine_that_fails_in_one_call_leaves_the_answers_of_those_before_it(
     def read(run, wanted):
         if wanted.about == "b":
             raise NativeAbort("GGML_ASSERT; open the model again")
-        return ToolAnswer(f"it is {wanted.about}")
+        return ToolResult(f"it is {wanted.about}")
 
     with pytest.raises(NativeAbort):
         list(bench.ask([tool("read", read)], calls(*(("read", letter) for letter in "abc")), answer("Two.")))
@@ -335,7 +338,7 @@ def test_in_plan_mode_only_tools_that_read_are_begun_and_the_model_is_told_to_en
 
     def note(run, wanted):
         begun.append(wanted.about)
-        return ToolAnswer("noted")
+        return ToolResult("noted")
 
     tools = [tool("write", note, read_only=False), tool("look", note)]
     script = calls(("write", "a"), ("look", "b")), answer("The plan.")
@@ -358,7 +361,7 @@ def test_a_declined_question_does_not_end_what_runs_beside_it(bench):
     def either(run, wanted):
         if wanted.about == "ask":
             return asking(run, wanted)
-        return ToolAnswer("beside")
+        return ToolResult("beside")
 
     step = calls(("either", "ask"), ("either", "other"))
     events = list(bench.ask([tool("either", either)], step, answer("Done."), approver=lambda request, stop: NO))

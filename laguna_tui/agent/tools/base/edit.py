@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from laguna_tui.agent.tool_run import ToolRun
-from laguna_tui.agent.tools.base.results import ToolAnswer
+from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.paths import escaped
@@ -53,16 +53,16 @@ class EditArguments:
     all: bool = declared(False, "replace every occurrence, names as whole words")
 
 
-def make_edit(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolAnswer:
+def make_edit(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolResult:
     """Make a change; answers `Changed PATH in N places.`, with a line for each of its notes."""
     made = services.changes.make(run, tool, proposal)
-    return ToolAnswer("\n".join([f"Changed `{escaped(made.path)}` in {made.counted}.", *made.notes]))
+    return ToolResult("\n".join([f"Changed `{escaped(made.path)}` in {made.counted}.", *made.notes]))
 
 
 def edit_tool(
     dialect: EditDialect,
     arguments: type[E],
-    make: Callable[[ToolServices, ToolRun, str, ChangeProposal], ToolAnswer] = make_edit,
+    make: Callable[[ToolServices, ToolRun, str, ChangeProposal], ToolResult] = make_edit,
 ) -> Tool[E]:
     """The tool.
 
@@ -72,22 +72,10 @@ def edit_tool(
         make: makes a proposed change, of the tool that is named, and answers with what came of it.
     """
 
-    def bound(services: ToolServices) -> Callable[[ToolRun, E], ToolAnswer]:
-        def edit(run: ToolRun, wanted: E) -> ToolAnswer:
-            """Make the edit. Raises ToolError or WorkspaceError where it is not made; the file is as it was."""
-            proposal = propose_edit(
-                run.workspace,
-                wanted.path,
-                wanted.old,
-                wanted.new,
-                wanted.all,
-                run.cancelled,
-                run.readable,
-                dialect=dialect,
-            )
-            return make(services, run, NAME, proposal)
+    def edit(services: ToolServices, run: ToolRun, wanted: E) -> ToolResult:
+        proposal = propose_edit(
+            run.workspace, wanted.path, wanted.old, wanted.new, wanted.all, run.cancelled, run.readable, dialect=dialect
+        )
+        return make(services, run, NAME, proposal)
 
-        return edit
-
-    values = {"path": Value.FILE, "old": Value.EXCERPT}
-    return Tool(NAME, _DESCRIPTION, arguments, read_only=False, bind=bound, values=values)
+    return Tool(NAME, _DESCRIPTION, arguments, edit, values={"path": Value.FILE, "old": Value.EXCERPT})

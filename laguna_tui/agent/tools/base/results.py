@@ -5,14 +5,20 @@ ends. What is left out is always said, and how to get it again, so that the mode
 """
 
 import json
+import os
 import re
+import tempfile
+import time
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laguna_tui.agent.kept_files import KeptFiles
+import platformdirs
+
 from laguna_tui.base.messages import Place
+from laguna_tui.base.paths import APP
 from laguna_tui.base.units import plural
 
 if TYPE_CHECKING:
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
 
 # About 3,000 tokens of code: an answer that long already takes a good part of a small context.
 RESULT_LIMIT_CHARS = 12_000
+# No session needs a kept result for longer.
+_KEPT_S = 7 * 24 * 3600
 # The head of a result says more than its tail (paths and definitions come first).
 _HEAD_SHARE = 0.7
 
@@ -40,31 +48,23 @@ class CommandEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolAnswer:
-    """What a tool has to say: for the model, and `whole` for the disk when the tool itself left lines out.
-
-    `excerpt`: the part of a file that it shows, as it is in the file. `full_output`: the file that has all of it,
-    where the tool has kept it already. `command`: the command that it ran to its end.
-    """
-
-    output: str
-    whole: str | None = None
-    excerpt: str = ""
-    full_output: Path | None = None
-    command: CommandEnd | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ToolResult:
-    """One answer. `output` is exactly what the model is given; `full_output` names a file with all of it, if cut.
+    """The result of a call.
 
-    Of a tool that failed unexpectedly, that file has the traceback.
-    `excerpt`: the part of a file that it shows, as it is in the file. `command`: the command that it ran to its end.
-    `denied`: whether it did not run because the user, a rule or the mode did not allow it.
+    Attributes:
+        output: Exactly what the model is given.
+        ok: Whether the tool worked.
+        whole: The whole result, if the tool left lines out of `output`; only until it is on disk.
+        full_output: The file with the whole result, if `output` is cut; with the traceback, if the tool failed
+            unexpectedly.
+        excerpt: The part of a file that it shows, as it is in the file.
+        command: The command that it ran to its end.
+        denied: Whether it did not run because the user, a rule or the mode did not allow it.
     """
 
     output: str
     ok: bool = True
+    whole: str | None = None
     full_output: str | None = None
     excerpt: str = ""
     command: CommandEnd | None = None
@@ -76,21 +76,46 @@ def failure(message: str) -> ToolResult:
     return ToolResult(f"error: {message}", ok=False)
 
 
-class ResultStore(KeptFiles):
-    """Keeps the whole of results that were cut, until it is closed."""
+class ResultStore:
+    """Keeps whole results on disk, readable by the user alone, until it is closed. Any thread."""
 
-    def result(self, answer: ToolAnswer) -> ToolResult:
-        """The answer within the limit; what was left out, here or by the tool, is kept on disk."""
-        shown = _head_and_tail(answer.output)
-        whole = None if answer.full_output is None else str(answer.full_output)
-        if whole is None and (answer.whole is not None or shown != answer.output):
-            whole = self.keep(answer.whole or answer.output)
-        return ToolResult(shown, full_output=whole, excerpt=answer.excerpt, command=answer.command)
+    def __init__(self, folder: Path | None = None) -> None:
+        """folder: None for the cache folder."""
+        self._folder = folder or platformdirs.user_cache_path(APP) / "results"
+        self._paths: list[Path] = []
+
+    def limited(self, result: ToolResult) -> ToolResult:
+        """Return a result within the limit; the whole of one that was cut, here or by its tool, is kept."""
+        shown, full = _head_and_tail(result.output), result.full_output
+        if full is None and (result.whole is not None or shown != result.output):
+            full = self.keep(result.whole or result.output)
+        return replace(result, output=shown, whole=None, full_output=full)
 
     def keep(self, text: str) -> str | None:
-        """The path of a new private file (mode 0600) with the text, or None when the disk refuses."""
-        kept = self.keep_bytes(text.encode("utf-8", "backslashreplace"))
-        return None if kept is None else str(kept)
+        """Return the path of a new private file (mode 0600) with the text; None if it cannot be written."""
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not self._paths:
+                self._sweep()
+            # mkstemp creates the file with mode 0600.
+            descriptor, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=".txt", dir=self._folder)
+            self._paths.append(Path(name))
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text.encode("utf-8", "backslashreplace"))
+            return name
+        return None
+
+    def _sweep(self) -> None:
+        """Remove what killed sessions left behind."""
+        for path in self._folder.glob("*.txt"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _KEPT_S:
+                    path.unlink()
+
+    def close(self) -> None:
+        """Remove the files."""
+        while self._paths:
+            self._paths.pop().unlink(missing_ok=True)
 
 
 def _head_and_tail(text: str) -> str:

@@ -10,7 +10,7 @@ from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.diagnostics import Diagnostics
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import ToolAnswer
+from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.base.schema import json_schema
 from laguna_tui.context.codebase import Codebase
 
@@ -60,39 +60,31 @@ class Value(Enum):
 class Tool(Generic[A]):
     """A tool as a profile lists it.
 
-    Its calls run on worker threads, as plain functions: they take a ToolRun and the checked arguments, return an
-    ToolAnswer, and raise ToolError or WorkspaceError with a sentence for the model.
-
     Attributes:
-        name: as the model calls it.
-        description: what the model reads about it.
-        arguments: a frozen dataclass whose fields are all declared (`base.schema`).
-        read_only: whether it changes nothing outside this process. Calls of such tools that are side by side run at
+        name: As the model calls it.
+        description: What the model reads about it.
+        arguments: A frozen dataclass whose fields are all declared (`base.schema`).
+        run: Runs a call on a worker thread, with checked arguments; raises ToolError or WorkspaceError with a sentence
+            for the model.
+        read_only: Whether it changes nothing outside this process. Calls of such tools that are side by side run at
             the same time, and are allowed in every mode.
-        values: what the values of some arguments are, by name, for models that are held to it while they write.
-        bind: makes the function that runs its calls in one session; raises ValueError where a service is missing.
-        parameters: the JSON schema of somebody else's tool, which gets its arguments as they were written; None of our
-            own, whose schema is made of `arguments`.
-        spec: what the model is told about it.
+        needs_index: Whether it searches the folder's index (`ToolServices.codebase`).
+        values: What the values of some arguments are, by name, for models that are held to it while they write.
+        parameters: The JSON schema of another program's tool, which gets its arguments unchecked; None for ours, whose
+            schema is made from `arguments`.
+        spec: What the model is told about it.
     """
 
     name: str
     description: str
     arguments: type[A]
-    read_only: bool
-    bind: Callable[[ToolServices], Callable[[ToolRun, A], ToolAnswer]]
+    run: Callable[[ToolServices, ToolRun, A], ToolResult]
+    read_only: bool = False
+    needs_index: bool = False
     values: Mapping[str, Value] = field(default_factory=dict)
     parameters: Mapping[str, object] | None = None
     spec: ToolSpec = field(init=False)
 
     def __post_init__(self) -> None:
         schema = json_schema(self.arguments) if self.parameters is None else self.parameters
-        spec = ToolSpec(self.name, self.description, schema)
-        object.__setattr__(self, "spec", spec)
-
-    @classmethod
-    def stateless(
-        cls, name: str, description: str, arguments: type[A], run: Callable[[ToolRun, A], ToolAnswer]
-    ) -> "Tool[A]":
-        """A read-only tool that needs the workspace and its arguments alone."""
-        return cls(name, description, arguments, read_only=True, bind=lambda services: run)
+        object.__setattr__(self, "spec", ToolSpec(self.name, self.description, schema))

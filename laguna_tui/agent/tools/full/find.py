@@ -6,8 +6,8 @@ from itertools import islice
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import coverage, matching_paths, read_lines, symbol_line
-from laguna_tui.agent.tools.base.results import ToolAnswer
-from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.agent.tools.base.results import ToolResult
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural
@@ -29,22 +29,22 @@ class FindArguments:
     pattern: str = declared()
 
 
-def find(run: ToolRun, wanted: FindArguments) -> ToolAnswer:
+def find(services: ToolServices, run: ToolRun, wanted: FindArguments) -> ToolResult:
     """The matching paths, one a line, sorted."""
     pattern = wanted.pattern.strip()
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     paths = matching_paths(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
     notes = coverage(listing, found=bool(paths), elsewhere="use list")
     if not paths:
-        return ToolAnswer("\n".join([f"no files match {pattern}", *notes]))
+        return ToolResult("\n".join([f"no files match {pattern}", *notes]))
     if len(paths) <= OUTLINED_FILES:
         lines = [line for path in paths for line in (escaped(path), *_outlined(run, path))]
-        return ToolAnswer("\n".join([*lines, *notes]))
+        return ToolResult("\n".join([*lines, *notes]))
     listed = [escaped(path) for path in paths]
     if len(paths) <= MAX_PATHS:
-        return ToolAnswer("\n".join([*listed, *notes]))
+        return ToolResult("\n".join([*listed, *notes]))
     more = f"… {len(paths) - MAX_PATHS} more files; use a longer pattern"
-    return ToolAnswer("\n".join([*listed[:MAX_PATHS], more, *notes]), "\n".join(listed))
+    return ToolResult("\n".join([*listed[:MAX_PATHS], more, *notes]), whole="\n".join(listed))
 
 
 def _outlined(run: ToolRun, path: str) -> list[str]:
@@ -61,9 +61,10 @@ def _outlined(run: ToolRun, path: str) -> list[str]:
     return [*first, f"… {more} more {plural(more, 'definition')}"] if more else first
 
 
-FIND = Tool.stateless(
+FIND = Tool(
     "find",
     "List files by a part of their path or a glob. Few matches come with their outlines.",
     FindArguments,
     find,
+    read_only=True,
 )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
-from laguna_tui.agent.tools.base.results import ToolAnswer
-from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.agent.tools.base.results import ToolResult
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural, size
@@ -38,7 +38,7 @@ class _Entry:
     what: str
 
 
-def list_folder(run: ToolRun, wanted: ListArguments) -> ToolAnswer:
+def list_folder(services: ToolServices, run: ToolRun, wanted: ListArguments) -> ToolResult:
     """The folders in a folder, then its files with their sizes; what git ignores is marked.
 
     Raises:
@@ -49,7 +49,7 @@ def list_folder(run: ToolRun, wanted: ListArguments) -> ToolAnswer:
         raise UnreadableError(f"{escaped(inside)} is a file; read it, or list the folder that it is in")
     entries = sorted(_entries(run.workspace, inside))
     if not entries:
-        return ToolAnswer(f"{escaped(inside) or 'this folder'} is empty")
+        return ToolResult(f"{escaped(inside) or 'this folder'} is empty")
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     prefix = f"{inside}/" if inside else ""
     listed = [*(entry.path for entry in listing.entries), *listing.unsearched.repositories]
@@ -57,7 +57,7 @@ def list_folder(run: ToolRun, wanted: ListArguments) -> ToolAnswer:
     lines = [_line(entry, ignored=listing.complete and entry.name not in known) for entry in entries]
     more = len(lines) - MAX_ENTRIES
     counted = [f"… {more:,} more {plural(more, 'entry', 'entries')}; use find"] if more > 0 else []
-    return ToolAnswer("\n".join([*lines[:MAX_ENTRIES], *counted]), "\n".join(lines) if counted else None)
+    return ToolResult("\n".join([*lines[:MAX_ENTRIES], *counted]), whole="\n".join(lines) if counted else None)
 
 
 def _entries(workspace: Workspace, inside: str) -> Iterator[_Entry]:
@@ -97,4 +97,4 @@ def _line(entry: _Entry, *, ignored: bool) -> str:
     return f"{name} ({', '.join(what)})" if what else name
 
 
-LIST = Tool.stateless("list", "List what is in a folder.", ListArguments, list_folder)
+LIST = Tool("list", "List what is in a folder.", ListArguments, list_folder, read_only=True)

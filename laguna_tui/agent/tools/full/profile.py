@@ -9,14 +9,13 @@ whole session, and a test holds their length.
 from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.agent.tools.base.guard import Guard
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
-from laguna_tui.agent.tools.full.edits import EDIT, REPLACE_SYMBOL
+from laguna_tui.agent.tools.full.change_files import DELETE, EDIT, MOVE, REPLACE_SYMBOL, WRITE
 from laguna_tui.agent.tools.full.find import FIND
 from laguna_tui.agent.tools.full.list import LIST
 from laguna_tui.agent.tools.full.read import READ
 from laguna_tui.agent.tools.full.search import SEARCH
 from laguna_tui.agent.tools.full.shell import SHELL
 from laguna_tui.agent.tools.full.todo import TODO
-from laguna_tui.agent.tools.full.whole_files import DELETE, MOVE, WRITE
 
 FULL = ModelProfile(
     system_prompt=system_prompt("full"),

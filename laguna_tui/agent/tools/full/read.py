@@ -1,10 +1,10 @@
 """`read`: some lines of one file, each with its number."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
-from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, ToolAnswer
+from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
 from laguna_tui.base.paths import escaped
@@ -31,34 +31,31 @@ class ReadArguments:
     )
 
 
-def _bound(services: ToolServices) -> Callable[[ToolRun, ReadArguments], ToolAnswer]:
-    def read(run: ToolRun, wanted: ReadArguments) -> ToolAnswer:
-        """`limit` lines from `offset` on, as many as an answer has room for, then a line that says what is not shown.
+def read(services: ToolServices, run: ToolRun, wanted: ReadArguments) -> ToolResult:
+    """`limit` lines from `offset` on, as many as an answer has room for, then a line that says what is not shown.
 
-        Raises:
-            ArgumentError: `offset` is behind the last line.
-            ToolError, WorkspaceError: the path cannot be used.
-        """
-        inside = run.workspace.locate(wanted.path)
-        run.check_readable(inside)
-        data = run.workspace.read(inside)
-        if is_binary(data):
-            raise UnreadableError(f"{escaped(inside)} is a binary file; try another file")
-        lines = split_lines(decode(data).text)
-        start = wanted.offset or 1
-        if lines and start > len(lines):
-            raise ArgumentError(f"{escaped(inside)} has {len(lines)} lines; call again with an offset in them")
-        services.changes.seen.note(inside, data)
-        if not lines:
-            return ToolAnswer(f"{escaped(inside)} is empty")
-        asked = min(len(lines), start + (wanted.limit or LINES_A_CALL) - 1)
-        shown = _numbered(lines[start - 1 : asked], start)
-        last = start + len(shown) - 1
-        if last < len(lines):
-            shown.append(f"… lines {last + 1}-{len(lines)} not shown; read them with offset={last + 1}")
-        return ToolAnswer("\n".join(shown), excerpt="\n".join(lines[start - 1 : last]))
-
-    return read
+    Raises:
+        ArgumentError: `offset` is behind the last line.
+        ToolError, WorkspaceError: the path cannot be used.
+    """
+    inside = run.workspace.locate(wanted.path)
+    run.check_readable(inside)
+    data = run.workspace.read(inside)
+    if is_binary(data):
+        raise UnreadableError(f"{escaped(inside)} is a binary file; try another file")
+    lines = split_lines(decode(data).text)
+    start = wanted.offset or 1
+    if lines and start > len(lines):
+        raise ArgumentError(f"{escaped(inside)} has {len(lines)} lines; call again with an offset in them")
+    services.changes.seen.note(inside, data)
+    if not lines:
+        return ToolResult(f"{escaped(inside)} is empty")
+    asked = min(len(lines), start + (wanted.limit or LINES_A_CALL) - 1)
+    shown = _numbered(lines[start - 1 : asked], start)
+    last = start + len(shown) - 1
+    if last < len(lines):
+        shown.append(f"… lines {last + 1}-{len(lines)} not shown; read them with offset={last + 1}")
+    return ToolResult("\n".join(shown), excerpt="\n".join(lines[start - 1 : last]))
 
 
 def _numbered(lines: Sequence[str], start: int) -> list[str]:
@@ -75,4 +72,4 @@ def _numbered(lines: Sequence[str], start: int) -> list[str]:
     return shown
 
 
-READ = Tool("read", "Show lines of a file.", ReadArguments, read_only=True, bind=_bound, values={"path": Value.FILE})
+READ = Tool("read", "Show lines of a file.", ReadArguments, read, read_only=True, values={"path": Value.FILE})

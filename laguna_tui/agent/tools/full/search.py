@@ -18,7 +18,7 @@ from laguna_tui.agent.tools.base.regex_search import (
     prepare,
 )
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, not_covered, symbol_line
-from laguna_tui.agent.tools.base.results import ToolAnswer
+from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.base.paths import escaped
@@ -34,7 +34,7 @@ LINES_SHOWN = 20
 _ELSEWHERE = "use path, in mode regex"
 
 
-def search_lines(run: ToolRun, pattern: str, path: str) -> ToolAnswer:
+def search_lines(run: ToolRun, pattern: str, path: str) -> ToolResult:
     """The first 20 matching lines as `symbol path:line: code`, then how many more there are.
 
     Args:
@@ -51,12 +51,12 @@ def search_lines(run: ToolRun, pattern: str, path: str) -> ToolAnswer:
     listing = listing_of(run.workspace, path, clock.is_over)
     hits, notes = collect_hits(run.workspace, listing, prepare(pattern), clock, run.readable, elsewhere=_ELSEWHERE)
     if not hits:
-        return ToolAnswer("\n".join([f"no matches for {pattern}", *notes]))
+        return ToolResult("\n".join([f"no matches for {pattern}", *notes]))
     hits.sort(key=lambda hit: not hit.defines)  # stable: both groups stay in path order
     shown = [symbol_line(hit.symbol, hit.path, hit.line, hit.code) for hit in hits[:LINES_SHOWN]]
     lines = [*shown, *_count_rest(hits[LINES_SHOWN:]), *notes]
     whole = "\n".join(f"{escaped(hit.path)}:{hit.line}: {hit.code}" for hit in hits)
-    return ToolAnswer("\n".join(lines), whole if len(hits) > LINES_SHOWN else None)
+    return ToolResult("\n".join(lines), whole=whole if len(hits) > LINES_SHOWN else None)
 
 
 def _count_rest(hits: Sequence[Hit]) -> list[str]:
@@ -101,58 +101,53 @@ class SearchArguments:
     path: str = declared("", "file or folder to search in")
 
 
-class Search:
-    """The tool, for one folder's index."""
+def search(services: ToolServices, run: ToolRun, wanted: SearchArguments, wait_s: float = WAIT_S) -> ToolResult:
+    """Return the first results as `symbol path:line: code`.
 
-    def __init__(self, codebase: Codebase, wait_s: float = WAIT_S) -> None:
-        self._codebase = codebase
-        self._wait_s = wait_s
+    Args:
+        wait_s: How long the index may take to be brought up to date.
 
-    def __call__(self, run: ToolRun, wanted: SearchArguments) -> ToolAnswer:
-        """The first results as `symbol path:line: code`.
-
-        Raises:
-            ArgumentError: the pattern is too long.
-            WorkspaceError: the path cannot be used.
-        """
-        inside = run.workspace.locate(wanted.path)
-        run.check_readable(inside)
-        if wanted.mode == REGEX:
-            return search_lines(run, wanted.pattern, wanted.path)
-        mode, pattern = wanted.mode, wanted.pattern.strip()
-        if len(pattern) > _QUERY_CHARS:
-            raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
-        known = self._codebase.sync(self._wait_s, run.cancelled)
-        found = {SYMBOL: self._symbols, USES: self._uses, RANKED: self._ranked}[mode]
-        lines = found(run, pattern, inside)
-        notes = [] if lines else not_covered(self._codebase.unsearched.below(inside), _ELSEWHERE)
-        return _answer(lines, _nothing(mode, pattern), notes if known else [*notes, STILL_INDEXING])
-
-    def _symbols(self, run: ToolRun, name: str, inside: str) -> list[str]:
-        # A name that exists is what was asked for; names like it would only be in the way.
-        found = self._codebase.definitions(name) or self._codebase.symbols(name, _LOOKED_THROUGH)
-        return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _shown(run, d.path, inside)]
-
-    def _uses(self, run: ToolRun, name: str, inside: str) -> list[str]:
-        clock = Clock(run.cancelled, BUDGET_S)
-        found = self._codebase.uses(name, _LOOKED_THROUGH, clock.is_over)
-        return [
-            symbol_line(use.symbol or NO_SYMBOL, use.path, use.line, use.code)
-            for use in found
-            if _shown(run, use.path, inside)
-        ]
-
-    def _ranked(self, run: ToolRun, words: str, inside: str) -> list[str]:
-        found, question = self._codebase.search(words, _LOOKED_THROUGH), parse_query(words)
-        shown = by_file([result for result in found if _shown(run, result.unit.path, inside)], LINES_SHOWN)
-        with RootFolder(self._codebase.root) as tree:
-            return [_ranked_line(result, question, tree) for result in shown]
+    Raises:
+        ArgumentError: The pattern is too long.
+        WorkspaceError: The path cannot be used.
+    """
+    inside = run.workspace.locate(wanted.path)
+    run.check_readable(inside)
+    codebase, mode, pattern = services.codebase, wanted.mode, wanted.pattern.strip()
+    if mode == REGEX:
+        return search_lines(run, wanted.pattern, wanted.path)
+    if len(pattern) > _QUERY_CHARS:
+        raise ArgumentError(f"the pattern is longer than {_QUERY_CHARS} characters; ask with fewer words")
+    assert codebase is not None, "the toolbox refuses it without"
+    known = codebase.sync(wait_s, run.cancelled)
+    lines = _FINDERS[mode](codebase, run, pattern, inside)
+    notes = [] if lines else not_covered(codebase.unsearched.below(inside), _ELSEWHERE)
+    return _answer(lines, _nothing(mode, pattern), notes if known else [*notes, STILL_INDEXING])
 
 
-def _bound(services: ToolServices) -> Search:
-    if services.codebase is None:
-        raise ValueError("search asks the folder's index; give the toolbox a codebase")
-    return Search(services.codebase)
+def _symbols(codebase: Codebase, run: ToolRun, name: str, inside: str) -> list[str]:
+    # If the exact name exists, similar ones would only be in the way.
+    found = codebase.definitions(name) or codebase.symbols(name, _LOOKED_THROUGH)
+    return [symbol_line(d.qualified, d.path, d.line, d.signature) for d in found if _shown(run, d.path, inside)]
+
+
+def _uses(codebase: Codebase, run: ToolRun, name: str, inside: str) -> list[str]:
+    found = codebase.uses(name, _LOOKED_THROUGH, Clock(run.cancelled, BUDGET_S).is_over)
+    return [
+        symbol_line(use.symbol or NO_SYMBOL, use.path, use.line, use.code)
+        for use in found
+        if _shown(run, use.path, inside)
+    ]
+
+
+def _ranked(codebase: Codebase, run: ToolRun, words: str, inside: str) -> list[str]:
+    found, question = codebase.search(words, _LOOKED_THROUGH), parse_query(words)
+    shown = by_file([result for result in found if _shown(run, result.unit.path, inside)], LINES_SHOWN)
+    with RootFolder(codebase.root) as tree:
+        return [_ranked_line(result, question, tree) for result in shown]
+
+
+_FINDERS = {SYMBOL: _symbols, USES: _uses, RANKED: _ranked}
 
 
 SEARCH = Tool(
@@ -161,8 +156,9 @@ SEARCH = Tool(
     " function, class or method is defined, by its name or a part of it. mode uses: who calls or uses a name. mode"
     " ranked: the code that a few words describe, best first.",
     SearchArguments,
+    search,
     read_only=True,
-    bind=_bound,
+    needs_index=True,
 )
 
 
@@ -188,10 +184,10 @@ def _nothing(mode: str, pattern: str) -> str:
     return f"no {what} {escaped(pattern)}; try mode {instead}"
 
 
-def _answer(lines: Sequence[str], nothing: str, notes: Sequence[str]) -> ToolAnswer:
+def _answer(lines: Sequence[str], nothing: str, notes: Sequence[str]) -> ToolResult:
     if not lines:
-        return ToolAnswer("\n".join([nothing, *notes]))
+        return ToolResult("\n".join([nothing, *notes]))
     more = len(lines) - LINES_SHOWN
     counted = [f"… {more} more"] if more > 0 else []
     whole = "\n".join(lines) if counted else None
-    return ToolAnswer("\n".join([*lines[:LINES_SHOWN], *counted, *notes]), whole)
+    return ToolResult("\n".join([*lines[:LINES_SHOWN], *counted, *notes]), whole=whole)

@@ -8,16 +8,15 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.moved_files import ask_to_put_back
 from laguna_tui.agent.permissions.policy import secrets_named
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import CommandEnd, ToolAnswer
+from laguna_tui.agent.tools.base.results import CommandEnd, ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
 from laguna_tui.base.events import Notice, ToolProgress
@@ -91,110 +90,112 @@ class ShellArguments:
     stop: bool = declared(False, "end that job")
 
 
-class Shell:
-    """Runs the calls of one session."""
+def shell(services: ToolServices, run: ToolRun, wanted: ShellArguments) -> ToolResult:
+    """Run the command, or read, stop or list background jobs.
 
-    def __init__(self, commands: "Callable[[], CommandRunner]", changes: Changes) -> None:
-        self._commands = commands
-        self._changes = changes
+    Raises:
+        ToolError: it was not run, or there is no such job; says what to do.
+    """
+    if wanted.job is not None:
+        if wanted.cmd.strip():
+            raise ArgumentError("cmd and job are both given; call again with one of them")
+        return _job(services, run, wanted.job, wanted)
+    if not wanted.cmd.strip():
+        raise ArgumentError("cmd is empty; call again with cmd as text, or with job")
+    return _command(services, run, wanted)
 
-    def run(self, run: ToolRun, wanted: ShellArguments) -> ToolAnswer:
-        """Run the command, or read, stop or list background jobs.
 
-        Raises:
-            ToolError: it was not run, or there is no such job; says what to do.
-        """
-        if wanted.job is not None:
-            if wanted.cmd.strip():
-                raise ArgumentError("cmd and job are both given; call again with one of them")
-            return self._job(run, wanted.job, wanted)
-        if not wanted.cmd.strip():
-            raise ArgumentError("cmd is empty; call again with cmd as text, or with job")
-        return self._command(run, wanted)
+def _command(services: ToolServices, run: ToolRun, wanted: ShellArguments) -> ToolResult:
+    from laguna_tui.sandbox.running_command import CommandNotRun, NeedsApproval
 
-    def _command(self, run: ToolRun, wanted: ShellArguments) -> ToolAnswer:
-        from laguna_tui.sandbox.running_command import CommandNotRun, NeedsApproval
+    commands = services.commands()
+    timeout_s = min(wanted.timeout or TIMEOUT_S, LONGEST_S)
+    limit = commands.limit
+    request = _request(run, wanted, timeout_s, commands)
+    answer = run.ask(request)
+    command = wanted.cmd if answer.edited is None else answer.edited
+    folder = run.workspace.root
+    printed = ""
+    try:
+        with services.changes.around_command(run):
+            if (init := plain_init(command)) and not os.path.lexists(folder / ".git"):
+                # In the sandbox nothing can create `.git` here.
+                printed, command = _initialise(folder, init[0]), init[1] or "true"
+            try:
+                job, result = _run(commands, run, wanted, command, answer, beyond_limits=bool(limit))
+            except NeedsApproval as error:
+                proposal = CommandProposal(command, folder, timeout_s, wanted.background)
+                again = run.ask(replace(request, proposal=proposal, always_asks=str(error)))
+                answer = replace(again, edited=again.edited if again.edited is not None else answer.edited)
+                command = command if again.edited is None else again.edited
+                job, result = _run(commands, run, wanted, command, answer, beyond_limits=True)
+            moved = list(ask_to_put_back(run, NAME, commands.quarantine))
+    except CommandNotRun as error:
+        raise ToolError(f"the command was not run: {error}") from error
+    result = replace(result, stdout=printed + result.stdout)
+    network = answer.decision is Decision.YES_WITH_NETWORK
+    blocked = _blocked(result, command, commands.status, network)
+    notes = [*_failed(command, result.pipe), *moved, *_edited(answer), *_notes(result, timeout_s, job), *blocked]
+    said = _answer(run, result, notes, job)
+    if job is not None or result.exit_code is None:
+        return said
+    return replace(said, command=CommandEnd(command, result.exit_code, result.pipe))
 
-        commands = self._commands()
-        timeout_s = min(wanted.timeout or TIMEOUT_S, LONGEST_S)
-        limit = commands.limit
-        request = _request(run, wanted, timeout_s, commands)
-        answer = run.ask(request)
-        command = wanted.cmd if answer.edited is None else answer.edited
-        folder = run.workspace.root
-        printed = ""
-        try:
-            with self._changes.around_command(run):
-                if (init := plain_init(command)) and not os.path.lexists(folder / ".git"):
-                    # In the sandbox nothing can create `.git` here.
-                    printed, command = _initialise(folder, init[0]), init[1] or "true"
-                try:
-                    job, result = self._run(run, wanted, command, answer, beyond_limits=bool(limit))
-                except NeedsApproval as error:
-                    proposal = CommandProposal(command, folder, timeout_s, wanted.background)
-                    again = run.ask(replace(request, proposal=proposal, always_asks=str(error)))
-                    answer = replace(again, edited=again.edited if again.edited is not None else answer.edited)
-                    command = command if again.edited is None else again.edited
-                    job, result = self._run(run, wanted, command, answer, beyond_limits=True)
-                moved = list(ask_to_put_back(run, NAME, commands.quarantine))
-        except CommandNotRun as error:
-            raise ToolError(f"the command was not run: {error}") from error
-        result = replace(result, stdout=printed + result.stdout)
-        network = answer.decision is Decision.YES_WITH_NETWORK
-        blocked = _blocked(result, command, commands.status, network)
-        notes = [*_failed(command, result.pipe), *moved, *_edited(answer), *_notes(result, timeout_s, job), *blocked]
-        said = _answer(run, result, notes, job)
-        if job is not None or result.exit_code is None:
-            return said
-        return replace(said, command=CommandEnd(command, result.exit_code, result.pipe))
 
-    def _run(
-        self, run: ToolRun, wanted: ShellArguments, command: str, answer: PermissionAnswer, *, beyond_limits: bool
-    ) -> tuple[int | None, "CommandResult"]:
-        """Run a command, or start it in the background; returns the number of the job, and the result so far."""
-        commands, folder = self._commands(), run.workspace.root
-        network = answer.decision is Decision.YES_WITH_NETWORK
-        # Always asked about, so the user has seen that it names them.
-        secrets = any(secrets_named(command))
-        if wanted.background:
-            job = commands.start_background(
-                command,
-                folder=folder,
-                timeout_s=None if wanted.timeout is None else min(wanted.timeout, LONGEST_S),
-                network=network,
-                secrets=secrets,
-                beyond_limits=beyond_limits,
-            )
-            result = commands.read(job, EARLY_S, run.cancelled)
-            assert result is not None, "it was started just now"
-            return job, result
-        result = commands.run(
+def _run(
+    commands: "CommandRunner",
+    run: ToolRun,
+    wanted: ShellArguments,
+    command: str,
+    answer: PermissionAnswer,
+    *,
+    beyond_limits: bool,
+) -> tuple[int | None, "CommandResult"]:
+    """Run a command, or start it in the background; returns the number of the job, and the result so far."""
+    folder = run.workspace.root
+    network = answer.decision is Decision.YES_WITH_NETWORK
+    # Always asked about, so the user has seen that it names them.
+    secrets = any(secrets_named(command))
+    if wanted.background:
+        job = commands.start_background(
             command,
             folder=folder,
-            timeout_s=min(wanted.timeout or TIMEOUT_S, LONGEST_S),
+            timeout_s=None if wanted.timeout is None else min(wanted.timeout, LONGEST_S),
             network=network,
             secrets=secrets,
             beyond_limits=beyond_limits,
-            on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
-            cancelled=run.cancelled,
         )
-        return None, result
+        result = commands.read(job, EARLY_S, run.cancelled)
+        assert result is not None, "it was started just now"
+        return job, result
+    result = commands.run(
+        command,
+        folder=folder,
+        timeout_s=min(wanted.timeout or TIMEOUT_S, LONGEST_S),
+        network=network,
+        secrets=secrets,
+        beyond_limits=beyond_limits,
+        on_output=lambda text: run.emit(ToolProgress(run.call_id, text)),
+        cancelled=run.cancelled,
+    )
+    return None, result
 
-    def _job(self, run: ToolRun, number: int, wanted: ShellArguments) -> ToolAnswer:
-        commands = self._commands()
-        if number == 0:
-            return _listed(commands)
-        if wanted.stop:
-            commands.stop(number)
-        wait_s = min(wanted.timeout or WAIT_S, LONGEST_S)
-        result = commands.read(number, 0 if wanted.stop else wait_s, run.cancelled)
-        if result is None:
-            raise ToolError(f"there is no job {number}; job 0 lists those that there are")
-        moved = list[str]()
-        if commands.quarantine.has_pending:
-            with self._changes.around_command(run):
-                moved = list(ask_to_put_back(run, NAME, commands.quarantine))
-        return _answer(run, result, [*moved, *_notes(result, 0, number)], number)
+
+def _job(services: ToolServices, run: ToolRun, number: int, wanted: ShellArguments) -> ToolResult:
+    commands = services.commands()
+    if number == 0:
+        return _listed(commands)
+    if wanted.stop:
+        commands.stop(number)
+    wait_s = min(wanted.timeout or WAIT_S, LONGEST_S)
+    result = commands.read(number, 0 if wanted.stop else wait_s, run.cancelled)
+    if result is None:
+        raise ToolError(f"there is no job {number}; job 0 lists those that there are")
+    moved = list[str]()
+    if commands.quarantine.has_pending:
+        with services.changes.around_command(run):
+            moved = list(ask_to_put_back(run, NAME, commands.quarantine))
+    return _answer(run, result, [*moved, *_notes(result, 0, number)], number)
 
 
 def _initialise(folder: Path, branch: str) -> str:
@@ -217,7 +218,7 @@ def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, commands: "Co
     )
 
 
-def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | None) -> ToolAnswer:
+def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | None) -> ToolResult:
     """What the model reads; the user is told what concerns them alone."""
     for notice in _notices(result):
         run.emit(Notice(notice))
@@ -226,7 +227,10 @@ def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | 
         said["job"] = job
     if notes:
         said["note"] = "; ".join(notes)
-    return ToolAnswer(json.dumps(said, ensure_ascii=False), full_output=result.full_output)
+    return ToolResult(
+        json.dumps(said, ensure_ascii=False),
+        full_output=None if result.full_output is None else str(result.full_output),
+    )
 
 
 def _failed(command: str, pipe: Sequence[int]) -> Iterator[str]:
@@ -325,21 +329,17 @@ def _notices(result: "CommandResult") -> Iterator[str]:
         yield f"Of the command's {result.size:,} bytes of output, {kept:,} are kept in {result.full_output}."
 
 
-def _listed(commands: "CommandRunner") -> ToolAnswer:
+def _listed(commands: "CommandRunner") -> ToolResult:
     lines = []
     for each in commands.background():
         state = "running" if each.exit_code is None else f"exit code {each.exit_code}"
         command = _short(" ".join(each.command.split()), _COMMAND_CHARS)
         lines.append(f"{each.number}: {command} ({state}, {each.seconds:.0f} s{', new output' if each.unread else ''})")
-    return ToolAnswer("\n".join(lines) or "there are no jobs")
+    return ToolResult("\n".join(lines) or "there are no jobs")
 
 
 def _short(text: str, chars: int) -> str:
     return text if len(text) <= chars else f"{text[:chars]}…"
-
-
-def _bind(services: ToolServices) -> Callable[[ToolRun, ShellArguments], ToolAnswer]:
-    return Shell(services.commands, services.changes).run
 
 
 SHELL = Tool(
@@ -347,6 +347,5 @@ SHELL = Tool(
     "Run a command in the project's folder, without terminal and input, and without network unless the user allows it."
     " Gives JSON: stdout (with stderr) and exit_code.",
     ShellArguments,
-    read_only=False,
-    bind=_bind,
+    shell,
 )

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import ToolAnswer
+from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.mcp.mcp_config import McpServer, load_servers
 from laguna_tui.base.async_thread import AsyncThread
@@ -248,19 +248,14 @@ class McpTools:
             self._save(server, usable(server.name, listing.result())[0])
 
     def _tool(self, server: McpServer, offered: OfferedTool) -> Tool[Any]:
-        def run(run: ToolRun, arguments: dict[str, object]) -> ToolAnswer:
+        def run(services: ToolServices, run: ToolRun, arguments: dict[str, object]) -> ToolResult:
             return self._call(server, offered, run, arguments)
 
-        def bind(services: ToolServices) -> Callable[[ToolRun, Any], ToolAnswer]:
-            return run
-
-        return Tool(
-            offered.name, offered.description, dict, read_only=False, bind=bind, parameters=dict(offered.parameters)
-        )
+        return Tool(offered.name, offered.description, dict, run, parameters=dict(offered.parameters))
 
     def _call(
         self, server: McpServer, offered: OfferedTool, run: ToolRun, arguments: Mapping[str, object]
-    ) -> ToolAnswer:
+    ) -> ToolResult:
         from laguna_tui.agent.tools.mcp.mcp_process import McpError
 
         details = tuple(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in arguments.items())
@@ -277,7 +272,7 @@ class McpTools:
         text = sanitize(answer.text[:MAX_RESULT])
         if not answer.ok:
             raise ToolError(text or f"{offered.name} failed and does not say why")
-        return ToolAnswer(text or "(no output)")
+        return ToolResult(text or "(no output)")
 
     def _always_asks(self, server: McpServer) -> str:
         """Return why a call is asked about whatever is allowed: the user's rules for paths cannot be held."""

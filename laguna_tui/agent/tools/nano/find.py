@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, Clock
 from laguna_tui.agent.tools.base.result_lines import coverage, matching_paths, read_lines
-from laguna_tui.agent.tools.base.results import ToolAnswer
-from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.agent.tools.base.results import ToolResult
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
@@ -29,7 +29,7 @@ class FindArguments:
     pattern: str = declared()
 
 
-def find(run: ToolRun, wanted: FindArguments) -> ToolAnswer:
+def find(services: ToolServices, run: ToolRun, wanted: FindArguments) -> ToolResult:
     """The file's top-level definitions, the files that may be meant, or a sentence when there is none."""
     pattern = wanted.pattern.strip()
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
@@ -38,10 +38,10 @@ def find(run: ToolRun, wanted: FindArguments) -> ToolAnswer:
     paths = _meant(pattern, known) or _meant(_LINE_NUMBERS.sub("", pattern), known)
     notes = coverage(listing, found=bool(paths), elsewhere="start there")
     if not paths:
-        return ToolAnswer("\n".join([f"No file matches `{escaped(pattern)}`.", *notes]))
+        return ToolResult("\n".join([f"No file matches `{escaped(pattern)}`.", *notes]))
     if len(paths) == 1:
-        return ToolAnswer("\n".join([*_defined(run.workspace, paths[0]), *notes]))
-    return ToolAnswer("\n".join(["Several files match:", *numbered(list(map(escaped, paths))), *notes]))
+        return ToolResult("\n".join([*_defined(run.workspace, paths[0]), *notes]))
+    return ToolResult("\n".join(["Several files match:", *numbered(list(map(escaped, paths))), *notes]))
 
 
 def _meant(pattern: str, known: Sequence[str]) -> list[str]:
@@ -71,9 +71,4 @@ def numbered(items: Sequence[str]) -> list[str]:
     return [*lines, f"and {more} more."] if more > 0 else lines
 
 
-FIND = Tool.stateless(
-    "find",
-    "What a file defines.",
-    FindArguments,
-    find,
-)
+FIND = Tool("find", "What a file defines.", FindArguments, find, read_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.edit import make_edit
 from laguna_tui.agent.tools.base.regex_search import Clock, Hit, collect_hits, prepare
-from laguna_tui.agent.tools.base.results import ToolAnswer
+from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import ToolServices
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import Notice
@@ -29,7 +29,7 @@ _NAMED = 5
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
-def make_rename(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolAnswer:
+def make_rename(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolResult:
     """Make a change, and list the files that still have a name which it renamed."""
     answer = make_edit(services, run, tool, proposal)
     note = ""

@@ -12,8 +12,8 @@ from itertools import islice
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, PATTERN_LIMIT_CHARS, Clock, Hit, collect_hits, prepare
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shortened
-from laguna_tui.agent.tools.base.results import ToolAnswer
-from laguna_tui.agent.tools.base.tool import Tool
+from laguna_tui.agent.tools.base.results import ToolResult
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices
 from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
@@ -58,7 +58,7 @@ class ListedLine:
         return f"{place} `{self.code}`" if self.code else place
 
 
-def search(run: ToolRun, asked: SearchArguments) -> ToolAnswer:
+def search(services: ToolServices, run: ToolRun, asked: SearchArguments) -> ToolResult:
     """The list, or all three when none is named; one sentence when the name is nowhere.
 
     Raises:
@@ -77,12 +77,12 @@ def search(run: ToolRun, asked: SearchArguments) -> ToolAnswer:
         run.workspace, listing, prepare(wanted), clock, run.readable, name, elsewhere="start there"
     )
     if not hits:
-        return ToolAnswer("\n".join([f"Nothing matches `{escaped(pattern)}`.", *notes]))
+        return ToolResult("\n".join([f"Nothing matches `{escaped(pattern)}`.", *notes]))
     places = _Occurrences(run.workspace, hits)
     container = pattern.rpartition(".")[0].rpartition(".")[2] if is_name else ""
     makers = {DEFINED: lambda: places.defined(container), USED: places.used, TESTED: places.tested}
     lists = {title: makers[title]() for title in titles}
-    return ToolAnswer("\n".join([*list_lines(lists, places.absences(escaped(pattern)), cut=places.cut), *notes]))
+    return ToolResult("\n".join([*list_lines(lists, places.absences(escaped(pattern)), cut=places.cut), *notes]))
 
 
 def list_lines(
@@ -179,9 +179,4 @@ def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:
     return sorted(first.values(), key=lambda line: line.symbol == NO_SYMBOL)
 
 
-SEARCH = Tool.stateless(
-    "search",
-    "Where a name is defined, used or tested.",
-    SearchArguments,
-    search,
-)
+SEARCH = Tool("search", "Where a name is defined, used or tested.", SearchArguments, search, read_only=True)

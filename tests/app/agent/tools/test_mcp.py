@@ -77,7 +77,7 @@ class Place:
 
     def call(self, tools, number: int, arguments, **how) -> str:
         offered = tools.offer()
-        return offered[number].bind(None)(self.run(**how), arguments).output
+        return offered[number].run(None, self.run(**how), arguments).output
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.tool_run import ToolRun
-from laguna_tui.agent.tools.full.changing import SNIPPET_LINES
+from laguna_tui.agent.tools.full.change_files import SNIPPET_LINES
 from laguna_tui.agent.tools.full.list import MAX_ENTRIES
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.registry import Toolbox

@@ -1,6 +1,7 @@
 """The full search: definitions by name, code by words, and all that the plain one does."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from filelock import FileLock
@@ -8,8 +9,8 @@ from filelock import FileLock
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.full.profile import FULL
-from laguna_tui.agent.tools.full.search import SEARCH, STILL_INDEXING, Search
-from laguna_tui.agent.tools.full.search import search_lines as regex_search
+from laguna_tui.agent.tools.full.search import SEARCH, STILL_INDEXING, search_lines
+from laguna_tui.agent.tools.full.search import search as search_tool
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
@@ -43,7 +44,7 @@ def search(root, tmp_path, codebase):
 def test_without_a_mode_it_is_the_plain_search(search, root):
     run = ToolRun(Workspace(root), 1, lambda event: None, lambda request: YES, lambda: False)
     for arguments in ({"pattern": "def .*price"}, {"pattern": "cart", "path": "web"}, {"pattern": "nothing at all"}):
-        plain = regex_search(run, arguments["pattern"], arguments.get("path", "")).output
+        plain = search_lines(run, arguments["pattern"], arguments.get("path", "")).output
         assert search(**arguments) == search(**arguments, mode="regex") == plain
 
 
@@ -136,13 +137,13 @@ def test_whatever_a_model_writes_gets_a_sentence(search, arguments, answer):
 def test_an_index_that_is_not_ready_in_time_is_said_to_be_a_part(root, tmp_path, codebase):
     (tmp_path / "cache").mkdir()
     with FileLock(f"{index_path(root, tmp_path / 'cache')}.lock"):
-        tool = replace(SEARCH, bind=lambda services: Search(codebase, wait_s=0.0))
-        answer = answer_of(tool, Workspace(root), pattern="cart", mode="symbol")
+        tool = replace(SEARCH, run=partial(search_tool, wait_s=0.0))
+        answer = answer_of(tool, Workspace(root), codebase=codebase, pattern="cart", mode="symbol")
     assert answer.splitlines()[-1] == STILL_INDEXING
 
 
 def test_a_stop_by_the_user_ends_the_waiting(root, tmp_path, codebase):
     (tmp_path / "cache").mkdir()
     with FileLock(f"{index_path(root, tmp_path / 'cache')}.lock"):
-        tool = replace(SEARCH, bind=lambda services: Search(codebase, wait_s=3600.0))
-        assert answer_of(tool, Workspace(root), lambda: True, pattern="cart", mode="ranked")
+        tool = replace(SEARCH, run=partial(search_tool, wait_s=3600.0))
+        assert answer_of(tool, Workspace(root), lambda: True, codebase=codebase, pattern="cart", mode="ranked")

@@ -60,7 +60,7 @@ class Bench:
 
     def run(self, **arguments):
         run = ToolRun(Workspace(self.root), 7, self.emit, self.ask, self.cancelled)
-        return SHELL.bind(self.services)(run, read_arguments(SHELL.arguments, arguments))
+        return SHELL.run(self.services, run, read_arguments(SHELL.arguments, arguments))
 
     def said(self, **arguments):
         return json.loads(self.run(**arguments).output)
@@ -248,7 +248,7 @@ def test_a_long_output_stays_json_within_the_limit_and_whole_on_disk(bench, writ
     assert RESULT_LIMIT_CHARS * 0.8 < len(answer.output) <= RESULT_LIMIT_CHARS
     assert "left out here" in said["stdout"]
     assert said["note"] == "the output is too long; narrow it, such as with grep, head or tail"
-    assert answer.full_output.stat().st_size > 99_999
+    assert Path(answer.full_output).stat().st_size > 99_999
 
 
 def test_the_whole_output_is_named_to_the_user(bench):
@@ -267,7 +267,7 @@ def test_bytes_that_are_not_text_are_counted_beside_the_text(bench):
     assert json.loads(answer.output)["stdout"].replace("\u2019", "'").replace("\u2018", "'") == (
         f"[3,073 bytes that are not text]\n{error}\na b\\x00c\\x00"
     )
-    assert answer.full_output.read_bytes().startswith(bytes(range(256)))
+    assert Path(answer.full_output).read_bytes().startswith(bytes(range(256)))
 
 
 def test_what_was_left_running_is_told(bench):

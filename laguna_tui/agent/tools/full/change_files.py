@@ -1,18 +1,23 @@
-"""What the tools that change files have in common: a change is permitted, made and answered with what came of it."""
+"""`edit`, `replace_symbol`, `write`, `move` and `delete`: a change is permitted, made, and its effects are reported."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from laguna_tui.agent.tool_run import ToolError, ToolRun
-from laguna_tui.agent.tools.base.results import ToolAnswer
-from laguna_tui.agent.tools.base.tool import ToolServices
+from laguna_tui.agent.tools.base.edit import edit_tool
+from laguna_tui.agent.tools.base.results import ToolResult
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
+from laguna_tui.base.schema import declared
 from laguna_tui.base.text_diff import Sign
 from laguna_tui.base.units import plural
+from laguna_tui.repo.edits.edit_files import EditDialect
+from laguna_tui.repo.edits.file_changes import propose_delete, propose_move, propose_write
+from laguna_tui.repo.edits.symbol_edits import propose_symbol
 from laguna_tui.repo.files.text_files import split_lines
 from laguna_tui.repo.search.symbol_uses import Use
 from laguna_tui.repo.syntax.analysis import analyse
@@ -30,9 +35,81 @@ _IMPORT = re.compile(r"(?:pub |export )?(?:from|import|use|using|mod|require)\b"
 
 _UNREAD = "{path} exists and was not read; read it, then call again if all of it is to be replaced"
 _STALE = "{path} changed since you read it; read it again, then call again"
+# A text that is not there is answered with the nearest one, which such a model tries next. Forgotten indentation is put
+# right, which saves a round and is told to the model and to the user.
+_DIALECT = EditDialect(additions=False, reindents=True, shows_nearest=True)
 
 
-def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolAnswer:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditArguments:
+    """A file, whether to replace in all places, the text to replace in it and the new text.
+
+    In this order, so that it is known how often the old text may occur while the model writes it.
+    """
+
+    path: str = declared()
+    all: bool = declared(False, "replace every occurrence, names as whole words")
+    old: str = declared(blank=True)
+    new: str = declared(blank=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolArguments:
+    """A file, the name of a definition in it, and all of the new definition."""
+
+    path: str = declared()
+    symbol: str = declared(help="name, Class.method or name:line")
+    new: str = declared(help="the whole definition, with its decorators and comments", blank=True)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteArguments:
+    """A file and all of its text."""
+
+    path: str = declared()
+    content: str = declared(blank=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveArguments:
+    """A file, and the path or folder that it gets."""
+
+    path: str = declared()
+    new_path: str = declared()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteArguments:
+    """A file, or an empty folder."""
+
+    path: str = declared()
+
+
+def replace_symbol(services: ToolServices, run: ToolRun, wanted: SymbolArguments) -> ToolResult:
+    """Replace a whole definition."""
+    proposal = propose_symbol(run.workspace, wanted.path, wanted.symbol, wanted.new, run.cancelled, run.readable)
+    return make_change(services, run, REPLACE_SYMBOL.name, proposal)
+
+
+def write(services: ToolServices, run: ToolRun, wanted: WriteArguments) -> ToolResult:
+    """Create a file, or overwrite one that the model has read."""
+    proposal = propose_write(run.workspace, wanted.path, wanted.content)
+    if proposal.kind is ChangeKind.EDIT and not services.changes.seen.knows(proposal.path):
+        raise ToolError(_UNREAD.format(path=escaped(proposal.path)))
+    return make_change(services, run, WRITE.name, proposal)
+
+
+def move(services: ToolServices, run: ToolRun, wanted: MoveArguments) -> ToolResult:
+    """Move a file."""
+    return make_change(services, run, MOVE.name, propose_move(run.workspace, wanted.path, wanted.new_path))
+
+
+def delete(services: ToolServices, run: ToolRun, wanted: DeleteArguments) -> ToolResult:
+    """Delete a file or an empty folder."""
+    return make_change(services, run, DELETE.name, propose_delete(run.workspace, wanted.path))
+
+
+def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolResult:
     """Make a change, and say what came of it: its notes, the changed lines with some around them, and new problems.
 
     Args:
@@ -57,19 +134,9 @@ def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: Chang
     problems = [] if diagnostics is None else diagnostics.after_change(run, made)
     snippet = list(_snippet(made)) if made.kind is ChangeKind.EDIT else []
     left_behind = _left_behind(services, run, made)
-    return ToolAnswer(
+    return ToolResult(
         "\n".join([_headline(made), *made.notes, *snippet, *problems, *left_behind]), excerpt=_excerpt(made)
     )
-
-
-def check_read(services: ToolServices, proposal: ChangeProposal) -> None:
-    """Refuse to overwrite a file that the model has not read.
-
-    Raises:
-        ToolError: it exists and was not read.
-    """
-    if proposal.kind is ChangeKind.EDIT and not services.changes.seen.knows(proposal.path):
-        raise ToolError(_UNREAD.format(path=escaped(proposal.path)))
 
 
 def _headline(made: ChangeProposal) -> str:
@@ -152,3 +219,18 @@ def _defined(path: str, text: str) -> set[str]:
 def _excerpt(made: ChangeProposal) -> str:
     """The changed lines as they are in the file."""
     return "\n".join(line.text for hunk in made.hunks for line in hunk.lines if line.sign is not Sign.REMOVED)
+
+
+EDIT = edit_tool(_DIALECT, EditArguments, make_change)
+REPLACE_SYMBOL = Tool(
+    "replace_symbol",
+    "Replace a whole function, method or class.",
+    SymbolArguments,
+    replace_symbol,
+    values={"path": Value.FILE},
+)
+WRITE = Tool(
+    "write", "Create a file with its folders, or replace all of one that you have read.", WriteArguments, write
+)
+MOVE = Tool("move", "Move or rename a file.", MoveArguments, move)
+DELETE = Tool("delete", "Delete a file or an empty folder.", DeleteArguments, delete)
