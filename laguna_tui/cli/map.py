@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         from laguna_tui.repo.search.repository_map import repository_map
 
         focus = [_inside(index.root, path) for path in arguments.focus]
-        found = repository_map(index.connection, index.graph(), arguments.tokens, focus)
+        found = repository_map(index.connection, arguments.tokens, focus)
         gaps = [] if found.text else index_gaps(index, update)
         if arguments.json:
             print_json({**found._asdict(), "budget": arguments.tokens, "notes": [*index.notes, *gaps]})

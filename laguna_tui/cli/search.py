@@ -107,9 +107,9 @@ def _ranked(index: Index, text: str, limit: int, *, issue: bool) -> list[dict[st
         # Not imported at the top: a search by words is over sooner.
         from laguna_tui.repo.search.issue_search import search_issue
 
-        results = search_issue(index, text, max(DEPTH, limit))
+        results = search_issue(index.connection, text, max(DEPTH, limit))
     else:
-        results = search(index, text, max(DEPTH, limit))
+        results = search(index.connection, text, max(DEPTH, limit))
     question = parse_query(text)
     with RootFolder(index.root) as tree:
         return [{**row(result.best), "also": list(map(row, result.also))} for result in by_file(results, limit)]

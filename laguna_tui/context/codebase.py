@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from laguna_tui.base.errors import UserError
-from laguna_tui.context.index_access import IndexAccess
 from laguna_tui.repo.files.relative_paths import is_binary_name
 from laguna_tui.repo.files.unsearched import BARE, Unsearched, unindexed
 from laguna_tui.repo.files.walk import FileListing, walk
 from laguna_tui.repo.search.fuzzy import NO_PATHS, NO_SYMBOLS, FuzzyPaths, FuzzySymbols, fuzzy_paths, fuzzy_symbols
 from laguna_tui.repo.search.index import Index
+from laguna_tui.repo.search.index_access import IndexAccess
 from laguna_tui.repo.search.index_database import UNUSABLE, IndexFault, explained
 from laguna_tui.repo.search.index_state import IndexUpdate
 from laguna_tui.repo.search.issue_search import is_issue, search_issue
-from laguna_tui.repo.search.ranking import Found, Source
+from laguna_tui.repo.search.ranking import Found
 from laguna_tui.repo.search.ranking import search as ranked
 from laguna_tui.repo.search.repository_map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
 from laguna_tui.repo.search.symbol_search import (
@@ -138,7 +138,7 @@ class Codebase:
     @property
     def unsearched(self) -> Unsearched:
         """What no question to the index covers, as of the last look."""
-        return self._answer(lambda source: unindexed(source.connection, self._unsearched), self._unsearched)
+        return self._answer(lambda connection: unindexed(connection, self._unsearched), self._unsearched)
 
     def paths(self, timeout: float = 0.0) -> Sequence[str]:
         """The text files, sorted, relative to the folder; known long before the index is ready.
@@ -154,23 +154,23 @@ class Codebase:
 
     def symbols(self, wanted: str, limit: int = 20) -> list[SymbolMatch]:
         """Definitions whose name fits, best first (`lookup.find_symbols`)."""
-        return self._answer(lambda source: find_symbols(source.connection, wanted, limit), [])
+        return self._answer(lambda connection: find_symbols(connection, wanted, limit), [])
 
     def definitions(self, name: str) -> list[SymbolMatch]:
         """Every definition of exactly this name, dotted or not (`lookup.definitions_of`)."""
-        return self._answer(lambda source: definitions_of(source.connection, name), [])
+        return self._answer(lambda connection: definitions_of(connection, name), [])
 
     def named(self, names: Sequence[str]) -> list[SymbolMatch]:
         """Every definition of these names (`lookup.named`)."""
-        return self._answer(lambda source: named(source.connection, names), [])
+        return self._answer(lambda connection: named(connection, names), [])
 
     def members(self, scope: str, limit: int = 20) -> list[SymbolMatch]:
         """What is defined right inside a class or the like (`lookup.members_of`)."""
-        return self._answer(lambda source: members_of(source.connection, scope, limit), [])
+        return self._answer(lambda connection: members_of(connection, scope, limit), [])
 
     def uses(self, name: str, limit: int = 20, should_stop: Callable[[], bool] = lambda: False) -> list[Use]:
         """The lines that use a name, with the definitions that they lie in (`symbol_uses.find_uses`)."""
-        return self._answer(lambda source: find_uses(source.connection, self.root, name, limit, should_stop), [])
+        return self._answer(lambda connection: find_uses(connection, self.root, name, limit, should_stop), [])
 
     @property
     def places(self) -> FuzzyPaths:
@@ -189,13 +189,11 @@ class Codebase:
         A long one is read as an issue (`issue_search`): its frames, paths and names count more than its prose.
         """
         rank = search_issue if is_issue(question) else ranked
-        return self._answer(lambda source: rank(source, question, limit), [])
+        return self._answer(lambda connection: rank(connection, question, limit), [])
 
     def map(self, budget: int, count: TokenCounter = estimated_tokens, focus: Sequence[str] = ()) -> RepositoryMap:
         """The definitions that matter most within so many tokens (`map.repository_map`)."""
-        return self._answer(
-            lambda source: repository_map(source.connection, source.graph(), budget, focus, count), _NOTHING
-        )
+        return self._answer(lambda connection: repository_map(connection, budget, focus, count), _NOTHING)
 
     def close(self) -> None:
         """Stop the thread, in the middle of indexing too; answers are empty from now on."""
@@ -209,11 +207,11 @@ class Codebase:
                 self._thread.join(_CLOSE_S)
         self._access.close()
 
-    def _answer(self, ask: Callable[[Source], _Answer], nothing: _Answer) -> _Answer:
+    def _answer(self, ask: Callable[[sqlite3.Connection], _Answer], nothing: _Answer) -> _Answer:
         self._asked()
         try:
-            with self._access.reading() as source:
-                return ask(source)
+            with self._access.reading() as connection:
+                return ask(connection)
         except _FAULTS as error:
             # Anything narrower than this class is a lock, a missing file or a text that SQLite cannot take.
             if type(error) is sqlite3.DatabaseError and not self._damaged:
@@ -287,7 +285,7 @@ class Codebase:
         return UNUSABLE.format(error=error)
 
     def _spell(self) -> None:
-        self._spellings = self._answer(lambda source: fuzzy_symbols(source.connection), self._spellings)
+        self._spellings = self._answer(fuzzy_symbols, self._spellings)
 
     def _tell(self, index: Index, update: IndexUpdate | None) -> None:
         bare = [BARE] if "" in self._unsearched.bare else []
@@ -299,7 +297,7 @@ class Codebase:
     def _publish(self, listing: FileListing) -> None:
         """Publish the files without binary ones, by their names or by what the index found in them."""
         nothing: frozenset[str] = frozenset()
-        binary = self._answer(lambda source: binary_paths(source.connection), nothing)
+        binary = self._answer(binary_paths, nothing)
         paths = tuple(
             entry.path for entry in listing.entries if entry.path not in binary and not is_binary_name(entry.path)
         )

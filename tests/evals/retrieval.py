@@ -170,7 +170,7 @@ def ndcg(hits: Sequence[bool], answers: int) -> float:
 def judged(index: Index, gold: Gold, weights: RankingWeights) -> tuple[float, ...]:
     """NDCG@10 of `FIGURES`, and the seconds that the search took."""
     began = time.perf_counter()
-    found = search(index, gold.question, 200, weights)
+    found = search(index.connection, gold.question, 200, weights)
     seconds = time.perf_counter() - began
     places = [(place.best, *place.also) for place in by_file(found, DEPTH)]
     files = {path for path, _ in gold.answers}

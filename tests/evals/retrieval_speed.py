@@ -177,13 +177,11 @@ def measure(root: Path, cache: Path) -> list[tuple[str, str]]:
         index.refresh()
         next(root.glob("part000/module00/*.py")).write_text("def changed(): pass\n")
         rows.append(("after one change", str(timed(index.refresh)[0])))
-        first, _ = timed(lambda: search(index, "load the cart"))
-        times = [timed(lambda text=text: search(index, text))[0] for text in questions(index)]
+        first, _ = timed(lambda: search(index.connection, "load the cart"))
+        times = [timed(lambda text=text: search(index.connection, text))[0] for text in questions(index)]
         rows.append(("first question", str(first)))
         rows += [(f"question, p{share}", in_milliseconds(times, share)) for share in (50, 95, 99)]
-        rows.append(
-            ("map of 2,048 tokens", str(timed(lambda: repository_map(index.connection, index.graph(), 2048))[0]))
-        )
+        rows.append(("map of 2,048 tokens", str(timed(lambda: repository_map(index.connection, 2048))[0])))
     return rows
 
 

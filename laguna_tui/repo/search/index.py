@@ -11,16 +11,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.repo.files.walk import FileListing, walk
 from laguna_tui.repo.search import index_database
 from laguna_tui.repo.search.index_state import IndexUpdate, Progress, is_current
-from laguna_tui.repo.search.stored_graph import StoredGraph
-
-if TYPE_CHECKING:
-    from laguna_tui.repo.search.reference_graph import ReferenceGraph
 
 # Sentences for the user.
 IN_MEMORY = "the index is kept in memory only and made again each time, because {path} cannot be written: {reason}"
@@ -49,7 +45,6 @@ class Index:
         self.path = path
         self.connection = connection
         self.notes = notes
-        self._stored = StoredGraph()
 
     @classmethod
     def open(cls, root: Path, folder: Path | None = None) -> Self:
@@ -132,10 +127,6 @@ class Index:
         with _lock(self.path, should_stop):
             self._recreate()
 
-    def graph(self) -> "ReferenceGraph":
-        """Return the reference graph, as of the last refresh with many changes."""
-        return self._stored.of(self.connection)
-
     def close(self) -> None:
         """Close it; it can be opened again."""
         self.connection.close()
@@ -184,7 +175,6 @@ class Index:
             self.connection.execute("begin immediate")
             with self.connection:
                 store_graph(self.connection, graph)
-                self._set("graph_made_ns", time.time_ns())
                 self._set("graph_seconds", time.monotonic() - began)
             total = 0
         if changes or made is None:

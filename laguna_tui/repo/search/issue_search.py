@@ -5,11 +5,12 @@ paths are looked up as places, names come before words in the question that is s
 """
 
 import re
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from laguna_tui.repo.search.identifiers import looks_like_code
-from laguna_tui.repo.search.ranking import Found, Source, best_first, search, times
+from laguna_tui.repo.search.ranking import Found, best_first, search, times
 from laguna_tui.repo.search.retrieval import Candidate, candidates_at, known_paths
 
 # A longer request, or one with frames, is read as an issue.
@@ -83,13 +84,13 @@ def read_issue(text: str) -> Issue:
     return Issue(frames, paths, names, f"{title}\n{' '.join(rest.split()[:_PROSE_WORDS])}")
 
 
-def search_issue(index: Source, text: str, limit: int = 20) -> list[Found]:
+def search_issue(connection: sqlite3.Connection, text: str, limit: int = 20) -> list[Found]:
     """Return the units that a long request is about, best first, each with its reasons."""
     issue = read_issue(text)
-    found = {result.unit.unit: result for result in search(index, issue.question, _LOOKED_THROUGH)}
+    found = {result.unit.unit: result for result in search(connection, issue.question, _LOOKED_THROUGH)}
     best = max((result.score for result in found.values()), default=1.0)
-    known = known_paths(index.connection)
-    in_frames = _units_in_frames(index, issue, known)
+    known = known_paths(connection)
+    in_frames = _units_in_frames(connection, issue, known)
     named = {file for path in issue.paths for file in _files(path, known)}
     for unit, factor in in_frames.items():
         known_as = found.get(unit.unit)
@@ -97,18 +98,18 @@ def search_issue(index: Source, text: str, limit: int = 20) -> list[Found]:
             known_as = Found(unit, best, {"placed": best})
         found[unit.unit] = times(known_as, "frame", factor)
     for file in named - {result.unit.file for result in found.values()}:
-        for unit in candidates_at(index.connection, file, 1):
+        for unit in candidates_at(connection, file, 1):
             found[unit.unit] = Found(unit, best * _ONLY_PLACED, {"placed": best * _ONLY_PLACED})
     weighed = [times(each, "named", _IN_PATH) if each.unit.file in named else each for each in found.values()]
     return sorted(weighed, key=best_first)[:limit]
 
 
-def _units_in_frames(index: Source, issue: Issue, known: Mapping[str, int]) -> dict[Candidate, float]:
+def _units_in_frames(connection: sqlite3.Connection, issue: Issue, known: Mapping[str, int]) -> dict[Candidate, float]:
     """The innermost unit at each frame that is a place of this folder, and its factor."""
     factors: dict[Candidate, float] = {}
     factor = _IN_FRAME
     for path, line in issue.frames:
-        units = [unit for file in _files(path, known) for unit in candidates_at(index.connection, file, line)]
+        units = [unit for file in _files(path, known) for unit in candidates_at(connection, file, line)]
         for unit in units:
             factors.setdefault(unit, max(factor, 1.0))
         if units:

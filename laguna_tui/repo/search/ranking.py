@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple
 
 from laguna_tui.repo.files.relative_paths import is_prose, is_secondary, is_test, path_stem
 from laguna_tui.repo.files.root_folder import RootFolder
@@ -25,9 +25,6 @@ from laguna_tui.repo.search.retrieval import (
     spelled_out,
 )
 from laguna_tui.repo.syntax.languages import DefinitionKind, is_code
-
-if TYPE_CHECKING:
-    from laguna_tui.repo.search.reference_graph import ReferenceGraph
 
 # The walk over references starts at the files of this many best units.
 _STARTS = 10
@@ -92,19 +89,12 @@ class FileResult(NamedTuple):
     also: tuple[Found, ...]
 
 
-class Source(Protocol):
-    """An index to search, such as `Index`."""
-
-    @property
-    def connection(self) -> sqlite3.Connection: ...
-
-    def graph(self) -> "ReferenceGraph": ...
-
-
-def search(index: Source, text: str, limit: int = 20, weights: RankingWeights = RankingWeights()) -> list[Found]:
+def search(
+    connection: sqlite3.Connection, text: str, limit: int = 20, weights: RankingWeights = RankingWeights()
+) -> list[Found]:
     """Return the units that answer a question best, best first; empty when no word is known."""
     question = parse_query(text)
-    units = find_candidates(index.connection, question)
+    units = find_candidates(connection, question)
     if not units:
         return []
     best = max(unit.bm25 for unit in units) or 1.0
@@ -112,7 +102,7 @@ def search(index: Source, text: str, limit: int = 20, weights: RankingWeights = 
     if weights.coherence:
         found = _coherent(found, weights.coherence)
     if weights.references:
-        found = _near(found, weights.references, index.connection)
+        found = _near(found, weights.references, connection)
     found.sort(key=best_first)
     if weights.repeats:
         found = sorted(_repeated(found, 1.0 / (1.0 + weights.repeats)), key=best_first)

@@ -6,12 +6,13 @@ definitions by how often other files refer to their names. The largest map that 
 
 import os
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from laguna_tui.base.paths import escaped
 from laguna_tui.repo.files.relative_paths import is_prose, is_secondary, is_test
-from laguna_tui.repo.search.reference_graph import MAX_DEFINERS, ReferenceGraph, name_weight
+from laguna_tui.repo.search.reference_graph import MAX_DEFINERS, ReferenceGraph, load_graph, name_weight
 
 TokenCounter = Callable[[str], int]
 """Returns the number of tokens of a text."""
@@ -54,7 +55,6 @@ def estimated_tokens(text: str) -> int:
 
 def repository_map(
     connection: sqlite3.Connection,
-    graph: ReferenceGraph,
     budget: int,
     focus: Sequence[str] = (),
     count: TokenCounter = estimated_tokens,
@@ -63,7 +63,6 @@ def repository_map(
 
     Args:
         connection: The index.
-        graph: Its reference graph.
         budget: Most tokens of the map.
         focus: Paths of files, or of folders with everything in them; the files they refer to matter more. They are
             left out of the map themselves: files in focus have been read.
@@ -71,11 +70,11 @@ def repository_map(
     """
     paths = {file: os.fsdecode(path) for file, path in connection.execute("select id, path from files")}
     chosen = {file for file, path in paths.items() if _in_focus(path, focus)}
-    ranks = _file_ranks(graph, paths, chosen)
+    ranks = _file_ranks(load_graph(connection), paths, chosen)
     lines = _lines(connection, {file: rank for file, rank in ranks.items() if file not in chosen})
-    shown_lines = _most_that_fit(lines, paths, ranks, budget, count)
-    text = _drawn(lines[:shown_lines], paths, ranks)
-    return RepositoryMap(text, count(text) if text else 0, shown_lines, len(lines))
+    shown = bisect_right(range(len(lines)), budget, key=lambda last: count(_drawn(lines[: last + 1], paths, ranks)))
+    text = _drawn(lines[:shown], paths, ranks)
+    return RepositoryMap(text, count(text) if text else 0, shown, len(lines))
 
 
 def _in_focus(path: str, focus: Sequence[str]) -> bool:
@@ -125,20 +124,6 @@ def _lines(connection: sqlite3.Connection, ranks: dict[int, float]) -> list[_Lin
             lines.append(_Line(file, line, text, value))
     lines.sort(key=lambda entry: (-entry.value, entry.file, entry.line))
     return lines[:_MAX_DEFINITIONS]
-
-
-def _most_that_fit(
-    lines: Sequence[_Line], paths: dict[int, str], ranks: dict[int, float], budget: int, count: TokenCounter
-) -> int:
-    """The number of best lines whose map fits the budget."""
-    low, high = 0, len(lines)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(_drawn(lines[:middle], paths, ranks)) <= budget:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _drawn(lines: Sequence[_Line], paths: dict[int, str], ranks: dict[int, float]) -> str:

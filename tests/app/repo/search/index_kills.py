@@ -81,7 +81,7 @@ def killed(root: Path, cache: Path, rng: random.Random, writers: int) -> list[st
 
 
 def _found(index: Index, word: str) -> list[tuple[str, int]]:
-    return sorted((result.unit.path, result.unit.line) for result in search(index, word, 10_000))
+    return sorted((result.unit.path, result.unit.line) for result in search(index.connection, word, 10_000))
 
 
 def main() -> None:

@@ -143,12 +143,12 @@ def _questions(rng: Random, index: Index) -> Iterator[tuple[str, Callable[[], ob
         text = _question(rng, names, words)
         shown = repr(text if len(text) < 300 else f"{text[:300]}…")
         ask = rng.choice((search, search, search, search_issue))
-        yield f"{ask.__name__} {shown}", partial(ask, index, text)
+        yield f"{ask.__name__} {shown}", partial(ask, index.connection, text)
         for named in (find_symbols, definitions_of, members_of):
             yield f"{named.__name__} {shown}", partial(named, index.connection, text)
     for name in rng.choices(names, k=4):
         yield f"find_uses {name!r}", partial(find_uses, index.connection, index.root, name)
-    yield "map", lambda: repository_map(index.connection, index.graph(), rng.choice((64, 2048)), [])
+    yield "map", lambda: repository_map(index.connection, rng.choice((64, 2048)), [])
 
 
 def _question(rng: Random, names: list[str], words: list[str]) -> str:

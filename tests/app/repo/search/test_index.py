@@ -17,6 +17,7 @@ from laguna_tui.repo.search.best_units import best_units
 from laguna_tui.repo.search.identifiers import stem
 from laguna_tui.repo.search.index import Index
 from laguna_tui.repo.search.index_writer import pack_spans, unpack_spans
+from laguna_tui.repo.search.reference_graph import load_graph
 from laguna_tui.repo.syntax import grammar_versions, tag_queries
 from tests.app.odd_files import odd
 from tests.app.repo.conftest import FILES, write
@@ -312,14 +313,15 @@ def test_a_grammar_is_known_by_its_package_and_its_queries(monkeypatch):
 
 def rank_of(index, path):
     (file,) = index.connection.execute("select id from files where path = ?", (os.fsencode(path),)).fetchone()
-    return index.graph().values(index.graph().rank, [file])[file]
+    graph = load_graph(index.connection)
+    return graph.values(graph.rank, [file])[file]
 
 
 def test_an_empty_folder_has_an_index(tmp_path):
     (tmp_path / "empty").mkdir()
     with Index.open(tmp_path / "empty", tmp_path / "cache") as opened:
         assert opened.refresh(workers=0).files == 0
-        assert len(opened.graph().files) == 0
+        assert len(load_graph(opened.connection).files) == 0
 
 
 def test_in_a_small_folder_one_changed_file_changes_the_graph(shop, index):
@@ -335,7 +337,7 @@ def test_in_a_large_folder_the_graph_waits_for_a_hundredth_of_the_files(shop, in
     for number, nodes in ((1, 6), (2, 6), (3, 9)):
         write(shop, {f"web/page{number}.ts": f"export const page{number} = {number};\n"})
         index.refresh(workers=0)
-        assert len(index.graph().files) == nodes
+        assert len(load_graph(index.connection).files) == nodes
 
 
 def test_names_that_are_no_text_are_compared_like_all_others(shop, index):

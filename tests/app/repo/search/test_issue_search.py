@@ -45,14 +45,16 @@ def test_frames_of_other_languages(text, frame):
 
 
 def test_the_unit_where_the_error_was_raised_comes_first(index):
-    found = search_issue(index, TRACEBACK)
+    found = search_issue(index.connection, TRACEBACK)
     assert found[0].unit.title == "PriceList.lookup"
     assert "frame" in found[0].factors
     assert "monthly_report" in [result.unit.title for result in found[:3]]
 
 
 def test_a_file_that_is_named_is_among_the_results(index):
-    found = search_issue(index, "Something is wrong with the sums that are shown, see web/cart.ts for a start.")
+    found = search_issue(
+        index.connection, "Something is wrong with the sums that are shown, see web/cart.ts for a start."
+    )
     assert "web/cart.ts" in {result.unit.path for result in found[:3]}
 
 
@@ -64,7 +66,7 @@ def test_short_questions_are_none():
 
 @pytest.mark.parametrize("text", ["", "\0", "```", 'File "", line 1', "a.b:99999999", "/" * 5000, "(" * 5000 + ".py:1"])
 def test_no_text_is_a_fault(index, text):
-    assert isinstance(search_issue(index, text), list)
+    assert isinstance(search_issue(index.connection, text), list)
 
 
 def test_the_command_line_reads_an_issue_from_a_file(shop, tmp_path, monkeypatch, capsys):

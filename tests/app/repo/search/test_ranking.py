@@ -20,7 +20,7 @@ from tests.app.repo.conftest import write
 
 
 def first(index, text, **options):
-    return search(index, text, **options)[0].unit.title
+    return search(index.connection, text, **options)[0].unit.title
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,14 @@ def test_the_unit_that_was_meant_comes_first(index, question, title):
 
 
 def test_a_score_is_the_product_of_its_factors(index):
-    for found in search(index, "ShoppingCart total price"):
+    for found in search(index.connection, "ShoppingCart total price"):
         assert found.score == pytest.approx(np.prod(list(found.factors.values())))
 
 
 def test_weights_of_zero_leave_bm25_alone(index):
-    assert {name for found in search(index, "total price", weights=BM25_ALONE) for name in found.factors} == {"bm25"}
+    assert {
+        name for found in search(index.connection, "total price", weights=BM25_ALONE) for name in found.factors
+    } == {"bm25"}
 
 
 def test_tests_come_later_unless_they_are_asked_for(index):
@@ -69,11 +71,11 @@ def test_what_holds_the_definition_of_a_name_is_found_by_it(index, shop):
         },
     )
     index.refresh(workers=0)
-    assert search(index, "ITEMS_PER_CART")[0].unit.path == "shop/limits.py"
+    assert search(index.connection, "ITEMS_PER_CART")[0].unit.path == "shop/limits.py"
     assert first(index, "Limits.MAX_DISCOUNT") == "Limits"
     assert first(index, "where is each_item defined?") == "sell"
-    assert all("definition" in search(index, asked)[0].factors for asked in ("ITEMS_PER_CART", "each_item"))
-    assert search(index, "ITEMS_PER_CART")[0].factors["title"] == 2.0
+    assert all("definition" in search(index.connection, asked)[0].factors for asked in ("ITEMS_PER_CART", "each_item"))
+    assert search(index.connection, "ITEMS_PER_CART")[0].factors["title"] == 2.0
 
 
 def test_a_name_that_is_spelled_out_is_found_before_units_that_have_its_words(index, shop):
@@ -82,7 +84,7 @@ def test_a_name_that_is_spelled_out_is_found_before_units_that_have_its_words(in
     index.refresh(workers=0)
     assert first(index, "price list") == "PriceList"
     assert first(index, "how is the price list kept") == "PriceList"
-    assert "definition" not in search(index, "list every price")[0].factors
+    assert "definition" not in search(index.connection, "list every price")[0].factors
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_a_files_name_counts_less_in_a_longer_question_but_where_nothing_else_ha
     index.refresh(workers=0)
 
     def factor(question, path):
-        found = [result for result in search(index, question) if result.unit.path == path]
+        found = [result for result in search(index.connection, question) if result.unit.path == path]
         return found[0].factors.get("stem", 1.0)
 
     assert factor("report", "shop/report.py") == 1.5
@@ -117,7 +119,7 @@ def test_a_files_name_counts_less_in_a_longer_question_but_where_nothing_else_ha
 
 @pytest.mark.parametrize("question", ["", "???", '" OR *', "NEAR(", "zzqqx", "x" * 5000, "\0", "a AND (b"])
 def test_no_question_is_a_fault(index, question):
-    assert isinstance(search(index, question), list)
+    assert isinstance(search(index.connection, question), list)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -126,7 +128,7 @@ def test_no_question_is_a_fault(index, question):
 )
 def test_whatever_is_asked_gives_results_in_order(index, asked):
     text = asked if isinstance(asked, str) else " ".join(asked)
-    for ranked in (search(index, text), search_issue(index, text)):
+    for ranked in (search(index.connection, text), search_issue(index.connection, text)):
         scores = [found.score for found in ranked]
         assert scores == sorted(scores, reverse=True)
         assert all(0.0 < score < float("inf") for score in scores)
@@ -153,15 +155,15 @@ def test_further_units_of_a_file_and_what_only_declares_come_later(index, shop):
     header = "int count_pages(int book);\n"
     write(shop, {"c/pages.h": header, "c/pages.c": "int count_pages(int book)\n{\n    return book;\n}\n"})
     index.refresh(workers=0)
-    found = search(index, "count pages")
+    found = search(index.connection, "count pages")
     assert [result.unit.path for result in found[:2]] == ["c/pages.c", "c/pages.h"]
     assert found[1].factors["declares"] == 0.5
-    again = [found for found in search(index, "shop price cart") if found.unit.path == "shop/cart.py"]
+    again = [found for found in search(index.connection, "shop price cart") if found.unit.path == "shop/cart.py"]
     assert sorted((found.factors.get("repeats", 1.0) for found in again), reverse=True)[:2] == [1.0, 0.5]
 
 
 def test_a_file_with_several_matches_is_lifted_as_a_whole(index):
-    found = search(index, "price cart", DEPTH)
+    found = search(index.connection, "price cart", DEPTH)
     lifts = {}
     for result in found:
         lifts.setdefault(result.unit.path, set()).add(result.factors["coherence"])
@@ -172,7 +174,7 @@ def test_a_file_with_several_matches_is_lifted_as_a_whole(index):
 def test_the_next_units_of_a_file_are_shown_with_its_best_one(index, shop):
     write(shop, {"shop/refund.py": "".join(f"def refund_{at}(order): return order\n\n" for at in range(9))})
     index.refresh(workers=0)
-    found = search(index, "refund order", DEPTH)
+    found = search(index.connection, "refund order", DEPTH)
     places = by_file(found, 100)
     assert sorted(r.unit.unit for place in places for r in (place.best, *place.also)) == sorted(
         result.unit.unit for result in found
@@ -190,7 +192,7 @@ def test_the_next_units_of_a_file_are_shown_with_its_best_one(index, shop):
 def test_words_that_are_everywhere_are_still_found(index, shop, monkeypatch):
     monkeypatch.setattr("laguna_tui.repo.search.best_units.LISTED_POSTINGS", 1)
     monkeypatch.setattr("laguna_tui.repo.search.bm25.SCORED_POSTINGS", 1)
-    assert search(index, "shop cart")
+    assert search(index.connection, "shop cart")
     assert first(index, "shop refund") == "Refunds"
 
 
@@ -234,7 +236,7 @@ def test_an_exception_of_a_signal_handler_comes_out_of_the_making_of_a_graph_as_
 
 
 def test_the_walk_of_a_question_comes_to_what_the_whole_graph_says(index):
-    graph = index.graph()
+    graph = load_graph(index.connection)
     for start in ({1: 1.0}, {2: 3.0, 5: 1.0}, {1: 1.0, 99: 4.0}):
         near = near_files(index.connection, start)
         expected = graph.values(graph.personalised(graph.nodes(start), 4), graph.files.tolist())
@@ -253,7 +255,7 @@ def test_what_holds_next_to_nothing_of_a_walk_hands_nothing_on(index):
 
 
 def test_what_is_referred_to_ranks_above_what_refers(index):
-    graph = index.graph()
+    graph = load_graph(index.connection)
     ids = dict(index.connection.execute("select path, id from files"))
     rank = graph.values(graph.rank, ids.values())
     assert rank[ids[b"shop/prices.py"]] > rank[ids[b"shop/report.py"]]
@@ -285,20 +287,20 @@ def test_odd_names_find_nothing(index, wanted):
 
 @pytest.mark.parametrize("budget", [20, 40, 80, 1000])
 def test_a_map_keeps_to_its_budget(index, budget):
-    made = repository_map(index.connection, index.graph(), budget)
+    made = repository_map(index.connection, budget)
     assert made.tokens == estimated_tokens(made.text) <= budget
     assert made.shown <= made.known
 
 
 def test_a_map_shows_more_of_what_is_used_and_leaves_out_what_is_in_focus(index):
-    assert "roundMoney" in repository_map(index.connection, index.graph(), 30).text
-    focused = repository_map(index.connection, index.graph(), 1000, ["shop/cart.py"]).text
+    assert "roundMoney" in repository_map(index.connection, 30).text
+    focused = repository_map(index.connection, 1000, ["shop/cart.py"]).text
     assert "shop/prices.py" in focused
     assert "shop/cart.py" not in focused
 
 
 def test_a_map_counts_with_the_counter_it_is_given(index):
-    assert repository_map(index.connection, index.graph(), 3, count=lambda text: len(text.split("\n"))).shown == 1
+    assert repository_map(index.connection, 3, count=lambda text: len(text.split("\n"))).shown == 1
 
 
 def test_what_a_question_is_made_of():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from laguna_tui.repo.search.reference_graph import load_graph
 from laguna_tui.repo.syntax.analysis import analyse
 from laguna_tui.repo.syntax.import_paths import MAX_FILES, ImportPaths, import_path
 from laguna_tui.repo.syntax.tag_queries import LANGUAGE_OF, TAGS
@@ -84,7 +85,7 @@ def test_a_file_that_imports_another_leads_to_it_in_the_graph(index, shop):
     write(shop, {"lib/rates.sh": "RATE=3\n", "bin/run.sh": ". ../lib/rates.sh\n"})
     index.refresh(workers=0)
     ids = dict(index.connection.execute("select path, id from files"))
-    graph = index.graph()
+    graph = load_graph(index.connection)
     run, rates = (ids[path] for path in (b"bin/run.sh", b"lib/rates.sh"))
     edges = {(int(graph.files[a]), int(graph.files[b])) for a, b in zip(graph.source, graph.target, strict=True)}
     assert (run, rates) in edges
