@@ -1,4 +1,4 @@
-"""Parsing of a file into what the index stores. Runs in worker processes, so its values are tuples that pickle cheaply.
+"""Parsing of a file into what the index stores. Runs in worker processes, so its values are tuples of plain values.
 
 Reads regular files only, never through a link in any part of the path below the folder, and at most the size limit.
 """
@@ -13,7 +13,7 @@ from laguna_tui.repo.files.root_folder import RootFolder
 from laguna_tui.repo.files.text_files import INDEXED_BYTES, decode, is_binary
 from laguna_tui.repo.search.unit_words import FileWords, file_words
 from laguna_tui.repo.syntax.analysis import analyse
-from laguna_tui.repo.syntax.symbols import Symbol, Syntax, Unit
+from laguna_tui.repo.syntax.symbols import Syntax
 
 # A file with more words than this is data too; the first ones are indexed.
 WORDS_PER_FILE = 100_000
@@ -33,7 +33,6 @@ class ParsedFile(NamedTuple):
     """One parsed file.
 
     Attributes:
-        path: Relative to the folder.
         size: Bytes.
         mtime_ns: Time of its last change, by the file system.
         digest: Of its bytes; None when they were not read (too large, or no access).
@@ -42,7 +41,6 @@ class ParsedFile(NamedTuple):
         unchanged: Whether the digest equals the task's.
     """
 
-    path: str
     size: int
     mtime_ns: int
     digest: bytes | None
@@ -65,16 +63,16 @@ def parse_file(root: Path, task: ParseTask) -> ParsedFile | None:
         if not stat.S_ISREG(status.st_mode):
             return None
         if status.st_size > INDEXED_BYTES:
-            return ParsedFile(task.path, status.st_size, status.st_mtime_ns, None)
+            return ParsedFile(status.st_size, status.st_mtime_ns, None)
         with os.fdopen(handle, "rb", closefd=False) as file:
             data = file.read(INDEXED_BYTES)
     finally:
         os.close(handle)
     digest = blake2b(data, digest_size=_DIGEST_BYTES).digest()
-    found = ParsedFile(task.path, status.st_size, status.st_mtime_ns, digest)
+    found = ParsedFile(status.st_size, status.st_mtime_ns, digest)
     if digest == task.digest:
         return found._replace(unchanged=True)
-    return found if is_binary(data) else _analysed(found, decode(data).text)
+    return found if is_binary(data) else _analysed(task.path, found, decode(data).text)
 
 
 def _unread(tree: RootFolder, path: str) -> ParsedFile | None:
@@ -83,14 +81,10 @@ def _unread(tree: RootFolder, path: str) -> ParsedFile | None:
         status = tree.lstat(path)
     except OSError:
         return None
-    return ParsedFile(path, status.st_size, status.st_mtime_ns, None) if stat.S_ISREG(status.st_mode) else None
+    return ParsedFile(status.st_size, status.st_mtime_ns, None) if stat.S_ISREG(status.st_mode) else None
 
 
-def _analysed(found: ParsedFile, text: str) -> ParsedFile:
-    syntax = analyse(found.path, text, guess=True)
-    units = ((_title(syntax.symbols, unit), [text[start:stop] for start, stop in unit.spans]) for unit in syntax.units)
-    return found._replace(syntax=syntax, words=file_words(found.path, units, WORDS_PER_FILE))
-
-
-def _title(symbols: tuple[Symbol, ...], unit: Unit) -> str:
-    return unit.title if unit.symbol is None else symbols[unit.symbol].qualified
+def _analysed(path: str, found: ParsedFile, text: str) -> ParsedFile:
+    syntax = analyse(path, text, guess=True)
+    units = ((unit.title, [text[start:stop] for start, stop in unit.spans]) for unit in syntax.units)
+    return found._replace(syntax=syntax, words=file_words(path, units, WORDS_PER_FILE))

@@ -96,13 +96,13 @@ def _store(connection: sqlite3.Connection, writer: IndexWriter, outcomes: Sequen
     with _Transaction(connection):
         for task, parsed, refused in outcomes:
             if refused:
-                writer.put(ParsedFile(task.path, task.size, task.mtime_ns, None), task.mtime_ns)
+                writer.put(task.path, ParsedFile(task.size, task.mtime_ns, None), task.mtime_ns)
             elif parsed is None:
                 writer.drop(task.path)
             elif parsed.unchanged:
-                writer.touch(parsed.path, parsed.size, _settled(parsed.mtime_ns))
+                writer.touch(task.path, parsed.size, _settled(parsed.mtime_ns))
             else:
-                writer.put(parsed, _settled(parsed.mtime_ns))
+                writer.put(task.path, parsed, _settled(parsed.mtime_ns))
                 read += 1
         writer.flush()
     return read

@@ -34,12 +34,12 @@ class IndexWriter:
         self._names: dict[str, int] = {}
         self._postings = PostingsWriter(connection)
 
-    def put(self, found: ParsedFile, mtime_ns: int) -> None:
+    def put(self, path: str, found: ParsedFile, mtime_ns: int) -> None:
         """Replace a file by its parsed version; with `mtime_ns` 0 it is checked again at the next update."""
-        self.drop(found.path)
+        self.drop(path)
         syntax = found.syntax or _NOTHING
         row = (
-            os.fsencode(found.path),
+            os.fsencode(path),
             found.size,
             mtime_ns,
             found.digest,

@@ -3,27 +3,24 @@
 Results come in any order. A file that crashes its worker (a fault in a grammar) costs only itself: its outcome has
 `refused` set and no `parsed`. When no worker can be started at all, no file is to blame.
 
-A request is a pickled root and list of tasks, an answer the pickled list of results. Workers read hostile files, so
-only the classes that a result consists of are unpickled from an answer.
+A request is the root and a list of tasks, an answer the list of results, both as MessagePack. Workers read hostile
+files, so an answer is checked against the types of a result.
 """
 
 import faulthandler
-import io
 import os
-import pickle
 import selectors
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from laguna_engine.native.child import Worker, serve
 from laguna_engine.native.control_groups import usable_processors
 from laguna_tui.base.errors import UserError
 from laguna_tui.repo.search.file_parsing import ParsedFile, ParseTask, parse_file
-from laguna_tui.repo.search.unit_words import FileWords
-from laguna_tui.repo.syntax.languages import DefinitionKind
-from laguna_tui.repo.syntax.symbols import Symbol, Syntax, Unit
 
 # With fewer files, this process is faster than workers that have to start first.
 ALONE_FILES = 64
@@ -42,9 +39,8 @@ _NICE = 5
 # This module, run as a program.
 _WORKER = "laguna_tui.repo.search.parse_pool"
 NO_WORKERS = "no process can be started to read the files with; free some memory, or allow more processes (ulimit -u)"
-_ANSWER_CLASSES = {
-    (each.__module__, each.__name__): each for each in (DefinitionKind, FileWords, ParsedFile, Symbol, Syntax, Unit)
-}
+_REQUEST = msgspec.msgpack.Decoder(tuple[bytes, list[tuple[bytes, bytes | None]]])
+_ANSWER = msgspec.msgpack.Decoder(list[ParsedFile | None])
 
 
 class ParseOutcome(NamedTuple):
@@ -123,7 +119,7 @@ class _WorkerPool:
     """Workers and the batches queued for each. A worker that dies is replaced, unless it never worked."""
 
     def __init__(self, root: Path, batches: Sequence[list[ParseTask]], workers: int, ahead: int) -> None:
-        self._root = str(root)
+        self._root = os.fsencode(root)
         self._waiting = deque(batches)
         self._size = workers
         self._ahead = ahead
@@ -176,7 +172,9 @@ class _WorkerPool:
 
     def _give(self, worker: Worker, batch: list[ParseTask]) -> None:
         self._queued[worker].append(batch)
-        worker.send(pickle.dumps((self._root, [tuple(task) for task in batch])))
+        # Paths may have bytes that are no text.
+        tasks = [(os.fsencode(task.path), task.digest) for task in batch]
+        worker.send(msgspec.msgpack.encode((self._root, tasks)))
 
     def _end(self, worker: Worker) -> deque[list[ParseTask]]:
         """Kill a worker; returns the batches queued for it."""
@@ -186,38 +184,24 @@ class _WorkerPool:
         return self._queued.pop(worker)
 
 
-class _Answer(pickle.Unpickler):
-    """Unpickles results, and nothing that could do harm."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Return a class that results consist of. Raises UnpicklingError for any other."""
-        try:
-            return _ANSWER_CLASSES[module, name]
-        except KeyError:
-            raise pickle.UnpicklingError(f"{module}.{name} is no part of a result") from None
-
-
 def _results(answer: bytes | None) -> list[ParsedFile | None] | None:
-    """The results of a worker; None when it died, or gave an invalid answer."""
-    if answer is None:
-        return None
+    """Return the results of a worker; None when it died, or gave an invalid answer."""
     try:
-        results = _Answer(io.BytesIO(answer)).load()
-    except Exception:  # unpickling invalid data raises nearly anything
+        return None if answer is None else _ANSWER.decode(answer)
+    except msgspec.DecodeError:
         return None
-    return results if isinstance(results, list) else None
 
 
 def _parse_watched(request: bytes) -> bytes:
     """Parse a batch in a worker, which kills itself when a file takes too long: a grammar cannot be stopped."""
-    root, tasks = pickle.loads(request)
+    root, tasks = _REQUEST.decode(request)
     found = []
     with Path(os.devnull).open("w") as nowhere:
-        for task in tasks:
+        for path, digest in tasks:
             faulthandler.dump_traceback_later(_STUCK_S, exit=True, file=nowhere)
-            found.append(parse_file(Path(root), ParseTask(*task)))
+            found.append(parse_file(Path(os.fsdecode(root)), ParseTask(os.fsdecode(path), digest)))
         faulthandler.cancel_dump_traceback_later()
-    return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+    return msgspec.msgpack.encode(found)
 
 
 if __name__ == "__main__":

@@ -10,10 +10,6 @@ class DefinitionKind(Enum):
     TYPE = "type"
     VARIABLE = "variable"
 
-    def __reduce_ex__(self, protocol: object) -> tuple[type["DefinitionKind"], tuple[str]]:
-        # Python 3.11.0 to 3.11.3 would name `getattr`, which `parse_pool` refuses in a worker's answer.
-        return type(self), (self.value,)
-
 
 SUFFIXES = {
     "python": ".py .pyi .pyw",
