@@ -17,9 +17,9 @@ import numpy as np
 
 from laguna_tui.repo.search import index_database
 from laguna_tui.repo.search.best_units import best_units
+from laguna_tui.repo.search.file_parsing import FileWords
 from laguna_tui.repo.search.postings_writer import PostingsWriter
 from laguna_tui.repo.search.retrieval import BY_WORDS
-from laguna_tui.repo.search.unit_words import FileWords
 
 UNITS = 1_000_000
 WORDS_PER_UNIT = 60

@@ -17,7 +17,7 @@ FOLDER_VARIABLE = "LAGUNA_TUI_INDEX"
 """Environment variable that moves the folder of the indexes."""
 VERSION = 8
 """Version of the tables and their content; an index of another one is built again. Grammars and their queries have
-versions of their own (`grammar_versions.fingerprints`): when one changes, its files are parsed again."""
+versions of their own (`tag_queries.fingerprints`): when one changes, its files are parsed again."""
 _APPLICATION_ID = 0x4C61_6758
 # An index is about as large as the source it covers.
 MAX_BYTES = 2 * 1024**3

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from laguna_tui.repo.files.sensitive_paths import sensitive_because
 from laguna_tui.repo.files.unsearched import Unsearched
 from laguna_tui.repo.files.walk import FileListing
-from laguna_tui.repo.syntax.grammar_versions import fingerprints
+from laguna_tui.repo.syntax.tag_queries import fingerprints
 
 Progress = Callable[[int, int], None]
 """Called with files done and files to do."""

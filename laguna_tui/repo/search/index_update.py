@@ -17,8 +17,8 @@ from laguna_tui.repo.search.index_database import is_full, max_pages, path_of
 from laguna_tui.repo.search.index_state import IndexUpdate, Progress, changed_languages, note_grammars
 from laguna_tui.repo.search.index_writer import IndexWriter
 from laguna_tui.repo.search.parse_pool import ParseOutcome, parse_all
-from laguna_tui.repo.syntax.grammar_versions import language_name
 from laguna_tui.repo.syntax.languages import is_code
+from laguna_tui.repo.syntax.tag_queries import language_name
 
 # Length of a batch: others can read between batches, and a stop loses no more than one.
 _COMMIT_S = 0.5

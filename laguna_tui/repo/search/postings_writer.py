@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laguna_tui.repo.search import postings
-from laguna_tui.repo.search.unit_words import FileWords
+from laguna_tui.repo.search.file_parsing import FileWords
 
 # In the order of bytes of the machine that made the index.
 _PLACE = np.dtype(np.uint16)

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from laguna_tui.repo.files.text_files import split_lines
 from laguna_tui.repo.syntax.chunking import make_units
-from laguna_tui.repo.syntax.grammar_versions import language_name
 from laguna_tui.repo.syntax.grammars import Grammar, grammar
 from laguna_tui.repo.syntax.language_patterns import language_of
 from laguna_tui.repo.syntax.languages import DefinitionKind
 from laguna_tui.repo.syntax.outline import Outline, line_outline
 from laguna_tui.repo.syntax.symbols import Symbol, Syntax
 from laguna_tui.repo.syntax.syntax_tree import places_in_code, string_rows, tree_contents, tree_outline
+from laguna_tui.repo.syntax.tag_queries import language_name
 
 # A megabyte of ordinary code takes half a second; a file made to be slow must not hold up the others.
 PARSE_LIMIT_S = 2.0

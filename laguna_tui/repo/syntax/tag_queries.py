@@ -1,8 +1,35 @@
-"""What defines and what refers to a name in each grammar's syntax tree; and the table of all languages."""
+"""The language of a path, its grammar, and what defines and refers to a name in the grammar's syntax trees.
 
-from laguna_tui.repo.syntax.compiled_tag_queries import C_SHARP, HASKELL, KOTLIN, SCALA, SWIFT, ZIG
-from laguna_tui.repo.syntax.scripting_tag_queries import ELIXIR, LUA, PHP, RUBY, SHELL
-from laguna_tui.repo.syntax.tags import Tags
+Loads no grammar (`grammars` does).
+"""
+
+import sys
+from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from laguna_tui.repo.syntax.languages import language_suffix
+
+
+class Tags(NamedTuple):
+    """One grammar: the module and function that give it, and its two tree-sitter queries.
+
+    A definition is captured as `function`, `type` or `variable` with its `name`; `scope` only names what lies inside
+    (Rust's `impl`), and `owner` names what a definition belongs to (Go's receivers). Of patterns that capture the same
+    name node, the first one counts. References are captured as `reference`: calls, types, base classes and imports, not
+    every identifier. Imports that say a path, whose text is captured as `import`, have a query of their own,
+    and so has code that the grammar leaves as tokens (what Rust's macros get), captured as `unparsed`.
+    """
+
+    module: str
+    function: str
+    definitions: str
+    references: str
+    imports: str = ""
+    unparsed: str = ""
+
 
 _PYTHON = Tags(
     "tree_sitter_python",
@@ -184,6 +211,229 @@ _CPP = Tags(
     """,
     _C_IMPORTS,
 )
+_C_SHARP = Tags(
+    "tree_sitter_c_sharp",
+    "language",
+    """
+    (class_declaration name: (identifier) @name) @type
+    (struct_declaration name: (identifier) @name) @type
+    (interface_declaration name: (identifier) @name) @type
+    (record_declaration name: (identifier) @name) @type
+    (enum_declaration name: (identifier) @name) @type
+    (delegate_declaration name: (identifier) @name) @type
+    (method_declaration name: (identifier) @name) @function
+    (constructor_declaration name: (identifier) @name) @function
+    (local_function_statement name: (identifier) @name) @function
+    (property_declaration name: (identifier) @name) @variable
+    (field_declaration (variable_declaration (variable_declarator name: (identifier) @name))) @variable
+    """,
+    """
+    (invocation_expression function: [(identifier) @reference (generic_name (identifier) @reference)
+        (member_access_expression name: [(identifier) @reference (generic_name (identifier) @reference)])])
+    (object_creation_expression type: [(identifier) @reference (generic_name (identifier) @reference)])
+    (base_list [(identifier) @reference (generic_name (identifier) @reference)])
+    (parameter type: [(identifier) @reference (generic_name (identifier) @reference)])
+    (variable_declaration type: [(identifier) @reference (generic_name (identifier) @reference)])
+    (method_declaration returns: [(identifier) @reference (generic_name (identifier) @reference)])
+    (attribute name: (identifier) @reference)
+    (using_directive (qualified_name name: (identifier) @reference))
+    """,
+)
+_KOTLIN = Tags(
+    "tree_sitter_kotlin",
+    "language",
+    """
+    (class_declaration name: (identifier) @name) @type
+    (object_declaration name: (identifier) @name) @type
+    (type_alias type: (identifier) @name) @type
+    (function_declaration name: (identifier) @name) @function
+    (source_file (property_declaration (variable_declaration (identifier) @name)) @variable)
+    """,
+    """
+    (call_expression . [(identifier) @reference (navigation_expression (identifier) @reference .)])
+    (user_type (identifier) @reference)
+    (import (qualified_identifier (identifier) @reference .))
+    """,
+)
+_SWIFT = Tags(
+    "tree_sitter_swift",
+    "language",
+    """
+    (class_declaration name: (type_identifier) @name) @type
+    (class_declaration name: (user_type (type_identifier) @name)) @scope
+    (protocol_declaration name: (type_identifier) @name) @type
+    (typealias_declaration name: (type_identifier) @name) @type
+    (function_declaration name: (simple_identifier) @name) @function
+    (protocol_function_declaration name: (simple_identifier) @name) @function
+    (init_declaration "init" @name) @function
+    (source_file (property_declaration name: (pattern (simple_identifier) @name)) @variable)
+    """,
+    """
+    (call_expression . [(simple_identifier) @reference
+        (navigation_expression suffix: (navigation_suffix suffix: (simple_identifier) @reference))])
+    (user_type (type_identifier) @reference)
+    """,
+    "(import_declaration (identifier) @import)",
+)
+_SCALA = Tags(
+    "tree_sitter_scala",
+    "language",
+    """
+    (class_definition name: (identifier) @name) @type
+    (object_definition name: (identifier) @name) @type
+    (trait_definition name: (identifier) @name) @type
+    (enum_definition name: (identifier) @name) @type
+    (type_definition name: (type_identifier) @name) @type
+    (function_definition name: (identifier) @name) @function
+    (function_declaration name: (identifier) @name) @function
+    (compilation_unit (val_definition pattern: (identifier) @name) @variable)
+    (given_definition name: (identifier) @name) @variable
+    """,
+    """
+    (call_expression function: [(identifier) @reference (field_expression field: (identifier) @reference)
+        (generic_function function: (identifier) @reference)])
+    (type_identifier) @reference
+    (import_declaration (identifier) @reference)
+    """,
+)
+_HASKELL = Tags(
+    "tree_sitter_haskell",
+    "language",
+    """
+    (function name: (variable) @name) @function
+    (declarations (bind name: (variable) @name) @function)
+    (class_declarations (signature name: (variable) @name) @function)
+    (data_type name: (name) @name) @type
+    (newtype name: (name) @name) @type
+    (type_synonym name: (name) @name) @type
+    (class name: (name) @name) @type
+    (instance name: (name) @name) @scope
+    """,
+    """
+    (apply function: (variable) @reference)
+    (infix [(variable) @reference (infix_id (variable) @reference)])
+    (match expression: (variable) @reference)
+    (import_name [(variable) @reference (name) @reference])
+    (signature type: (_ (name) @reference))
+    (apply constructor: (name) @reference)
+    """,
+)
+_ZIG = Tags(
+    "tree_sitter_zig",
+    "language",
+    """
+    (function_declaration name: (identifier) @name) @function
+    (variable_declaration . (identifier) @name
+        [(struct_declaration) (enum_declaration) (union_declaration) (opaque_declaration)]) @type
+    (source_file (variable_declaration . (identifier) @name) @variable)
+    """,
+    """
+    (call_expression function: [(identifier) @reference (field_expression member: (identifier) @reference)])
+    (parameter type: (identifier) @reference)
+    (variable_declaration type: (identifier) @reference)
+    """,
+    """((builtin_function (builtin_identifier) @call (arguments (string) @import)) (#eq? @call "@import"))""",
+)
+_RUBY = Tags(
+    "tree_sitter_ruby",
+    "language",
+    """
+    (method name: (_) @name) @function
+    (singleton_method name: (_) @name) @function
+    (class name: (_) @name) @type
+    (module name: (_) @name) @type
+    (assignment left: (constant) @name) @variable
+    """,
+    """
+    (call method: (identifier) @reference)
+    (superclass [(constant) @reference (scope_resolution name: (constant) @reference)])
+    (call receiver: [(constant) @reference (scope_resolution name: (constant) @reference)])
+    (argument_list (constant) @reference)
+    """,
+    """
+    (call method: (identifier) @call arguments: (argument_list . (string) @import)
+        (#any-of? @call "require" "require_relative" "load"))
+    """,
+)
+_PHP = Tags(
+    "tree_sitter_php",
+    "language_php",
+    """
+    (class_declaration name: (name) @name) @type
+    (interface_declaration name: (name) @name) @type
+    (trait_declaration name: (name) @name) @type
+    (enum_declaration name: (name) @name) @type
+    (function_definition name: (name) @name) @function
+    (method_declaration name: (name) @name) @function
+    (program (const_declaration (const_element (name) @name)) @variable)
+    """,
+    """
+    (function_call_expression function: [(name) @reference (qualified_name (name) @reference)])
+    (member_call_expression name: (name) @reference)
+    (scoped_call_expression scope: (name) @reference)
+    (scoped_call_expression name: (name) @reference)
+    (object_creation_expression [(name) @reference (qualified_name (name) @reference)])
+    (base_clause [(name) @reference (qualified_name (name) @reference)])
+    (class_interface_clause [(name) @reference (qualified_name (name) @reference)])
+    (named_type [(name) @reference (qualified_name (name) @reference)])
+    (namespace_use_clause [(name) @reference (qualified_name (name) @reference)])
+    (use_declaration (name) @reference)
+    """,
+)
+_LUA = Tags(
+    "tree_sitter_lua",
+    "language",
+    """
+    (function_declaration name: (_) @name) @function
+    (assignment_statement (variable_list . name: (_) @name) (expression_list . value: (function_definition))) @function
+    (field name: (identifier) @name value: (function_definition)) @function
+    (chunk (assignment_statement (variable_list . name: (identifier) @name)) @variable)
+    (chunk (variable_declaration (assignment_statement (variable_list . name: (identifier) @name))) @variable)
+    """,
+    """
+    (function_call name: [(identifier) @reference (dot_index_expression field: (identifier) @reference)
+        (method_index_expression method: (identifier) @reference)])
+    """,
+    """
+    (function_call name: (identifier) @call arguments: (arguments . (string) @import)
+        (#any-of? @call "require" "dofile" "loadfile"))
+    """,
+)
+_SHELL = Tags(
+    "tree_sitter_bash",
+    "language",
+    """
+    (function_definition name: (word) @name) @function
+    (program (variable_assignment name: (variable_name) @name) @variable)
+    (program (declaration_command (variable_assignment name: (variable_name) @name)) @variable)
+    """,
+    "(command name: (command_name (word) @reference))",
+    """
+    (command name: (command_name (word) @call) . argument: [(word) (string) (concatenation) (raw_string)] @import
+        (#any-of? @call "source" "."))
+    """,
+)
+_ELIXIR = Tags(
+    "tree_sitter_elixir",
+    "language",
+    """
+    (call target: (identifier) @word (arguments . (alias) @name)
+        (#any-of? @word "defmodule" "defprotocol")) @type
+    (call target: (identifier) @word (arguments . (alias) @name) (#eq? @word "defimpl")) @scope
+    (call target: (identifier) @word
+        (arguments . [(identifier) @name (call target: (identifier) @name)
+            (binary_operator left: (call target: (identifier) @name) operator: "when")])
+        (#any-of? @word "def" "defp" "defdelegate" "defguard" "defguardp" "defmacro" "defmacrop" "defn"
+            "defnp")) @function
+    """,
+    """
+    (call target: (identifier) @reference (#not-match? @reference
+        "^(def.*|alias|import|require|use|if|unless|case|cond|for|with|raise|quote|unquote|(module|type)?doc|spec|type|opaque|callback)$"))
+    (call target: (dot right: (identifier) @reference))
+    (binary_operator operator: "|>" right: (identifier) @reference)
+    (alias) @reference
+    """,
+)
 
 TAGS = {
     "python": (_PYTHON, ".py .pyi .pyw"),
@@ -195,19 +445,59 @@ TAGS = {
     "java": (_JAVA, ".java"),
     "c": (_C, ".c .h"),
     "cpp": (_CPP, ".cc .cpp .cxx .hh .hpp .hxx .cu .cuh .inl .ino"),
-    "csharp": (C_SHARP, ".cs"),
-    "kotlin": (KOTLIN, ".kt .kts"),
-    "swift": (SWIFT, ".swift"),
-    "scala": (SCALA, ".scala .sc"),
-    "haskell": (HASKELL, ".hs"),
-    "zig": (ZIG, ".zig"),
-    "ruby": (RUBY, ".rb .rake .gemspec"),
-    "php": (PHP, ".php"),
-    "lua": (LUA, ".lua"),
-    "shell": (SHELL, ".sh .bash .zsh .ksh"),
-    "elixir": (ELIXIR, ".ex .exs"),
+    "csharp": (_C_SHARP, ".cs"),
+    "kotlin": (_KOTLIN, ".kt .kts"),
+    "swift": (_SWIFT, ".swift"),
+    "scala": (_SCALA, ".scala .sc"),
+    "haskell": (_HASKELL, ".hs"),
+    "zig": (_ZIG, ".zig"),
+    "ruby": (_RUBY, ".rb .rake .gemspec"),
+    "php": (_PHP, ".php"),
+    "lua": (_LUA, ".lua"),
+    "shell": (_SHELL, ".sh .bash .zsh .ksh"),
+    "elixir": (_ELIXIR, ".ex .exs"),
 }
 """Tags and the suffixes that they are for, by the language's name."""
 
 LANGUAGE_OF = {suffix: name for name, (_, suffixes) in TAGS.items() for suffix in suffixes.split()}
 """The language's name by a path's suffix."""
+
+_METADATA = (".dist-info", ".egg-info")
+
+
+def language_name(path: str) -> str | None:
+    """Return the language of a path's suffix, if there may be a grammar for it."""
+    return LANGUAGE_OF.get(language_suffix(path))
+
+
+@cache
+def fingerprints() -> Mapping[str, str]:
+    """Return a fingerprint of each language's grammar and queries: with another one, its files must be parsed again.
+
+    Reads the versions of the installed packages without loading them.
+    """
+    versions = _installed()
+    core = versions.get("tree_sitter", "")
+    return {
+        name: blake2b(repr((core, versions.get(tags.module, ""), *tags)).encode(), digest_size=8).hexdigest()
+        for name, (tags, _) in TAGS.items()
+    }
+
+
+def _installed() -> dict[str, str]:
+    """Versions of tree-sitter and its grammars, by module: packages are named like their modules.
+
+    From the names of the metadata folders (PEP 376); importing `importlib.metadata` takes longer than a search.
+    """
+    found: dict[str, str] = {}
+    # Not the working folder, which an empty part of the path is.
+    for folder in filter(None, sys.path):
+        try:
+            entries = list(Path(folder).iterdir())
+        except OSError:
+            continue
+        for entry in entries:
+            module, dash, rest = entry.name.partition("-")
+            if dash and module.startswith("tree_sitter") and rest.endswith(_METADATA):
+                found.setdefault(module, rest.rpartition(".")[0])
+    return found

@@ -18,7 +18,7 @@ from laguna_tui.repo.search.identifiers import stem
 from laguna_tui.repo.search.index import Index
 from laguna_tui.repo.search.index_writer import pack_spans, unpack_spans
 from laguna_tui.repo.search.reference_graph import load_graph
-from laguna_tui.repo.syntax import grammar_versions, tag_queries
+from laguna_tui.repo.syntax import tag_queries
 from tests.app.odd_files import odd
 from tests.app.repo.conftest import FILES, write
 from tests.app.repo.search.index_checks import faults
@@ -292,7 +292,7 @@ def test_an_index_that_is_no_file_is_not_waited_for(shop, cache, make):
 def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monkeypatch):
     age(shop)
     index.refresh(workers=0)
-    upgraded = {**grammar_versions.fingerprints(), "typescript": "of a later version"}
+    upgraded = {**tag_queries.fingerprints(), "typescript": "of a later version"}
     monkeypatch.setattr("laguna_tui.repo.search.index_state.fingerprints", lambda: upgraded)
     index.connection.execute("delete from symbols where qualified = 'CartView'")
     assert index.refresh(workers=0).read == 1
@@ -301,13 +301,13 @@ def test_with_another_grammar_only_its_files_are_parsed_again(shop, index, monke
 
 
 def test_a_grammar_is_known_by_its_package_and_its_queries(monkeypatch):
-    before = grammar_versions.fingerprints()
+    before = tag_queries.fingerprints()
     assert before.keys() == tag_queries.TAGS.keys()
     python, suffixes = tag_queries.TAGS["python"]
-    monkeypatch.setitem(grammar_versions.TAGS, "python", (python._replace(references="(call) @reference"), suffixes))
-    grammar_versions.fingerprints.cache_clear()
-    changed = {name for name, value in grammar_versions.fingerprints().items() if value != before[name]}
-    grammar_versions.fingerprints.cache_clear()
+    monkeypatch.setitem(tag_queries.TAGS, "python", (python._replace(references="(call) @reference"), suffixes))
+    tag_queries.fingerprints.cache_clear()
+    changed = {name for name, value in tag_queries.fingerprints().items() if value != before[name]}
+    tag_queries.fingerprints.cache_clear()
     assert changed == {"python"}
 
 

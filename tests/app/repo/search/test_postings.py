@@ -9,8 +9,8 @@ import pytest
 from laguna_tui.repo.search import best_units as lists
 from laguna_tui.repo.search import bm25, index_database, postings
 from laguna_tui.repo.search.best_units import best_units
+from laguna_tui.repo.search.file_parsing import file_words
 from laguna_tui.repo.search.postings_writer import PostingsWriter
-from laguna_tui.repo.search.unit_words import file_words
 from tests.app.repo.search.index_checks import faults
 
 
