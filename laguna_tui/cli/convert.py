@@ -12,8 +12,7 @@ from laguna_tui.cli.arguments import add_force
 from laguna_tui.cli.console import check_target, say
 
 if TYPE_CHECKING:
-    from laguna_tui.models.convert import Conversion
-    from laguna_tui.models.convert_metadata import Provenance
+    from laguna_tui.models.convert import Conversion, Provenance
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -45,8 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         EngineError: The folder is not a drafter, or not the target's.
     """
     # Not imported at the top: the other actions of `models` do without.
-    from laguna_tui.models.convert import KINDS, convert, plan
-    from laguna_tui.models.convert_metadata import Provenance
+    from laguna_tui.models.convert import KINDS, Provenance, convert, plan
 
     folder, output = arguments.folder.expanduser(), arguments.output.expanduser()
     target = arguments.target and arguments.target.expanduser()

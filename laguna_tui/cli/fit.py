@@ -18,16 +18,18 @@ from laguna_tui.cli.arguments import add_inherited, add_json
 from laguna_tui.cli.console import print_json, say
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelEntry, ModelKind
-from laguna_tui.models.fit import model_to_fit, summary, wrapped
-from laguna_tui.models.fit_report import (
+from laguna_tui.models.fit import (
     NARROWEST,
     WIDEST,
     FitReport,
     described_machine,
     fit_report,
     machine_title,
+    model_to_fit,
     plan_or_refusal,
     report_lines,
+    summary,
+    wrapped,
 )
 
 _EPILOG = """\

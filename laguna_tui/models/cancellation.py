@@ -1,23 +1,29 @@
-"""Cancellation of a download: requests to pause or cancel it, checked by every loop of it."""
+"""Requests to pause or cancel a download, checked by every loop of it."""
 
 import threading
 
-from laguna_tui.models.download_errors import Cancelled, Paused
+
+class Paused(Exception):
+    """The user paused the download, which can be resumed later."""
+
+
+class Cancelled(Exception):
+    """The user cancelled the download; the received bytes may be removed."""
 
 
 class Cancellation:
-    """A request to pause or cancel. Set from any thread, checked by the downloading one."""
+    """A request to pause or cancel. Set from any thread, checked by the one that downloads."""
 
     def __init__(self) -> None:
         self._requested = threading.Event()
         self._reason: type[Paused] | type[Cancelled] = Paused
 
     def pause(self) -> None:
-        """Request a stop that keeps the bytes received so far."""
+        """Request a stop that keeps the received bytes."""
         self._requested.set()
 
     def cancel(self) -> None:
-        """Request a stop after which the bytes received so far may be removed."""
+        """Request a stop after which the received bytes may be removed."""
         self._reason = Cancelled
         self._requested.set()
 

@@ -54,7 +54,7 @@ def check_catalogue(text: str, own: Path) -> None:
 
 
 def _with(changes: Mapping[str, Any], shipped: Path, own: Path | None) -> dict[str, ModelEntry]:
-    """The shipped entries with the user's `changes`, read from `own`, merged over them."""
+    """Merge the user's `changes`, read from `own`, over the shipped entries."""
     tables = _read(shipped, "reinstall laguna-tui")
     merged = {**tables, **{name: _merged(tables.get(name, {}), change) for name, change in changes.items()}}
     found, wrong = {}, []
@@ -140,7 +140,7 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
 
 
 def _read(path: Path, remedy: str, missing: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The file's tables; `missing`, if given, when the file does not exist."""
+    """Return the file's tables; `missing`, if given, when the file does not exist."""
     try:
         text = read_small_file(path, _LIMIT_BYTES).decode()
     except (OSError, ValueError) as error:
@@ -163,7 +163,7 @@ def _parsed(text: str, path: Path, remedy: str) -> dict[str, Any]:
 
 
 def _merged(table: Any, change: Any) -> Any:
-    """An entry with the user's keys over it. Keys that identify a file are dropped when it is replaced."""
+    """Merge the user's keys over an entry. Keys that identify a file are dropped when it is replaced."""
     if not isinstance(table, dict) or not isinstance(change, dict):
         return change
     lost: set[str] = set()
@@ -174,7 +174,7 @@ def _merged(table: Any, change: Any) -> Any:
 
 
 def _rooted(table: Mapping[str, Any], change: Mapping[str, Any], shipped: Path, own: Path) -> dict[str, Any]:
-    """The table with its local paths made absolute, each relative to the catalogue file that contains it."""
+    """Make a table's local paths absolute, each relative to the catalogue file that contains it."""
     local = [key for key in ("file", "drafter") if key in table and not (key == "file" and "repository" in table)]
     return {**table, **{key: (own if key in change else shipped) / table[key] for key in local}}
 
@@ -191,7 +191,7 @@ def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], sourc
 
 
 def _entry(name: str, table: Mapping[str, Any]) -> ModelEntry:
-    """The entry of a valid table whose local paths are absolute."""
+    """Return the entry of a valid table whose local paths are absolute."""
     drafter = table.get("drafter")
     remote = table.get("kind") == ModelKind.REMOTE
     values = {"context": 0 if remote else FALLBACK_CONTEXT, **table, "name": name}

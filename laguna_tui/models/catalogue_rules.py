@@ -45,7 +45,7 @@ class KeyRule:
 
 
 def safe_path(name: str) -> bool:
-    """Whether a path from the catalogue or the hub stays inside its download folder."""
+    """Return whether a path from the catalogue or the hub stays inside its download folder."""
     parts = PurePosixPath(name).parts
     return bool(parts) and not name.startswith("/") and ".." not in parts and name.isprintable() and "\\" not in name
 
@@ -149,7 +149,7 @@ def _sampling(table: Mapping[str, object]) -> Iterator[str]:
 
 
 def _contradictions(table: Mapping[str, Any]) -> Iterator[str]:
-    """Contradictions between keys that are valid by themselves."""
+    """Yield contradictions between keys that are valid by themselves."""
     remote, kind = "repository" in table, table.get("kind", ModelKind.TARGET)
     if "file" in table and "files" in table:
         yield "has both file and files; say one of them"
@@ -172,7 +172,7 @@ def _contradictions(table: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _endpoint_contradictions(table: Mapping[str, Any], kind: object) -> Iterator[str]:
-    """Keys of a file in the entry of an endpoint, and the other way round."""
+    """Yield keys of a file in the entry of an endpoint, and the other way round."""
     endpoint, files = ("url", "served", "key_variable"), ("repository", "file", "files", "drafter", "belongs")
     if kind == ModelKind.REMOTE:
         yield from (f"{key} is for models with files; this is a remote" for key in files if key in table)

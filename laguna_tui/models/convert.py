@@ -8,10 +8,11 @@ same bytes every time.
 `convert_files` is the last step of a drafter's download, a `laguna_tui.models.download_conversion.Converter`.
 """
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import BinaryIO
@@ -19,18 +20,20 @@ from typing import BinaryIO
 import numpy as np
 
 from laguna_engine.errors import ModelFileError
+from laguna_engine.files import read_small_file
 from laguna_engine.ggml import gguf_writer
+from laguna_engine.ggml.gguf_writer import Written
 from laguna_engine.gguf import drafter_header, header
 from laguna_engine.gguf.formats import TENSOR_FORMATS
+from laguna_engine.gguf.quantization import FILE_TYPES, QUANTIZATION_VERSION, format_for, padded
 from laguna_engine.gguf.quantization import KINDS as QUANTIZED
-from laguna_engine.gguf.quantization import format_for, padded
 from laguna_engine.gguf.tensors import TensorInfo
+from laguna_tui import __version__
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.models import convert_config, convert_safetensors
 from laguna_tui.models.convert_config import CONFIG, DrafterConfig
 from laguna_tui.models.convert_layout import FORMATS, TABLE, OutputTensor, output_tensors
-from laguna_tui.models.convert_metadata import Provenance, description, identity
 from laguna_tui.models.convert_safetensors import SourceTensor
 from laguna_tui.models.records import SHA256, fingerprint_of
 
@@ -41,6 +44,52 @@ ConversionProgress = Callable[[str, int, int], None]
 """Called with the phase ("verify" or "convert"), bytes done and bytes in total."""
 
 _STORED = {known.name: known for known in TENSOR_FORMATS.values()}
+
+
+_CARD = "README.md"
+_MAX_CARD, _CARD_BYTES = 1 << 16, 1 << 24
+_LICENCE = re.compile(r"^(license|license_name): *[\"']?([\w.-]{1,60})", re.MULTILINE | re.ASCII)
+"""`license_name` is set where `license` is only "other"."""
+
+_CACHED = "models--"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Origin of a drafter, as far as it is known; stored in the new file.
+
+    Attributes:
+        repository: "owner/name" on the hub.
+        revision: A commit.
+        licence: Its name.
+        sha256: Known hashes of source files by name; the others are computed.
+    """
+
+    repository: str = ""
+    revision: str = ""
+    licence: str = ""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> "Provenance":
+        """Derive it from a folder: its path in the hub's cache, and the licence on its model card."""
+        place = folder.resolve()
+        name = place.parent.parent.name
+        licence = _licence(folder / _CARD)
+        if place.parent.name == "snapshots" and name.startswith(_CACHED):
+            return cls(name.removeprefix(_CACHED).replace("--", "/"), place.name, licence)
+        return cls(licence=licence)
+
+
+def _licence(card: Path) -> str:
+    """Return the licence in a card's front matter; empty without one."""
+    try:
+        text = read_small_file(card, _CARD_BYTES).decode("utf-8", "replace")[:_MAX_CARD]
+    except OSError:
+        return ""
+    block = text.removeprefix("---\n").partition("\n---")[0]
+    found: dict[str, str] = dict(_LICENCE.findall(block))
+    return found.get("license_name") or found.get("license", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +129,7 @@ class Conversion:
         return tuple(item.name for item in self.items if item.is_matrix and item.shape[0] % block)
 
     def entries(self) -> Iterator[tuple[OutputTensor, str, int]]:
-        """Each item with its new format and its size in bytes."""
+        """Return each item with its new format and its size in bytes."""
         return zip(self.items, self.formats, self._sizes(), strict=True)
 
     def _sizes(self) -> list[int]:
@@ -135,7 +184,7 @@ def _format(item: OutputTensor, kind: str) -> str:
 
 
 def _target_ids(folder: Path, tensor: SourceTensor, n_vocab: int) -> bytes:
-    """The reduced vocabulary as target token ids: the published table holds offsets from the draft token ids."""
+    """Return the reduced vocabulary as target token ids; the published table holds offsets from the draft token ids."""
     with tensor.path.open("rb") as file:
         data = gguf_writer.read_exactly(file, tensor.path, tensor.offset, tensor.size)
     offsets = np.frombuffer(data, {"I64": np.int64, "I32": np.int32}[tensor.dtype]).astype(np.int64)
@@ -149,12 +198,58 @@ def _target_ids(folder: Path, tensor: SourceTensor, n_vocab: int) -> bytes:
 
 def _write_header(file: BinaryIO, conversion: Conversion, provenance: Provenance) -> None:
     """Write the whole header and reserve the space of the data."""
-    metadata = {**identity(conversion.kind, provenance), **description(conversion.config)}
+    metadata = {**_identity(conversion.kind, provenance), **_description(conversion.config)}
     tensors = [(item.name, kind, item.shape) for item, kind, _ in conversion.entries()]
     file.seek(0)
     file.write(gguf_writer.head(metadata, tensors))
     file.truncate(file.tell() + conversion.data_bytes)
     file.flush()
+
+
+def _identity(kind: str, provenance: Provenance) -> dict[str, Written]:
+    """Return identity and provenance, without a date: the same drafter gives the same bytes."""
+    found: dict[str, Written] = {
+        "general.architecture": "dflash",
+        "general.type": "model",
+        "general.license": provenance.licence,
+        "laguna_tui.converted.by": f"laguna-tui {__version__}",
+        "laguna_tui.converted.from": provenance.repository,
+        "laguna_tui.converted.revision": provenance.revision,
+        "laguna_tui.converted.sha256": "\n".join(f"{digest}  {name}" for name, digest in provenance.sha256.items()),
+        "general.file_type": FILE_TYPES[kind],
+    }
+    if kind in QUANTIZED:
+        found["general.quantization_version"] = QUANTIZATION_VERSION
+    return {key: value for key, value in found.items() if value != ""}
+
+
+def _description(config: DrafterConfig) -> dict[str, Written]:
+    """Return the hyperparameters, under the keys that llama.cpp and `laguna_engine.gguf.drafter_header` read."""
+    found: dict[str, Written] = {
+        "context_length": config.n_ctx,
+        "embedding_length": config.n_embd,
+        "block_count": config.n_layer,
+        "feed_forward_length": config.n_ff,
+        "attention.head_count": config.heads,
+        "attention.head_count_kv": config.kv_heads,
+        "attention.key_length": config.head_size,
+        "attention.value_length": config.head_size,
+        "attention.layer_norm_rms_epsilon": config.epsilon,
+        "attention.causal": config.causal if len(set(config.causal)) > 1 else config.causal[0],
+        "rope.freq_base": config.rope_base,
+        "rope.dimension_count": config.rope_dims,
+        "vocab_size": config.n_vocab,
+        "block_size": config.block,
+        # Each tap is numbered by the layer that reads it next.
+        "target_layers": tuple(tap + 1 for tap in config.taps),
+        "context_kv_layer_norm": config.laguna,
+    }
+    if config.window:
+        found |= {"attention.sliding_window": config.window, "attention.sliding_window_pattern": config.sliding}
+    return {
+        **{f"dflash.{key}": value for key, value in found.items()},
+        "tokenizer.ggml.mask_token_id": config.mask_id,
+    }
 
 
 def _check_header(part: Path, folder: Path, model: Path | None) -> None:
@@ -168,7 +263,7 @@ def _check_header(part: Path, folder: Path, model: Path | None) -> None:
 
 
 def _digests(conversion: Conversion, provenance: Provenance, progress: ConversionProgress) -> dict[str, str]:
-    """The SHA-256 of every source file, by name."""
+    """Return the SHA-256 of every source file, by name."""
     total = sum(path.stat().st_size for path in conversion.sources)
     done = 0
 

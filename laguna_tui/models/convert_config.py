@@ -32,12 +32,12 @@ class ConfigFields:
         self._tables = tables
 
     def get(self, *names: str) -> object:
-        """The first non-null value among `names`, or None."""
+        """Return the first non-null value among `names`, or None."""
         found = (table.get(name) for name in names for table in self._tables)
         return next((value for value in found if value is not None), None)
 
     def table(self, name: str) -> Mapping[str, object]:
-        """A table, empty if there is none."""
+        """Return a table, empty if there is none."""
         value = self.get(name)
         if value is None:
             return {}
@@ -46,7 +46,7 @@ class ConfigFields:
         return value
 
     def integer(self, name: str, low: int = 1, high: int = MAX_SIZE, default: int | None = None) -> int:
-        """An integer from `low` to `high`."""
+        """Return an integer from `low` to `high`."""
         value = self.get(name)
         if value is None and default is not None:
             return default
@@ -55,21 +55,21 @@ class ConfigFields:
         return value
 
     def number(self, name: str) -> float:
-        """A number above 0 and at most MAX_NUMBER."""
+        """Return a number above 0 and at most MAX_NUMBER."""
         value = self.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_NUMBER:
             raise self.invalid(name, value, f"a number above 0, up to {MAX_NUMBER:g}")
         return float(value)
 
     def flag(self, *names: str) -> bool | None:
-        """A boolean, or None if the key is absent."""
+        """Return a boolean, or None if the key is absent."""
         value = self.get(*names)
         if value is not None and not isinstance(value, bool):
             raise self.invalid(names[0], value, "true or false")
         return value
 
     def integers(self, name: str, low: int, high: int = MAX_SIZE) -> tuple[int, ...]:
-        """A non-empty list of distinct integers."""
+        """Return a non-empty list of distinct integers."""
         value = self.get(name)
         fits = isinstance(value, list) and 0 < len(value) <= 64 and all(type(one) is int for one in value)
         if not isinstance(value, list) or not fits or not low <= min(value) <= max(value) <= high:
@@ -79,7 +79,7 @@ class ConfigFields:
         return tuple(value)
 
     def names(self, name: str) -> tuple[str, ...]:
-        """A list of strings, empty if the key is absent."""
+        """Return a list of strings, empty if the key is absent."""
         value = self.get(name)
         if value is None:
             return ()
@@ -88,7 +88,6 @@ class ConfigFields:
         return tuple(value)
 
     def invalid(self, name: str, value: object, expected: str) -> ModelFileError:
-        """The error for an invalid value."""
         what = "is missing" if value is None else f"is {reprlib.repr(value)}"
         return ModelFileError(f"{self.path}: {name} {what}, expected {expected}; download the drafter's folder again")
 
@@ -169,7 +168,7 @@ def read(folder: Path) -> DrafterConfig:
 
 
 def _is_laguna(top: ConfigFields, folder: Path) -> bool:
-    """Which of the two dialects it is. Raises ModelFileError for anything else."""
+    """Return whether it is Poolside's own dialect. Raises ModelFileError if it is neither."""
     kind, names = top.get("speculators_model_type"), top.names("architectures")
     called = ", ".join(names)[:100] or "no name"
     if top.get("quantization_config", "compression_config"):
@@ -259,7 +258,7 @@ def _sliding(fields: ConfigFields, n_layer: int, *, laguna: bool) -> tuple[bool,
 
 
 def _causal(fields: ConfigFields, sliding: tuple[bool, ...], *, laguna: bool) -> tuple[bool, ...]:
-    """Whether each layer's block rows are masked causally, as in vLLM (`_dflash_layer_causal`, `update_dflash`)."""
+    """Return whether each layer's block rows are masked causally, as vLLM's `_dflash_layer_causal` does."""
     if laguna:
         causal = fields.flag("is_causal", "causal")
         return sliding if causal is None else (causal,) * len(sliding)
@@ -268,7 +267,7 @@ def _causal(fields: ConfigFields, sliding: tuple[bool, ...], *, laguna: bool) ->
 
 
 def _rope(fields: ConfigFields, head_size: int) -> tuple[float, int]:
-    """RoPE base and the number of rotated dimensions per head."""
+    """Return RoPE's base and the number of rotated dimensions per head."""
     rope = ConfigFields(fields.path, *_rope_tables(fields))
     scaling = rope.get("rope_type", "type")
     if scaling not in (None, "default"):
@@ -283,7 +282,7 @@ def _rope(fields: ConfigFields, head_size: int) -> tuple[float, int]:
 
 
 def _rope_tables(fields: ConfigFields) -> list[dict[str, object]]:
-    """Tables that may hold the RoPE keys: one of their own, one per kind of layer, or the top level."""
+    """Return the tables that may hold the RoPE keys: their own, one per kind of layer, or the top level."""
     own = {**fields.table("rope_scaling"), **fields.table("rope_parameters")}
     by_kind = [own[kind] for kind in set(fields.names("layer_types")) if isinstance(own.get(kind), dict)]
     if any(table != by_kind[0] for table in by_kind):

@@ -74,7 +74,7 @@ def _global_tensors(config: DrafterConfig, sources: "_SourceTensors") -> Iterato
 
 
 def _vocabulary(config: DrafterConfig, sources: "_SourceTensors") -> Iterator[OutputTensor]:
-    """Its own embeddings, output matrix and reduced-vocabulary table, where present."""
+    """Yield its own embeddings, output matrix and reduced-vocabulary table, where present."""
     embeddings = sources.has("embed_tokens.weight")
     reduced = config.drafted < config.n_vocab or sources.has(TABLE)
     if embeddings:
@@ -103,7 +103,7 @@ def _layer(config: DrafterConfig, sources: "_SourceTensors", layer: int) -> Iter
 
 
 def _projections(config: DrafterConfig, sources: "_SourceTensors", ours: str, theirs: str) -> Iterator[OutputTensor]:
-    """Q, K and V: three matrices, or a fused one with their rows in this order."""
+    """Yield Q, K and V: three matrices, or a fused one with their rows in this order."""
     embd = config.n_embd
     rows = {"q": config.heads * config.head_size, "k": config.kv_heads * config.head_size}
     rows["v"] = rows["k"]
@@ -135,19 +135,16 @@ class _SourceTensors:
             raise ModelFileError(f"{folder}: it has a tensor under two names; {_AGAIN}")
 
     def has(self, name: str) -> bool:
-        """Whether it exists and is still unused."""
+        """Return whether it exists and is still unused."""
         return name in self._unused
 
     def unused(self) -> list[str]:
-        """Names of the tensors still unused."""
         return sorted(self._unused)
 
     def norm(self, name: str, source: str, width: int) -> OutputTensor:
-        """A norm's weights."""
         return OutputTensor(name, (width,), (self.take(source + ".weight", (width,)),))
 
     def matrix(self, name: str, source: str, width: int, rows: int) -> OutputTensor:
-        """A matrix of `rows` rows."""
         return OutputTensor(name, (width, rows), (self.take(source + ".weight", (rows, width)),))
 
     def take(self, name: str, shape: Shape, dtypes: tuple[str, ...] = tuple(FORMATS)) -> SourceTensor:

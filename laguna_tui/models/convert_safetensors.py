@@ -85,7 +85,7 @@ def _only_file(folder: Path) -> Path:
 
 
 def _index(path: Path) -> dict[str, str]:
-    """File of each tensor, by the tensor's name."""
+    """Return the file of each tensor, by the tensor's name."""
     places = read_json(path).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
         raise ModelFileError(f"{path}: it does not say which tensor is in which file; {_DAMAGED}")

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.units import size
 from laguna_tui.models import hub_cache
-from laguna_tui.models.cancellation import Cancellation
-from laguna_tui.models.download_conversion import Converter, convert_downloaded
-from laguna_tui.models.download_errors import Cancelled, DiskFullError, DownloadError, Paused, disk_error
+from laguna_tui.models.cancellation import Cancellation, Cancelled, Paused
+from laguna_tui.models.download_errors import DiskFullError, DownloadError, disk_error
 from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress, ProgressReporter, RateMeter
 from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind, companions
 from laguna_tui.models.hub import Hub, check_pins
@@ -29,9 +29,12 @@ from laguna_tui.models.partial_file import (
     private_path,
     size_of,
 )
-from laguna_tui.models.records import FileRecord, Fingerprint, RepositoryListing, fingerprint_of
+from laguna_tui.models.records import SHA256, FileRecord, Fingerprint, RepositoryListing, fingerprint_of
 from laguna_tui.models.store import ModelState, Store, converted_name
 from laguna_tui.models.transfer import DownloadItem, RetryPolicy, Transfer, retry
+
+if TYPE_CHECKING:
+    from laguna_tui.models.convert import Provenance
 
 RESERVE_BYTES = 512 << 20
 """Space that stays free on the disk: a system with a full disk fails in other ways."""
@@ -43,6 +46,10 @@ _WATCH_S = 0.25
 """Poll interval while another process downloads."""
 
 _VANISHED = "{model}: its download ended, but its file is no longer in {folder}; run the same again"
+
+
+Converter = Callable[[Sequence[Path], Path, Callable[[int, int], None], "Provenance"], None]
+"""Converts to GGUF. Args: source files, target, a callback with bytes done and in total (may raise), provenance."""
 
 
 class DownloadOutcome(StrEnum):
@@ -140,7 +147,7 @@ class Download:
         self._reporter.report(DownloadPhase.DONE, always=True)
 
     def _plan(self, entry: ModelEntry) -> list[DownloadItem]:
-        """The files of one model, as the hub lists them now."""
+        """Return the files of one model, as the hub lists them now."""
         source = entry.source
         if source is None:
             raise UserError(f"{entry.title} cannot be downloaded; pass the path of its GGUF: --model FILE.gguf")
@@ -211,15 +218,7 @@ class Download:
         self._update_done()
         self._reporter.meter.start()
         self._reporter.report(DownloadPhase.TRANSFER, file=item.remote.name, always=True)
-        Transfer(
-            self._hub,
-            item,
-            part,
-            self._cancellation,
-            self._retry_policy,
-            arrived,
-            on_note,
-        ).run()
+        Transfer(self._hub, item, part, self._cancellation, self._retry_policy, arrived, on_note).run()
         self._finish(item, part)
 
     def _finish(self, item: DownloadItem, part: Path) -> None:
@@ -258,11 +257,32 @@ class Download:
             if self._store.path(entry) is None:
                 base = self._store.partial_base(source, name)
                 target = base if lock.excludes_others else private_path(base)
-                step = self._reporter.conversion_step(name)
                 try:
-                    convert_downloaded(self._store, entry, source, listing, target, step, self._converter)
+                    self._convert_to(target, entry, source, listing)
                 finally:
                     target.unlink(missing_ok=True)
+
+    def _convert_to(self, target: Path, entry: ModelEntry, source: HubSource, listing: RepositoryListing) -> None:
+        from laguna_tui.models.convert import Provenance, convert_files
+
+        store, name = self._store, converted_name(entry)
+        files = [store.file_path(source, file.name, file.etag) for file in listing.files]
+        known = {file.name: file.etag.value for file in listing.files if file.etag and file.etag.kind == SHA256}
+        provenance = Provenance(source.repository, listing.commit, entry.license, known)
+        convert: Converter = self._converter or convert_files
+        try:
+            convert([path for path in files if path], target, self._reporter.conversion_step(name), provenance)
+        except UserError as error:
+            raise DownloadError(f"{entry.title} was downloaded, but cannot be converted: {error}") from error
+        if store.path(entry) is not None:
+            return  # another process finished it, on a disk whose locks exclude nobody
+        etag, bytes_made = fingerprint_of(target, SHA256, lambda count: None), target.stat().st_size
+        final = store.final_path(source, name)
+        final.unlink(missing_ok=True)
+        made_from = tuple(known.values())
+        record = FileRecord(source.repository, listing.commit, name, bytes_made, etag, made_from=made_from)
+        store.save_record(source, record)
+        target.replace(final)
 
     def _check_room(self) -> None:
         """Raise DiskFullError before the first byte is requested."""

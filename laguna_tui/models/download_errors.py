@@ -1,4 +1,4 @@
-"""Errors and interruptions of a download, and the hub's error responses as sentences for the user."""
+"""Errors of a download, and the hub's error responses as sentences for the user."""
 
 import errno
 from collections.abc import Mapping
@@ -29,20 +29,8 @@ class Unsteady(Exception):
     wait_s: float | None = None
 
 
-class Stopped(Exception):
-    """Base of the user's requests to stop. Not an error: `Download.run` returns the outcome."""
-
-
-class Paused(Stopped):
-    """Stopped, to be resumed later."""
-
-
-class Cancelled(Stopped):
-    """Stopped for good; the received bytes may be removed."""
-
-
 def disk_error(error: OSError, folder: Path) -> DownloadError:
-    """The error to raise for an OSError of the disk under the store."""
+    """Return the error to raise for an OSError of the disk that the store is on."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFullError(
             f"{folder}: the disk is full; what was downloaded is kept: make room and try again, or move the "

@@ -125,7 +125,7 @@ class ProgressReporter:
         self._send(DownloadProgress(phase, meter.done, meter.total, rate, eta, file, note))
 
     def file_step(self, phase: DownloadPhase, file: str, total: int) -> Callable[[int], None]:
-        """A callback for bytes processed while one file is checked; raises Paused or Cancelled to stop."""
+        """Return a callback for bytes processed while one file is checked; it raises Paused or Cancelled to stop."""
         done = 0
 
         def step(count: int) -> None:
@@ -138,7 +138,7 @@ class ProgressReporter:
         return step
 
     def conversion_step(self, file: str) -> Callable[[int, int], None]:
-        """A callback for bytes done and in total while a file is converted; raises Paused or Cancelled to stop."""
+        """Return a callback for bytes done and in total of a conversion; it raises Paused or Cancelled to stop."""
 
         def step(done: int, total: int) -> None:
             self._cancellation.check()
@@ -166,7 +166,7 @@ _PHASE_TEXT = {
 
 
 def progress_text(progress: DownloadProgress) -> str:
-    """One line: the step, bytes done, rate, time left, and the note."""
+    """Return one line: the step, bytes done, rate, time left, and the note."""
     parts = [f"{_PHASE_TEXT[progress.phase]} {progress.file}".strip()]
     if progress.bytes_total and progress.phase is not DownloadPhase.DONE:
         done, total = progress.bytes_done, progress.bytes_total

@@ -1,34 +1,50 @@
-"""Whether and how a model fits: what is known of it, from its file's header or what is published, and plans as text.
-
-Lines fit any width from 40 columns on: for a terminal, and for a panel of the TUI.
-"""
+"""Whether and how a model fits a machine: its sizes, from its file or its description, and the plan as text."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from laguna_engine.fit import devices
+from laguna_engine.fit.devices import Machine
 from laguna_engine.fit.explanation import amount, tokens
 from laguna_engine.fit.known_models import XS_DRAFTER, known_model
 from laguna_engine.fit.memory import ALL, DrafterShape
 from laguna_engine.fit.model_shape import ModelShape
-from laguna_engine.fit.plan import FitCell, Plan
-from laguna_engine.fit.plan_search import budgets
+from laguna_engine.fit.plan import (
+    TABLE_CONTEXTS,
+    DoesNotFit,
+    FitCell,
+    Plan,
+    choose_plan,
+    fit_table,
+    search_space,
+)
+from laguna_engine.fit.plan_search import PlanConstraints, budgets
 from laguna_engine.gguf import drafter_header as drafter_files
 from laguna_engine.gguf import header
 from laguna_engine.gguf.drafter_header import DrafterHeader
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import NO_DRAFTER, Settings
 from laguna_tui.base.units import GIB, memory
-from laguna_tui.models.catalogue import resolve
+from laguna_tui.models.catalogue import load_catalogue, resolve
 from laguna_tui.models.entry import ModelEntry, ModelKind, companions
 from laguna_tui.models.model_selection import drafter_of
+
+NARROWEST, WIDEST = 40, 100
+"""Cells per line."""
+_LEAST = 32
+"""Cells that the table itself needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelToFit:
-    """A model that can be planned for. file: None while it has to be downloaded, so that sizes are from its
-    description. drafter: None without one."""
+    """A model that can be planned for.
+
+    Attributes:
+        file: None before its download: sizes are then from its description.
+        drafter: None without one.
+    """
 
     title: str
     file: Path | None
@@ -37,11 +53,11 @@ class ModelToFit:
 
 
 def model_to_fit(wanted: str, catalogue: Mapping[str, ModelEntry], settings: Settings) -> ModelToFit:
-    """The model that `wanted`, a name or a file, stands for.
+    """Return the model with this name or file.
 
     Raises:
-        UserError: there is no such model, or too little is known of it before its download.
-        EngineError: its file, or its drafter's, is not what it should be.
+        UserError: There is no such model, or too little is known about it before its download.
+        EngineError: Its file, or its drafter's, is not what it should be.
     """
     entry = catalogue.get(wanted)
     if entry is None or entry.kind is not ModelKind.TARGET:
@@ -67,14 +83,14 @@ def _from_description(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], se
     size = entry.source.size if entry.source is not None else None
     shape = known_model(entry.title, entry.facts, entry.context_max or entry.context, size)
     if shape is None:
-        raise UserError(f"{entry.title}: too little is known of it before its file is here; give the path of its GGUF")
+        raise UserError(f"{entry.title}: too little is known about it before its download; give the path of its GGUF")
     return ModelToFit(entry.title, None, shape, _described_drafter(entry, catalogue, settings))
 
 
 def _described_drafter(
     entry: ModelEntry, catalogue: Mapping[str, ModelEntry], settings: Settings
 ) -> DrafterShape | None:
-    """The recommended drafter, as it would be after a download."""
+    """Return the recommended drafter, as it would be after a download."""
     found = companions(entry, catalogue, ModelKind.DRAFTER)
     if not found or settings.drafter == NO_DRAFTER:
         return None
@@ -82,14 +98,84 @@ def _described_drafter(
     return XS_DRAFTER if size is None else replace(XS_DRAFTER, weights=size)
 
 
+def described_machine(specification: str | None) -> Machine:
+    """Return the machine of a specification such as "24GB desktop", or this one. Raises UserError if it is not one."""
+    if specification is None:
+        return devices.read_machine()
+    try:
+        return devices.simulated_machine(specification)
+    except ValueError as error:
+        raise UserError(f"--machine: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class FitReport:
+    """One model on one machine: its plan, or why there is none, and every context and cache."""
+
+    model: ModelToFit
+    machine: Machine
+    plan: Plan | None
+    refusal: str
+    rows: list[list[FitCell]]
+
+
+def fit_report(
+    wanted: str,
+    catalogue: Mapping[str, ModelEntry],
+    settings: Settings,
+    machine: Machine,
+    constraints: PlanConstraints,
+) -> FitReport:
+    """Plan a model on a machine, with every context and cache. Raises as `model_to_fit` does."""
+    model = model_to_fit(wanted, catalogue, settings)
+    plan, refusal = plan_or_refusal(model, machine, constraints)
+    wider = search_space(model.shape, model.drafter, machine, replace(constraints, context=None, kv=None))
+    own = {plan.load.n_ctx} if plan is not None else set()
+    return FitReport(model, machine, plan, refusal, fit_table(wider, tuple(sorted({*TABLE_CONTEXTS, *own}))))
+
+
+def plan_or_refusal(model: ModelToFit, machine: Machine, constraints: PlanConstraints) -> tuple[Plan | None, str]:
+    """Return the plan, or why there is none."""
+    try:
+        return choose_plan(model.shape, model.drafter, machine, constraints), ""
+    except DoesNotFit as error:
+        return None, str(error)
+
+
+def fit_lines(wanted: str, settings: Settings, width: int) -> list[str]:
+    """Return the report of a model on this machine as lines for a panel of `width` cells. Raises as `model_to_fit`."""
+    found = fit_report(wanted, load_catalogue(), settings, described_machine(None), PlanConstraints())
+    return list(report_lines(found, min(max(width, _LEAST), WIDEST)))
+
+
+def report_lines(found: FitReport, width: int) -> Iterator[str]:
+    """Yield the report as lines of at most `width` cells."""
+    model, plan = found.model, found.plan
+    yield from wrapped(f"{model.title} on {machine_title(found.machine)}: {found.machine.description}.", width)
+    if model.file is None:
+        yield from wrapped("It is not downloaded yet; the sizes are those of its published description.", width)
+    yield ""
+    yield from wrapped(f"It runs: {summary(plan)}." if plan is not None else f"{found.refusal}.", width)
+    yield ""
+    yield from table(found.rows, plan, width)
+    if plan is not None:
+        yield ""
+        yield from explanation(plan, width)
+
+
+def machine_title(machine: Machine) -> str:
+    """Return the words for this machine, or for the one that was given."""
+    return f"a machine like {machine.name!r}" if machine.name else "this machine"
+
+
 _WIDE = 76
-"""From here on cells are words, below they are short."""
+"""From this width on, cells are words."""
 
 _MARK = "*"
 
 
 def table(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int) -> list[str]:
-    """Contexts by caches; `plan`'s cell is marked."""
+    """Return the contexts by KV caches; the cell of `plan` is marked."""
     wide = width >= _WIDE
     cells = [[(_wide if wide else _narrow)(cell, plan) for cell in row] for row in rows]
     column = max(len(cell) for row in cells for cell in row)
@@ -102,7 +188,7 @@ def table(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int) -> l
 
 
 def explanation(plan: Plan, width: int) -> list[str]:
-    """The plan with its reasons, its memory, what was given up and the next step up."""
+    """Return the plan with its reasons, its memory, what was given up and what a better one would need."""
     lines = [
         line for reason in plan.reasons for line in _item(reason.subject, f"{reason.choice}. {reason.text}", width)
     ]
@@ -115,14 +201,13 @@ def explanation(plan: Plan, width: int) -> list[str]:
 
 
 def summary(plan: Plan) -> str:
-    """The plan in one line."""
+    """Return the plan in one line."""
     placed = plan.reasons[0].choice
     drafter = "with its drafter" if plan.drafter else "without a drafter"
     return f"{tokens(plan.load.n_ctx)} tokens, {plan.load.kv.value} cache, {placed}, {drafter}"
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """A paragraph."""
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
@@ -134,7 +219,7 @@ def _mark(cell: FitCell, plan: Plan | None) -> str:
 def _wide(cell: FitCell, plan: Plan | None) -> str:
     mark, found = _mark(cell, plan), cell.found
     if found is None:
-        return f"{mark}lacks {amount(-cell.left)}"
+        return f"{mark}{amount(-cell.left)} short"
     if found.paged:
         return f"{mark}from disk"
     if found.merits.layers_in_ram:
@@ -143,13 +228,11 @@ def _wide(cell: FitCell, plan: Plan | None) -> str:
 
 
 def _home(cell: FitCell) -> str:
-    assert cell.found is not None, "asked only for what fits"
+    assert cell.found is not None, "only called for what fits"
     load = cell.found.load
-    return (
-        f"experts of {len(load.experts_in_ram)}"
-        if load.gpu_layers == ALL
-        else f"{cell.found.merits.layers_in_ram} layers"
-    )
+    if load.gpu_layers == ALL:
+        return f"experts of {len(load.experts_in_ram)}"
+    return f"{cell.found.merits.layers_in_ram} layers"
 
 
 def _narrow(cell: FitCell, plan: Plan | None) -> str:
@@ -164,7 +247,7 @@ def _narrow(cell: FitCell, plan: Plan | None) -> str:
 
 
 def _legend(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int, *, wide: bool) -> list[str]:
-    """What the signs mean, as far as they occur."""
+    """Return what the signs in the table mean."""
     found = [cell.found for row in rows for cell in row]
     whole = [one for one in found if one is not None and not one.paged and not one.merits.layers_in_ram]
     mixed = any(one is not None and one.merits.layers_in_ram for one in found)
@@ -174,9 +257,9 @@ def _legend(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int, *,
         (plan is not None, f"{_MARK} chosen", f"{_MARK} chosen"),
         (bool(whole), "", "number: GiB left free"),
         (plain, "plain: without the drafter", "p: without the drafter"),
-        (mixed, "in RAM: slower, as the CPU computes them", "r: so many layers with experts in RAM, slower"),
-        (paged, "from disk: very slow", "disk: read from there, very slow"),
-        (None in found, "", "-: GiB lacking"),
+        (mixed, "in RAM: slower, because the CPU computes them", "r: layers with experts in RAM, slower"),
+        (paged, "from disk: very slow", "disk: read from disk, very slow"),
+        (None in found, "", "-: GiB short"),
     ]
     shown = [words if wide else signs for holds, words, signs in says if holds]
     return wrapped("; ".join(filter(None, shown)), width)
@@ -198,7 +281,7 @@ def _memory(plan: Plan) -> Iterator[str]:
             if size:
                 yield f"  {name:<9} {size / GIB:8.2f}"
         if taken.get(device.name):
-            yield f"  {'others':<9} {taken[device.name] / GIB:8.2f} in use already"
+            yield f"  {'others':<9} {taken[device.name] / GIB:8.2f} already in use"
 
 
 def _item(subject: str, text: str, width: int) -> list[str]:
@@ -206,7 +289,7 @@ def _item(subject: str, text: str, width: int) -> list[str]:
 
 
 def plan_in_words(plan: Plan) -> str:
-    """In a few words how a model would run."""
+    """Return in a few words how a model would run."""
     if plan.paged:
         return "runs from disk only: very slow"
     if plan.whole:

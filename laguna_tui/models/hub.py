@@ -4,20 +4,19 @@ The child (`hub_requests`) may block as long as a network can. It is killed when
 this process.
 """
 
-import json
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from time import monotonic
-from typing import Any
 
 from laguna_engine.native.child import Worker
 from laguna_tui.base.network import Network
 from laguna_tui.models.download_errors import DownloadError, Unsteady
 from laguna_tui.models.entry import HubSource
-from laguna_tui.models.records import SHA256, Fingerprint, RemoteFile, RepositoryListing, listing_from
+from laguna_tui.models.hub_requests import HubAnswer, HubRequest
+from laguna_tui.models.records import SHA256, Fingerprint, RemoteFile, RepositoryListing, from_json, to_json
 
 _TICK_S = 0.1
 """Seconds between two calls of a request's `tick`: a tenth of the second within which a pause is promised."""
@@ -30,7 +29,12 @@ class Hub:
     """The hub, or the endpoint in HF_ENDPOINT. One request at a time; `close` ends the child process."""
 
     def __init__(self, endpoint: str | None = None, *, network: Network) -> None:
-        """Prepare; nothing is requested yet. network: permission to connect."""
+        """Request nothing yet.
+
+        Args:
+            endpoint: URL of the hub (default: huggingface_hub's).
+            network: Permission to connect.
+        """
         self.network = network
         self._endpoint = endpoint
         self._worker: Worker | None = None
@@ -55,7 +59,9 @@ class Hub:
             if monotonic() > end:
                 raise Unsteady("the server is too slow")
 
-        return listing_from(self._ask({"source": asdict(source)}, limited))
+        answer = self._ask(HubRequest(self._endpoint, source), limited)
+        assert answer.listing is not None, "it was asked for"
+        return answer.listing
 
     def start(self, source: HubSource, tick: Callable[[], None]) -> None:
         """Start the child process, unless it is running.
@@ -69,8 +75,8 @@ class Hub:
             try:
                 self._worker = Worker(_CHILD)
             except OSError as error:
-                raise Unsteady(f"no process can be started for it ({error.strerror or error})") from error
-            self._ask({}, tick)
+                raise Unsteady(f"no process can be started for the download ({error.strerror or error})") from error
+            self._ask(HubRequest(), tick)
 
     def fetch(self, source: HubSource, commit: str, remote: RemoteFile, part: Path, tick: Callable[[], None]) -> None:
         """Append the missing bytes of a file to `part`; call `start` first.
@@ -80,8 +86,7 @@ class Hub:
             Unsteady: A temporary error; the bytes that arrived stay.
             OSError: The disk refuses.
         """
-        given = {"source": asdict(source), "commit": commit, "remote": asdict(remote), "part": str(part)}
-        self._ask(given, tick)
+        self._ask(HubRequest(self._endpoint, source, commit, remote, str(part)), tick)
 
     def close(self) -> None:
         """Kill the child process, whatever it is doing. Idempotent."""
@@ -89,28 +94,28 @@ class Hub:
             self._worker.close()
             self._worker = None
 
-    def _ask(self, request: Mapping[str, object], tick: Callable[[], None]) -> dict[str, Any]:
+    def _ask(self, request: HubRequest, tick: Callable[[], None]) -> HubAnswer:
         assert self._worker is not None, "the child was started"
-        self._worker.send(json.dumps({"endpoint": self._endpoint, **request} if request else {}).encode("ascii"))
+        self._worker.send(to_json(request).encode("ascii"))
         try:
             with DefaultSelector() as selector:
                 selector.register(self._worker, EVENT_READ)
                 while not selector.select(_TICK_S):
                     tick()
-            answer = self._worker.receive()
-            if answer is None:
+            data = self._worker.receive()
+            if data is None:
                 raise Unsteady("the process that made the request has ended")
         except BaseException:
             self.close()
             raise
-        found: dict[str, Any] = json.loads(answer)
-        if "unsteady" in found:
-            raise Unsteady(found["unsteady"], found["wait_s"])
-        if "refused" in found:
-            raise DownloadError(found["refused"])
-        if "errno" in found:
-            raise OSError(found["errno"], os.strerror(found["errno"]), found["filename"])
-        return found
+        answer = from_json(data, HubAnswer)
+        if answer.unsteady:
+            raise Unsteady(answer.unsteady, answer.wait_s)
+        if answer.refused:
+            raise DownloadError(answer.refused)
+        if answer.errno:
+            raise OSError(answer.errno, os.strerror(answer.errno), answer.filename)
+        return answer
 
 
 def check_pins(source: HubSource, listing: RepositoryListing) -> RepositoryListing:

@@ -54,7 +54,7 @@ def _snapshots(cache: Path, source: HubSource) -> Iterator[Path]:
 
 
 def _commit(cache: Path, source: HubSource) -> str:
-    """The commit of the revision at its last lookup for the cache."""
+    """Return the commit of the revision at the cache's last lookup."""
     try:
         path = _folder(cache, source) / "refs" / source.revision
         found = read_small_file(path, _COMMIT_BYTES).decode("ascii").strip()
@@ -64,5 +64,5 @@ def _commit(cache: Path, source: HubSource) -> str:
 
 
 def _etag(path: Path) -> Fingerprint | None:
-    """The hash in the name of the blob that a snapshot links to; None in caches without links."""
+    """Return the hash in the name of the blob that a snapshot links to; None in caches without links."""
     return Fingerprint.from_etag(path.resolve().name)

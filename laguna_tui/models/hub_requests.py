@@ -1,8 +1,8 @@
 """Requests to the Hugging Face hub, made in a child process that can be killed. The only module that opens sockets.
 
 URLs, authentication and proxies are huggingface_hub's. The requests are our own, because huggingface_hub reads every
-response to its end, however long it is. Requests and answers are JSON objects (see `Hub`); a file's bytes are written
-to its partial file here, and the parent sees its size grow.
+response to its end, however long it is. A file's bytes are written to its partial file here, and the parent sees it
+grow.
 """
 
 import errno
@@ -12,7 +12,7 @@ import re
 import resource
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import dataclass
 from io import RawIOBase
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -23,7 +23,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.models.catalogue_rules import safe_path
 from laguna_tui.models.download_errors import DownloadError, Unsteady, refusal
 from laguna_tui.models.entry import HubSource
-from laguna_tui.models.records import Fingerprint, RemoteFile, RepositoryListing, remote_file
+from laguna_tui.models.records import Fingerprint, RemoteFile, RepositoryListing, from_json, to_json
 
 LISTING_LIMIT_BYTES = 4 << 20
 """Of a listing: a file takes about 250 bytes in it, and parsed JSON up to 25 times its length."""
@@ -44,28 +44,65 @@ _TWO_WRITERS = (
 )
 
 
-def answer(request: bytes) -> bytes:
+@dataclass(frozen=True, slots=True)
+class HubRequest:
+    """A request to the child; without a source it only prepares for others.
+
+    Attributes:
+        endpoint: URL of the hub; None for huggingface_hub's.
+        source: The repository; without the other fields its files are listed.
+        commit: Commit of the file to fetch.
+        remote: The file.
+        part: Path of its partial file.
+    """
+
+    endpoint: str | None = None
+    source: HubSource | None = None
+    commit: str = ""
+    remote: RemoteFile | None = None
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HubAnswer:
+    """The child's answer.
+
+    Attributes:
+        listing: The files that were asked for.
+        unsteady: Reason of a temporary error.
+        wait_s: Seconds that the server asks to wait after it.
+        refused: Message of an error that a retry does not change.
+        errno: Error number of the disk; `filename` is the file.
+    """
+
+    listing: RepositoryListing | None = None
+    unsteady: str = ""
+    wait_s: float | None = None
+    refused: str = ""
+    errno: int = 0
+    filename: str | None = None
+
+
+def answer(data: bytes) -> bytes:
     """Do what a request says; errors are part of the answer."""
-    given = json.loads(request)
-    found: dict[str, Any] = {}
+    request = from_json(data, HubRequest)
+    done = HubAnswer()
     try:
-        if given:
-            source = HubSource(**{**given["source"], "files": tuple(given["source"]["files"])})
-            if "part" in given:
-                fetch(given["endpoint"], source, given["commit"], remote_file(given["remote"]), given["part"])
-            else:
-                found = asdict(list_repository(given["endpoint"], source))
-        else:
+        if request.source is None:
             _library().utils.get_session()  # imports most of what requests need, before anybody measures a stall
+        elif request.remote is None:
+            done = HubAnswer(list_repository(request.endpoint, request.source))
+        else:
+            fetch(request.endpoint, request.source, request.commit, request.remote, request.part)
     except Unsteady as fault:
-        found = {"unsteady": fault.reason, "wait_s": fault.wait_s}
+        done = HubAnswer(unsteady=fault.reason, wait_s=fault.wait_s)
     except UserError as error:
-        found = {"refused": str(error)}
+        done = HubAnswer(refused=str(error))
     except OSError as error:
-        found = {"errno": error.errno or errno.EIO, "filename": error.filename}
+        done = HubAnswer(errno=error.errno or errno.EIO, filename=error.filename)
     except Exception as error:
-        found = {"unsteady": _network_error_text(error), "wait_s": None}
-    return json.dumps(found).encode("ascii")
+        done = HubAnswer(unsteady=_network_error_text(error))
+    return to_json(done).encode("ascii")
 
 
 def list_repository(endpoint: str | None, source: HubSource) -> RepositoryListing:
@@ -134,7 +171,7 @@ def _write_all(response: Any, file: RawIOBase, remote: RemoteFile) -> None:
 
 
 def is_hub(url: str, endpoint: str | None) -> bool:
-    """Whether a response from `url` is the hub's own, rather than that of a storage server it redirected to."""
+    """Return whether a response is the hub's own, not that of a storage server it redirected to."""
     return _origin(url) == _origin(_hub(endpoint))
 
 
@@ -176,7 +213,7 @@ def _continues(response: Any, remote: RemoteFile, have: int) -> bool:
 
 @contextmanager
 def _response(url: str, headers: Mapping[str, str]) -> Iterator[Any]:
-    """The response after all redirects, open for reading; the bodies of redirects are not read."""
+    """Open the response after all redirects; the bodies of redirects are not read."""
     library = _library()
     known = library.utils.build_hf_headers(library_name="laguna-tui", library_version=__version__)
     sent = {**known, **headers, "Accept-Encoding": "identity"}
@@ -195,7 +232,7 @@ def _response(url: str, headers: Mapping[str, str]) -> Iterator[Any]:
 
 
 def _network_error_text(error: Exception) -> str:
-    """A network error as part of a sentence."""
+    """Return a network error as part of a sentence."""
     name = type(error).__name__
     kinds = (
         ("Proxy", f"the proxy refused ({error})"),
@@ -235,7 +272,7 @@ def _library() -> Any:
 
 
 def _parsed(body: bytes | bytearray) -> tuple[str, dict[str, dict[str, Any]]]:
-    """The commit (empty if absent) and the attributes of each file, by name."""
+    """Return the commit (empty if absent) and the attributes of each file, by name."""
     try:
         answer = json.loads(body)
         siblings = {str(sibling["rfilename"]): dict(sibling) for sibling in answer["siblings"]}

@@ -93,7 +93,7 @@ class ModelSetup:
         Raises:
             EngineError, UserError: It cannot be computed.
         """
-        from laguna_tui.models.fit_report import fit_lines
+        from laguna_tui.models.fit import fit_lines
 
         return fit_lines(name or RECOMMENDED, self._settings, width)
 
@@ -112,7 +112,7 @@ class ModelSetup:
                 self._store.remove(entry)
 
     def _entries(self, name: str, catalogue: Mapping[str, ModelEntry]) -> list[ModelEntry]:
-        """The model and its recommended drafter."""
+        """Return the model and its recommended drafter."""
         from laguna_tui.models.download import with_drafters
 
         if name not in catalogue:
@@ -121,7 +121,7 @@ class ModelSetup:
 
 
 def _reasons(plan: "Plan") -> tuple[str, ...]:
-    """The reasons that decide speed and usability, a sentence each."""
+    """Return the reasons that decide speed and usability, a sentence each."""
     from laguna_tui.models.fit import plan_in_words
 
     weighty = [reason for reason in plan.reasons if reason.subject in ("layers", "KV cache", "drafter")]
@@ -129,6 +129,6 @@ def _reasons(plan: "Plan") -> tuple[str, ...]:
 
 
 def _unsuited(offer: SetupOffer, why: str, *, asked: bool) -> SetupOffer:
-    """The offer with the reason against it. A model asked for by name can be downloaded all the same."""
+    """Return the offer with the reason against it. A model requested by name can be downloaded all the same."""
     small = "This machine runs only small models, such as the bundled one."
     return replace(offer, name=offer.name if asked else "", why=(f"{why}.", *(() if asked else (small,))))

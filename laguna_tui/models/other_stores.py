@@ -29,7 +29,7 @@ class FoundFile:
 
 
 def found_files(home: Path | None = None) -> tuple[FoundFile, ...]:
-    """The model files of other programs, by owner and title.
+    """Return the model files of other programs, by owner and title.
 
     home: the user's home folder; None for this process's.
     """
@@ -45,7 +45,7 @@ def _title(found: FoundFile) -> str:
 
 
 def _lm_studio(store: Path) -> Iterator[FoundFile]:
-    """The files of LM Studio: publisher/model/file.gguf; the first part stands for a model in parts."""
+    """Yield LM Studio's files, publisher/model/file.gguf; the first part stands for a model in parts."""
     for path in islice(_below(store, 3), _LOOKED_AT):
         name = path.name.lower()
         whole = "-of-" not in name or "-00001-of-" in name
@@ -54,7 +54,7 @@ def _lm_studio(store: Path) -> Iterator[FoundFile]:
 
 
 def _ollama(store: Path) -> Iterator[FoundFile]:
-    """The models of Ollama: a manifest for each, which names a blob."""
+    """Yield Ollama's models: a manifest for each, which names a blob."""
     manifests = store / "manifests"
     for path in islice(_below(manifests, 5), _LOOKED_AT):
         with suppress(OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
@@ -80,7 +80,7 @@ def _found(path: Path, title: str, owner: str) -> Iterator[FoundFile]:
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path]:
-    """The files at most so many folders below; links to folders are not followed."""
+    """Yield the files at most `depth` folders below; links to folders are not followed."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
             if entry.is_dir(follow_symlinks=False) and depth > 1:

@@ -66,9 +66,9 @@ class DownloadLock:
             self._lock.release()
 
     def holder(self) -> str:
-        """The process that holds it, for a sentence."""
-        pid = (read_json(self._holder_path) or {}).get("pid")
-        return f"another laguna-tui (process {pid})" if isinstance(pid, int) else "another laguna-tui"
+        """Return the words for the process that holds it."""
+        pid = (read_json(self._holder_path, dict[str, int]) or {}).get("pid")
+        return "another laguna-tui" if pid is None else f"another laguna-tui (process {pid})"
 
     def __enter__(self) -> Self:
         return self
@@ -78,17 +78,17 @@ class DownloadLock:
 
 
 def partial_path(base: Path, etag: Fingerprint | None) -> Path:
-    """Path of the received bytes of the file with this hash; None for the name that version 0.1 gave it."""
+    """Return the path of the received bytes of the file with this hash; None for the name that version 0.1 gave it."""
     return base.with_name(f"{base.name}.{etag.value[:_HASH_DIGITS]}.part" if etag else f"{base.name}.part")
 
 
 def partial_bytes(base: Path, etag: Fingerprint | None) -> int:
-    """Bytes received of a file; another process may be writing it."""
+    """Return the received bytes of a file; another process may be writing it."""
     return size_of(partial_path(base, etag)) or size_of(partial_path(base, None))
 
 
 def size_of(part: Path) -> int:
-    """Bytes of a regular file; 0 for anything else."""
+    """Return the bytes of a regular file; 0 for anything else."""
     with contextlib.suppress(OSError):
         status = part.lstat()
         return status.st_size if S_ISREG(status.st_mode) else 0
@@ -96,7 +96,7 @@ def size_of(part: Path) -> int:
 
 
 def left_files(base: Path, *, private: bool = True) -> list[Path]:
-    """What downloads of a file left unfinished, of any version of it.
+    """Return what downloads of a file left unfinished, of any version of it.
 
     Args:
         base: Path of the file's lock, without its ending.
@@ -151,7 +151,7 @@ def finish(part: Path, target: Path) -> None:
 
 
 def _adopt_journalled(base: Path, part: Path, etag: Fingerprint | None) -> None:
-    """Continue what version 0.1 left if its journal, in the first line, names the same hash."""
+    """Adopt what version 0.1 left if its journal, in the first line, names the same hash."""
     journal = base.with_name(f"{base.name}.journal")
     with contextlib.suppress(OSError):
         header = read_small_file(journal, _JOURNAL_LIMIT_BYTES).partition(b"\n")[0]

@@ -1,16 +1,20 @@
-"""Records beside a model's files: what each file is, and the hash its bytes were checked against.
+"""Records of a model's files: what each file is, and the hash that its bytes were checked against.
 
-Small JSON files, written atomically. A damaged one counts as missing, and its file is checked again.
+Small JSON files. A damaged one counts as missing, and its file is checked again.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from laguna_engine.files import read_small_file, write_atomically
+
+_T = TypeVar("_T")
 
 SHA256 = "sha256"
 GIT = "git-sha1"
@@ -22,14 +26,14 @@ _LENGTHS = {64: SHA256, 40: GIT}
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """A hash and its kind. The hub's ETag of a file is one."""
+    """A hash and its kind, such as the hub's ETag of a file."""
 
     kind: str
     value: str
 
     @classmethod
     def from_etag(cls, etag: str | None) -> "Fingerprint | None":
-        """The hash in an ETag, or None if it is not a hash."""
+        """Return the hash in an ETag, or None if it is not a hash."""
         value = (etag or "").lower()
         kind = _LENGTHS.get(len(value))
         return cls(kind, value) if kind and all(letter in "0123456789abcdef" for letter in value) else None
@@ -62,7 +66,12 @@ _LIMIT_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file in the hub's listing. size: bytes. etag: its hash, if published."""
+    """A file in the hub's listing.
+
+    Attributes:
+        size: Bytes.
+        etag: Its hash, if published.
+    """
 
     name: str
     size: int
@@ -84,7 +93,7 @@ class RepositoryListing:
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """Record of a complete file.
+    """What is known of a complete file.
 
     Attributes:
         repository: "owner/name" on the hub.
@@ -92,7 +101,7 @@ class FileRecord:
         file: Path inside the repository.
         size: Bytes.
         etag: Hash of its bytes when they were last checked.
-        path: Its location if not in the store (a file used in place in the hub's cache).
+        path: Where it is, unless in the store: a file in the hub's cache is used in place.
         made_from: Hashes of the files it was converted from.
     """
 
@@ -105,72 +114,25 @@ class FileRecord:
     made_from: tuple[str, ...] = ()
 
 
+def to_json(value: object, indent: int | None = None) -> str:
+    """Return a value as JSON in ASCII: a path may contain bytes that are not UTF-8, which msgspec's encoder refuses."""
+    return json.dumps(msgspec.to_builtins(value), indent=indent)
+
+
+def from_json(data: bytes, kind: type[_T]) -> _T:
+    """Return the value of `kind` that `to_json` wrote. Raises ValueError if it is something else."""
+    return msgspec.convert(json.loads(data), kind)
+
+
 def write_json(path: Path, value: object) -> None:
     """Write JSON atomically and durably: after a power cut the old or the new content is there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(value, indent=1), durable=True)
+    write_atomically(path, to_json(value, indent=1), durable=True)
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Read a JSON object; None if it is missing or damaged."""
+def read_json(path: Path, kind: type[_T]) -> _T | None:
+    """Return what `write_json` wrote; None if it is missing or damaged."""
     try:
-        value = json.loads(read_small_file(path, _LIMIT_BYTES))
+        return from_json(read_small_file(path, _LIMIT_BYTES), kind)
     except (OSError, ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
-
-
-def save_record(path: Path, record: FileRecord) -> None:
-    """Save the record of a complete file."""
-    write_json(path, asdict(record))
-
-
-def load_record(path: Path) -> FileRecord | None:
-    """Load a record; None if it is missing or damaged."""
-    value = read_json(path) or {}
-    try:
-        return FileRecord(
-            repository=_typed(value["repository"], str),
-            commit=_typed(value["commit"], str),
-            file=_typed(value["file"], str),
-            size=_typed(value["size"], int),
-            etag=_etag(value["etag"]),
-            path=value["path"] if isinstance(value.get("path"), str) else None,
-            made_from=tuple(map(str, value.get("made_from") or ())),
-        )
-    except (KeyError, TypeError):
-        return None
-
-
-def save_listing(path: Path, listing: RepositoryListing) -> None:
-    """Save the files of a model, so that its completeness can be told without asking the hub again."""
-    write_json(path, asdict(listing))
-
-
-def load_listing(path: Path) -> RepositoryListing | None:
-    """Load a listing; None if it is missing or damaged."""
-    try:
-        return listing_from(read_json(path) or {})
-    except (KeyError, TypeError):
-        return None
-
-
-def listing_from(value: Mapping[str, Any]) -> RepositoryListing:
-    """Return a listing from its JSON form. Raises KeyError or TypeError if it is not one."""
-    return RepositoryListing(_typed(value["commit"], str), tuple(remote_file(file) for file in value["files"]))
-
-
-def remote_file(value: Mapping[str, Any]) -> RemoteFile:
-    """Return a file of a listing from its JSON form. Raises KeyError or TypeError if it is not one."""
-    etag = None if value["etag"] is None else _etag(value["etag"])
-    return RemoteFile(_typed(value["name"], str), _typed(value["size"], int), etag)
-
-
-def _etag(value: Mapping[str, Any]) -> Fingerprint:
-    return Fingerprint(_typed(value["kind"], str), _typed(value["value"], str))
-
-
-def _typed(value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(f"{value!r} is no {kind.__name__}")
-    return value

@@ -12,12 +12,12 @@ _FORM = "write https://HOST/v1#NAME"
 
 
 def is_url(wanted: str) -> bool:
-    """Whether a model's name is the URL of an endpoint."""
+    """Return whether a model's name is the URL of an endpoint."""
     return wanted.lower().startswith(_SCHEMES)
 
 
 def url_problem(url: str) -> str:
-    """What is wrong with an endpoint's URL, as the end of a sentence; empty if nothing is."""
+    """Return what is wrong with an endpoint's URL, as the end of a sentence; empty if nothing is."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -33,7 +33,7 @@ def url_problem(url: str) -> str:
 
 
 def remote_entry(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
-    """The entry of an endpoint given by its URL; of one that the catalogue has too, that.
+    """Return the entry of an endpoint given by its URL: the catalogue's if it has one.
 
     Raises:
         UserError: it is no URL of an endpoint; says how one is written.
@@ -60,7 +60,7 @@ def remote_entry(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an endpoint is on this machine."""
+    """Return whether an endpoint is on this machine."""
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True

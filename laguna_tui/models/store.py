@@ -26,10 +26,8 @@ from laguna_tui.models.records import (
     RemoteFile,
     RepositoryListing,
     fingerprint_of,
-    load_listing,
-    load_record,
-    save_listing,
-    save_record,
+    read_json,
+    write_json,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ModelState(StrEnum):
-    """State of a model on this machine. `complete` and `bundled` can be opened."""
+    """Whether a model is on this machine. `complete` and `bundled` can be opened."""
 
     MISSING = "missing"
     PARTIAL = "partial"
@@ -153,7 +151,7 @@ class Store:
 
     def record(self, source: HubSource, name: str) -> FileRecord | None:
         """Return a file's record if the file still exists with its size."""
-        record = load_record(self._record_path(source, name))
+        record = read_json(self._record_path(source, name), FileRecord)
         if record is None or (record.repository, record.file) != (source.repository, name):
             return None
         path = Path(record.path) if record.path else self.final_path(source, name)
@@ -171,12 +169,12 @@ class Store:
 
     def save_record(self, source: HubSource, record: FileRecord) -> None:
         """Record a file as complete. Its bytes were checked; it may get its name a moment later."""
-        save_record(self._record_path(source, record.file), record)
+        write_json(self._record_path(source, record.file), record)
 
     def listing(self, entry: ModelEntry) -> RepositoryListing | None:
         """Return the model's files, if the hub was ever asked for them."""
         source = entry.source
-        listing = load_listing(self._listing_path(entry, source)) if source else None
+        listing = read_json(self._listing_path(entry, source), RepositoryListing) if source else None
         # A catalogue that now names other files makes the old listing worthless.
         if not source or not listing or source.select([file.name for file in listing.files]) is None:
             return None
@@ -185,7 +183,7 @@ class Store:
     def save_listing(self, entry: ModelEntry, listing: RepositoryListing) -> None:
         """Save the hub's listing of a model."""
         assert entry.source is not None, "only an entry with a source has a listing"
-        save_listing(self._listing_path(entry, entry.source), listing)
+        write_json(self._listing_path(entry, entry.source), listing)
 
     def final_path(self, source: HubSource, name: str) -> Path:
         """Return the path of a complete file of this repository."""
@@ -205,7 +203,7 @@ class Store:
         return self._folder(source) / ".records" / f"{entry.name}.listing.json"
 
     def _files(self, entry: ModelEntry, source: HubSource) -> Iterator[StoredFile]:
-        """Every file of the model with a known name: all of them after the hub's first listing."""
+        """Yield every file of the model with a known name: all of them after the hub's first listing."""
         listing = self.listing(entry)
         known = {file.name: file for file in listing.files} if listing else {}
         names = list(known) or (list(source.files) if source.has_exact_names else [])
@@ -222,7 +220,7 @@ class Store:
         return known[name].etag if name in known else None
 
     def _model_path(self, entry: ModelEntry, source: HubSource, files: tuple[StoredFile, ...]) -> Path | None:
-        """The file to open when nothing is missing."""
+        """Return the file to open when nothing is missing."""
         if source.convert:
             return self.file_path(source, converted_name(entry))
         if not files or any(file.path is None for file in files):
@@ -244,12 +242,12 @@ class Store:
 
 
 def converted_name(entry: ModelEntry) -> str:
-    """Name of the GGUF converted from a drafter's safetensors."""
+    """Return the name of the GGUF converted from a drafter's safetensors."""
     return f"{entry.name}.gguf"
 
 
 def download_command(entry: ModelEntry) -> str:
-    """The command that downloads a model, or resumes its download."""
+    """Return the command that downloads a model, or resumes its download."""
     return f"laguna-tui models download {entry.name}"
 
 

@@ -47,7 +47,7 @@ class RetryPolicy:
     tries: int = 8
 
     def wait_s(self, failures: int) -> float:
-        """Seconds to wait after `failures` failures in a row, with jitter so that clients do not retry in step."""
+        """Return the seconds to wait after some failures in a row, with jitter so that clients do not retry in step."""
         longest = min(self.first_s * 2.0 ** (failures - 1), self.longest_s)
         return longest * random.uniform(0.5, 1.0)
 

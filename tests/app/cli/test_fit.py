@@ -48,7 +48,7 @@ def test_a_model_is_judged_before_its_download(capsys):
     code, out = fit(capsys, "xs-2.1", "--machine", "24GB desktop")
     assert code == 0
     assert "It runs: 64 K tokens, q8_0 cache, all on CUDA0, with its drafter." in " ".join(out.split())
-    assert "not here yet" in out
+    assert "It is not downloaded yet; the sizes are those of its published description." in " ".join(out.split())
 
 
 @pytest.mark.parametrize("columns", [40, 80])
@@ -127,7 +127,7 @@ def test_without_a_model_the_object_has_them_all(capsys):
         (("nano", "--context", "12"), "--context 12: it must be at least 1024"),
         (("nano", "--context", "8192"), "can use 4 K tokens of context, not 8 K"),
         (("no-such-model",), "no such file"),
-        (("s-2.1",), "too little is known of it"),
+        (("s-2.1",), "too little is known about it"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_a_sentence(capsys, arguments: tuple[str, ...], sentence: str):

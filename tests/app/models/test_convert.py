@@ -17,8 +17,7 @@ from laguna_engine.ggml.weights import HostEmbedding
 from laguna_engine.gguf import drafter_header, header
 from laguna_engine.gguf import quantization as quantize_plan
 from laguna_engine.llama.model import Model
-from laguna_tui.models.convert import convert, plan
-from laguna_tui.models.convert_metadata import Provenance
+from laguna_tui.models.convert import Provenance, convert, plan
 from tests.app.models import published
 from tests.app.models.published import Published
 from tests.engine import drafters, drafting, tiny

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from laguna_engine.errors import ModelFileError
 from laguna_engine.ggml import gguf_writer
 from laguna_engine.gguf import drafter_header
-from laguna_tui.models.convert import convert, plan
-from laguna_tui.models.convert_metadata import Provenance
+from laguna_tui.models.convert import Provenance, convert, plan
 from tests.app.models import published
 from tests.app.models.published import Published
 from tests.engine import drafters, tiny

@@ -7,9 +7,8 @@ import pytest
 
 from laguna_engine.gguf import drafter_header
 from laguna_tui.base.errors import UserError
-from laguna_tui.models.convert import convert, convert_files, plan
-from laguna_tui.models.convert_metadata import Provenance
-from laguna_tui.models.download_conversion import Converter
+from laguna_tui.models.convert import Provenance, convert, convert_files, plan
+from laguna_tui.models.download import Converter
 from tests.app.models import published
 
 KNOWN = Provenance("poolside/Laguna-XS-2.1-DFlash", "f" * 40, "openmdw-1.1")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network, OfflineError
 from laguna_tui.models import hub as hub_module
-from laguna_tui.models.cancellation import Cancellation
+from laguna_tui.models.cancellation import Cancellation, Paused
 from laguna_tui.models.download import Download, DownloadOutcome
-from laguna_tui.models.download_errors import DiskFullError, DownloadError, Paused
+from laguna_tui.models.download_errors import DiskFullError, DownloadError
 from laguna_tui.models.hub import Hub
 from laguna_tui.models.hub_requests import LISTING_LIMIT_BYTES, is_hub
 from laguna_tui.models.partial_file import size_of

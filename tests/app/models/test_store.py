@@ -16,8 +16,7 @@ from laguna_tui.models.records import (
     Fingerprint,
     RemoteFile,
     RepositoryListing,
-    load_listing,
-    load_record,
+    read_json,
 )
 from laguna_tui.models.store import ModelState, Store
 from tests.app.odd_files import odd
@@ -98,8 +97,8 @@ def test_a_file_nobody_checked_is_no_model(store, entry, fault):
 def test_a_record_that_is_none_is_as_good_as_none(tmp_path, text):
     path = tmp_path / "record.json"
     path.write_text(text)
-    assert load_record(path) is None
-    assert load_listing(path) is None
+    assert read_json(path, FileRecord) is None
+    assert read_json(path, RepositoryListing) is None
 
 
 def test_a_model_of_several_files_is_whole_with_all_of_them(store, entry):
@@ -222,5 +221,5 @@ def test_a_drafter_that_is_not_here_is_a_sentence(store, wanted, sentence):
 @odd
 def test_a_record_that_is_no_small_file_is_as_good_as_none(tmp_path, make):
     make(tmp_path / "record.json")
-    assert load_record(tmp_path / "record.json") is None
-    assert load_listing(tmp_path / "record.json") is None
+    assert read_json(tmp_path / "record.json", FileRecord) is None
+    assert read_json(tmp_path / "record.json", RepositoryListing) is None
