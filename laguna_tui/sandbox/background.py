@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from laguna_tui.sandbox.running_command import POLL_S, CommandNotRun, CommandResult, Execution
+from laguna_tui.sandbox.running_command import POLL_S, CommandNotRun, CommandResult, RunningCommand
 
 _PAUSE_S = 0.3
 """Reading waits until a background command that writes has written nothing for so long."""
@@ -23,10 +23,10 @@ class BackgroundCommand:
     """A background command as it is listed.
 
     Attributes:
-        number: by which it is read and stopped.
+        number: By which it is read and stopped.
         exit_code: None while it runs.
-        seconds: how long it ran, or has run.
-        unread: whether it wrote something, or ended, since it was last read.
+        seconds: How long it ran, or has run.
+        unread: Whether it wrote something, or ended, since it was last read.
     """
 
     number: int
@@ -40,14 +40,14 @@ class BackgroundJob:
     """A background command, and the thread that reads what it writes.
 
     Attributes:
-        stopping: set to have it stopped.
-        over: whether it has ended.
-        recent: the last of what it has written, raw.
+        stopping: Set to have it stopped.
+        over: Whether it has ended.
+        recent: The last of what it has written, raw.
     """
 
-    def __init__(self, command: str, execution: Execution, stopping: threading.Event) -> None:
+    def __init__(self, command: str, running: RunningCommand, stopping: threading.Event) -> None:
         self._command = command
-        self._execution = execution
+        self._running = running
         self.stopping = stopping
         self.over = False
         self.recent = ""
@@ -57,12 +57,11 @@ class BackgroundJob:
         self._thread.start()
 
     def listed(self, number: int) -> BackgroundCommand:
-        """What the list of background commands says about it."""
-        execution = self._execution
-        return BackgroundCommand(number, self._command, execution.exit_code, execution.seconds, self._unread)
+        """Return its entry in the list of background commands."""
+        return BackgroundCommand(number, self._command, self._running.exit_code, self._running.seconds, self._unread)
 
     def read(self, wait_s: float, cancelled: Callable[[], bool]) -> CommandResult:
-        """What it has written since the last time, after waiting for more."""
+        """Wait for more output; return what it has written since the last time."""
         deadline = time.monotonic() + wait_s
         with self._changed:
             while not self.over and time.monotonic() < deadline and not cancelled():
@@ -70,7 +69,7 @@ class BackgroundJob:
                 if not self._changed.wait(_PAUSE_S if written else POLL_S) and written:
                     break
             self._unread = False
-            return self._execution.result()
+            return self._running.result()
 
     def stop(self) -> bool:
         """Stop it and wait for its end. Returns whether it ran."""
@@ -80,19 +79,18 @@ class BackgroundJob:
         return ran
 
     def discard(self) -> None:
-        """Remove its file."""
-        self._execution.discard()
+        self._running.discard()
 
     def _run(self) -> None:
         try:
             # Where there is no shell, that is its exit code.
             with contextlib.suppress(CommandNotRun):
-                while not self._execution.over:
-                    if text := self._execution.step():
+                while not self._running.over:
+                    if text := self._running.step():
                         self.recent = (self.recent + text)[-_RECENT_CHARS:]
                         self._tell()
         finally:
-            self._execution.close()
+            self._running.close()
             self.over = True
             self._tell()
 

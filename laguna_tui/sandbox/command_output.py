@@ -62,11 +62,11 @@ class CommandText:
     """The head and the tail of a text that comes in pieces.
 
     Attributes:
-        chars: how many characters came.
+        chars: How many characters came.
     """
 
     def __init__(self, limit: int) -> None:
-        """Keep as much as takes at most `limit` characters as a JSON string, and a line about what is left out."""
+        """Keep at most `limit` characters, counted as a JSON string, and a line about what is left out."""
         self._limit = limit
         self._head_chars = int(limit * _HEAD_SHARE)
         self._tail_chars = limit - self._head_chars
@@ -74,7 +74,7 @@ class CommandText:
         self.chars = 0
 
     def add(self, text: str) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         self.chars += len(text)
         if room := self._head_chars - len(self._head):
             self._head += text[:room]
@@ -83,7 +83,7 @@ class CommandText:
 
     @property
     def text(self) -> tuple[str, bool]:
-        """What is kept, in whole lines where there are any, and whether something is left out."""
+        """The text, in whole lines where there are any, and whether something is left out."""
         head, tail = self._head, self._tail
         if self.chars == len(head) + len(tail):
             if _json_chars(head + tail) <= self._limit:
@@ -101,7 +101,7 @@ def _json_chars(text: str) -> int:
 
 
 def _cut(text: str, limit: int, step: int) -> str:
-    """As much of the text as takes at most `limit` characters in JSON, from its start (step 1) or its end (-1)."""
+    """Return as much as takes `limit` characters in JSON, from the start of the text (step 1) or its end (-1)."""
     text = text[::step][:limit]
     while (taken := _json_chars(text)) > limit:
         text = text[: min(len(text) - 1, len(text) * limit // taken)]
@@ -112,18 +112,18 @@ class CommandOutput:
     """The output of one command.
 
     Attributes:
-        size: how many bytes came.
-        dropped: how many of them are not on disk, because `KEPT_BYTES` are.
-        path: of the file; None until something came, and once the disk refused.
-        left_out: whether the text leaves out bytes that are not text.
+        size: How many bytes came.
+        dropped: How many of them are not on disk, because `KEPT_BYTES` are.
+        path: Of the file; None until something came, and once the disk refused.
+        left_out: Whether the text leaves out bytes that are not text.
     """
 
     def __init__(self, limit: int, folder: Path) -> None:
         """Begin with nothing.
 
         Args:
-            limit: most characters of what `take` returns, as a JSON string.
-            folder: of the file that keeps the whole; it is made when there is something to keep.
+            limit: Most characters of what `take` returns, as a JSON string.
+            folder: Of the file that keeps the whole; it is made when there is something to keep.
         """
         self._limit = limit
         self._folder = folder
@@ -141,14 +141,14 @@ class CommandOutput:
         self._text = CommandText(limit)
 
     def feed(self, data: bytes) -> str:
-        """Take the next bytes; returns them as the raw text that they are. No bytes: the end."""
+        """Take the next bytes, none at the end; return them as raw text."""
         self._keep(data)
         text = self._decoder.decode(data, final=not data)
         self._read(text)
         return _INVALID.sub(_REPLACEMENT, text)
 
     def take(self) -> tuple[str, bool]:
-        """The text since the last time, and whether something of it is left out."""
+        """Return the text since the last time, and whether something of it is left out."""
         end = finished(self._line)
         raw, line, self._line = self._raw, self._line[:end], self._line[end:]
         self._raw = self._line
@@ -158,7 +158,7 @@ class CommandOutput:
         return text.text
 
     def close(self, *, keep: bool) -> Path | None:
-        """End the file; its path, None where nothing is kept or the disk refused."""
+        """Close the file; return its path, or None if it is not kept or the disk refused."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -168,7 +168,7 @@ class CommandOutput:
         return self.path
 
     def _keep(self, data: bytes) -> None:
-        """Write to the file; a disk that refuses costs the file alone."""
+        """Write to the file; without a file if the disk refuses."""
         self.size += len(data)
         if not data or self._refused:
             return
@@ -188,7 +188,7 @@ class CommandOutput:
             self.close(keep=False)
 
     def _read(self, text: str) -> None:
-        """Pass on all lines that have ended, and wait with the last one."""
+        """Pass on all lines that have ended; the last one waits."""
         *ended, text = text.split("\n")
         if ended and (_BINARY.search(self._raw) or any(map(_BINARY.search, ended))):
             for line in ended:
@@ -214,9 +214,9 @@ class CommandOutput:
         """Add a line, or a part of one that is long, and what ends it.
 
         Args:
-            raw: as it came; empty if it is text.
-            shown: without escape sequences.
-            end: a line break, or nothing.
+            raw: As it came; empty if it is text.
+            shown: Without escape sequences.
+            end: A line break, or nothing.
         """
         if (decoded := self._from_utf_16(raw)) is not None:
             shown = decoded
@@ -229,7 +229,7 @@ class CommandOutput:
             self._text.add(_plain(shown) + end)
 
     def _add_binary(self) -> None:
-        """Add what came that is not text."""
+        """Add the bytes that are not text."""
         if self._binary_bytes > _FEW_BYTES:
             self.left_out = True
             self._text.add(f"[{self._binary_bytes:,} bytes that are not text]\n")
@@ -238,7 +238,7 @@ class CommandOutput:
         self._binary, self._binary_bytes = "", 0
 
     def _from_utf_16(self, line: str) -> str | None:
-        """Return a line of UTF-16 as text, None if it is none: most of it is ASCII, so every second byte is 0."""
+        """Return a line of UTF-16 as text, None for any other: as most of it is ASCII, every second byte is 0."""
         if "\0" not in line or not (self._is_utf_16 or len(line) >= _UTF_16_CHARS):
             return None
         data = line.encode("utf-8", "surrogateescape")
@@ -256,7 +256,7 @@ class CommandOutput:
 
 
 def _plain(text: str) -> str:
-    """Lines as a model reads them."""
+    """Return lines as a model reads them."""
     if any(mark in text for mark in ("\r", "\b", EMPTIED)):
         text = "\n".join(_last_state(line).rstrip("\r") for line in text.split("\n")).replace(EMPTIED, "")
     return _escaped(text)
@@ -281,7 +281,7 @@ def _is_binary(line: str, *, after_binary: bool = False) -> bool:
 
 
 def without_sequences(text: str) -> str:
-    r"""The text without escape sequences; those that go back in the line or empty it are "\r" and `EMPTIED`."""
+    r"""Return text without escape sequences; those that go back in the line or erase it become "\r" and `EMPTIED`."""
     if "\x1b" not in text:
         return text
     text = _START_OF_LINE.sub("\r", _ERASE_LINE.sub(f"\r{EMPTIED}", text))
@@ -295,7 +295,7 @@ def finished(line: str) -> int:
 
 
 def _last_state(line: str) -> str:
-    r"""What is left in a terminal's line at the end, with the last "\r", behind which a newline may come."""
+    r"""Return what a terminal's line shows at the end, with the last "\r", which a newline may follow."""
     if "\r" in line:
         written = line.rstrip("\r")
         line = written.rsplit("\r", 1)[-1] + line[len(written) :][:1]

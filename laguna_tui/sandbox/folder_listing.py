@@ -51,7 +51,7 @@ _NOWHERE = frozenset[int]()
 
 
 class Scope:
-    """What is looked for in a folder, which its path decides. Folders share them."""
+    """What a folder is searched for, which its path decides. Folders share scopes."""
 
     __slots__ = ("_default", "_rules", "_unusual", "dependency", "protects", "secrets", "starts", "states")
 
@@ -73,7 +73,7 @@ class Scope:
         self._default = tuple(glob.after_other(state) for glob, state in zip(rules.globs, states, strict=True))
 
     def after(self, name: str) -> States:
-        """The states of the rules in an entry."""
+        """Return the states of the rules in an entry."""
         if self._unusual is None or self._unusual(name) is None:
             return self._default
         return tuple(
@@ -83,7 +83,7 @@ class Scope:
 
 
 class CompiledRules:
-    """The user's rules, ready to be compared with one part of a path after another."""
+    """The user's rules, prepared to be matched one part of a path after another."""
 
     def __init__(self, rules: PathRules) -> None:
         self.given = rules
@@ -106,7 +106,7 @@ class CompiledRules:
         return self._scopes[key]
 
     def match(self, states: States) -> tuple[bool, bool]:
-        """Whether what has these states must not be read, and must not be changed."""
+        """Return whether what has these states must not be read, and whether it must not be changed."""
         matches = [glob.is_match(state) for glob, state in zip(self.globs, states, strict=True)]
         return any(matches[: self._unreadable]), any(matches[self._unreadable :])
 
@@ -133,7 +133,7 @@ NO_FOLDERS: "dict[str, ListedFolder]" = {}
 
 
 class ListedFolder:
-    """A folder as it was when it was read. Of most entries nothing is stored."""
+    """A folder as it was when it was read. Nothing is stored about most of its entries."""
 
     __slots__ = ("ctime", "device", "entries", "folders", "inode", "marks", "scope")
 
@@ -146,7 +146,7 @@ class ListedFolder:
 
 
 class Listing:
-    """What is directly in a folder while it is read."""
+    """The entries of a folder while it is read."""
 
     def __init__(self, rules: CompiledRules, inside: str, scope: Scope, known: Mapping[str, ListedFolder]) -> None:
         self.folders: dict[str, ListedFolder] = {}
@@ -157,7 +157,7 @@ class Listing:
         self._of_a_repository: list[os.DirEntry[str]] = []
 
     def add(self, entry: os.DirEntry[str]) -> int:
-        """Take one more entry; returns 1."""
+        """Add an entry; return 1."""
         name, is_folder = fold(entry.name), _is_folder(entry)
         states = self._scope.after(name)
         if not is_unusual(name):
@@ -181,14 +181,14 @@ class Listing:
         return 1
 
     def close(self) -> None:
-        """Protect what git executes where the entries have the shape of a repository, whatever the folder's name."""
+        """Protect what git executes if the entries are those of a repository, whatever the folder's name."""
         if SHAPE.issubset(entry.name for entry in self._of_a_repository):
             for entry in self._of_a_repository:
                 if entry.name not in ("objects", "refs"):
                     self._protect(entry)
 
     def _follows_rules(self, entry: os.DirEntry[str], states: States) -> tuple[bool, States]:
-        """Note an entry that matches rules; returns whether it is hidden, and the states for what is in it."""
+        """Mark an entry that matches rules; return whether it is hidden, and the states for what is in it."""
         unreadable, unwritable = self._rules.match(states) if states else (False, False)
         if unwritable:
             self.marks.unwritable.append(entry.name)
@@ -214,7 +214,7 @@ class Listing:
         secret: bool = False,
         protected: bool = False,
     ) -> None:
-        """Have a folder read too, for what is not decided by its own name."""
+        """Schedule a folder to be read, for what its own name does not decide."""
         dependency = name in _DEPENDENCIES
         scope = self._rules.scope(
             table_starts(self._scope.starts, name),

@@ -58,7 +58,7 @@ class Found:
 
 
 class FolderWalk:
-    """Reads what there is below one folder again and again. Any thread."""
+    """Reads what is below one folder, repeatedly. Any thread."""
 
     def __init__(self, top: Path, *, max_entries: int = MAX_ENTRIES, clock: Callable[[], int] = time.time_ns) -> None:
         """Read nothing yet.
@@ -118,7 +118,7 @@ class FolderWalk:
         return self._found
 
     def _is_same(self, inside: str, folder: ListedFolder) -> bool:
-        """Whether a folder is as it was read. By its path: what an exchange leads to has another device or inode."""
+        """Return whether a folder is as it was read. Checked by path: an exchanged one has another device or inode."""
         try:
             status = os.lstat(self._prefix + inside if inside else self.top)
         except OSError:
@@ -136,7 +136,7 @@ class FolderWalk:
         return False
 
     def _list(self, tree: RootFolder, inside: str, folder: ListedFolder, left: int) -> None:
-        """Read what is directly in a folder, of at most so many entries."""
+        """Read at most `left` entries of a folder."""
         known, folder.folders, folder.marks = folder.folders, NO_FOLDERS, None
         folder.ctime, folder.entries = -1, 0
         # A change after this is younger than what was read before it.
@@ -160,7 +160,7 @@ class FolderWalk:
             folder.ctime = status.st_ctime_ns
 
     def _is_reliable(self, device: int, descriptor: int) -> bool:
-        """Return whether the ctime of a folder follows every change in it, and nothing else sets it."""
+        """Return whether a folder's ctime follows every change in it, and nothing else sets it."""
         if device not in self._reliable:
             self._reliable[device] = has_reliable_ctime(descriptor)
         return self._reliable[device]
@@ -201,7 +201,7 @@ def fullest_folder(counts: Mapping[str, int]) -> str:
 
 
 def _is_own(tree: RootFolder, inside: str) -> bool:
-    """Return whether a command may list a folder that cannot be listed now: its owner only has to allow it."""
+    """Return whether a command could list a folder that cannot be listed now: its owner only has to allow it."""
     try:
         return tree.lstat(inside).st_uid == os.geteuid()
     except OSError:

@@ -18,7 +18,7 @@ FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FolderWatch:
-    """A thread that reports what appears in a folder, and wakes up every second besides."""
+    """A thread that reports what appears in a folder, and also wakes up every second."""
 
     def __init__(self, root: Path, appeared: Callable[[int, str], None], walk: Callable[[], None]) -> None:
         """Begin to watch.
@@ -39,7 +39,7 @@ class FolderWatch:
         threading.Thread(target=self._run, name="quarantine", daemon=True).start()
 
     def close(self) -> None:
-        """Have the thread end soon. Nobody waits for it: closing an inotify descriptor takes the kernel 10 ms."""
+        """End the thread soon, without waiting: closing an inotify descriptor takes the kernel 10 ms."""
         os.close(self._stop)
 
     def _add(self, folder: int, inside: str) -> None:

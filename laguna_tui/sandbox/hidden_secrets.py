@@ -78,7 +78,7 @@ def _empty(paths: Iterable[Path]) -> Iterator[HiddenPath]:
 
 
 def _in_repository(repository: Path, paths: Sequence[Path], git_wrapper: Sequence[str] | None) -> Iterator[HiddenPath]:
-    """The hidden ones of some files and folders whose nearest repository is this one."""
+    """Yield what must be hidden of some files and folders whose nearest repository is this one."""
     files: dict[str, Path] = {}
     for path in paths:
         name = str(path.relative_to(repository))
@@ -114,7 +114,7 @@ def _committed(
     names: Iterable[str],
     git_wrapper: Sequence[str],
 ) -> dict[str, bytes]:
-    """The contents that files have in the last commit, where git takes a file with them for unchanged."""
+    """Return the contents of files in the last commit, if git takes a file with them as unchanged."""
     ids = {
         name: head[name].object_id
         for name in names

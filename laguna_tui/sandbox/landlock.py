@@ -12,9 +12,7 @@ from laguna_tui.sandbox.native.landlock_ruleset import SIGNALS_ABI, Confinement,
 from laguna_tui.sandbox.native.seccomp import AF_INET, AF_INET6
 from laguna_tui.sandbox.programs import REPLACED, Program
 from laguna_tui.sandbox.protected import ProtectedFiles
-from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
-
-MAX_PROCESSES = 1024
+from laguna_tui.sandbox.sandbox_policy import MAX_PROCESSES, SandboxPolicy
 
 GAPS = (
     "files in the workspace that hold secrets can be read, and so can those that your rules keep from models",
@@ -37,7 +35,7 @@ def gaps(abi: int) -> tuple[str, ...]:
 
 def trial_confinement() -> tuple[str, ...]:
     """Return a command that does nothing, confined like others."""
-    return confined_command(Confinement(readable=("/",), writable=(), devices=_DEVICES), ("true",))
+    return confined_command(Confinement(("/",), (), _DEVICES, MAX_PROCESSES), ("true",))
 
 
 def landlock_command(
@@ -70,16 +68,16 @@ def landlock_command(
         readable=tuple(map(str, readable)),
         writable=tuple(map(str, (*inside, *files.git))),
         devices=_DEVICES,
+        processes=MAX_PROCESSES,
         sockets=(AF_INET, AF_INET6) if policy.network else (),
         tcp=policy.network,
         set_group=policy.is_group_shared,
-        processes=MAX_PROCESSES,
     )
     return confined_command(confinement, argv)
 
 
 def _allowed(folder: Path, hidden: Sequence[Path]) -> Iterator[Path]:
-    """The folder if nothing hidden is in it, else what is in it except that."""
+    """Yield the folder if nothing hidden is in it, else everything else that is in it."""
     if folder in hidden:
         return
     if not any(path.is_relative_to(folder) for path in hidden):

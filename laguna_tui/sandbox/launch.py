@@ -6,33 +6,56 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from laguna_tui.sandbox.bubblewrap import MAX_PROCESSES, bubblewrap_command, filter_descriptor, git_wrapper
-from laguna_tui.sandbox.checked_start import SandboxError, start_checked
+from laguna_tui.sandbox.bubblewrap import (
+    SandboxError,
+    bubblewrap_command,
+    filter_descriptor,
+    git_wrapper,
+    start_checked,
+)
 from laguna_tui.sandbox.folder_listing import PathRules
-from laguna_tui.sandbox.folder_walk import FolderWalk
+from laguna_tui.sandbox.folder_walk import MAX_ENTRIES, FolderWalk, Found, fullest_folder
 from laguna_tui.sandbox.hidden_secrets import Appearance, HiddenPath, hidden_secrets
 from laguna_tui.sandbox.landlock import landlock_command
-from laguna_tui.sandbox.limits import MAX_BEYOND, check_limits
 from laguna_tui.sandbox.mount_plan import Mount, PrivateFiles, mount_plan
 from laguna_tui.sandbox.native.command_tree import CommandTree
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.programs import readable_programs
 from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, ruled_paths
 from laguna_tui.sandbox.quarantine import Moved, Quarantine, Watched
-from laguna_tui.sandbox.sandbox_policy import SandboxPolicy, hidden_paths, scrubbed
+from laguna_tui.sandbox.sandbox_policy import MAX_PROCESSES, SandboxPolicy, hidden_paths, scrubbed
 from laguna_tui.sandbox.seatbelt import seatbelt_command, seatbelt_profile
 from laguna_tui.sandbox.stubs import Stubs
 
+MAX_MOUNTS = 1_000
+"""Files and folders of the workspace that are mounted for a command, including the folders around them. The time grows
+with their square (bubblewrap 0.8: 1,000 take 1 s, 4,000 more than its 9,000 arguments)."""
+MAX_BEYOND = 200
+"""How many files of each kind a command is kept from, nearest first, after the user agreed to run it beyond a limit."""
 _WATCH_S = 0.1
 """Seconds between two counts of the processes."""
 _TRIES = 3
 """How often a sandbox is made before a command is refused: a folder may be exchanged without any bad intent."""
+
+_TOO_MANY = (
+    "more than {most:,} files and folders here are protected, hold secrets or match your rules, and a command cannot be"
+    " kept from more; {todo}: laguna-tui permissions deny 'read({place}/**)'"
+)
+_FULL = (
+    "this folder contains {most:,} files and folders or more, most of them in {place}, and a command is kept from"
+    " secrets and protected files among the first {most:,} only; {todo}"
+)
+
+
+class LimitReachedError(OSError):
+    """A command cannot be kept from everything it should be; the message says why and what to do, as a clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +75,36 @@ class Findings:
     ended: bool = False
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What `prepare` was asked for."""
+
+    status: SandboxStatus
+    policy: SandboxPolicy
+    argv: tuple[str, ...]
+    walk: FolderWalk
+    beyond_limits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Guarded:
+    """What a command is kept from.
+
+    Attributes:
+        files: What it cannot change.
+        hidden: What it cannot read anywhere.
+        concealed: What it cannot read in the workspace.
+        secrets: How many of these hold secrets; the others match the user's rules.
+    """
+
+    files: ProtectedFiles
+    hidden: tuple[Path, ...]
+    concealed: tuple[HiddenPath, ...]
+    secrets: int
+
+
 class Prepared:
-    """A command that is ready to be started. Close it after the command has ended, also after a kill.
+    """A command that is ready to be started. Clean it up after the command has ended, also after a kill.
 
     Attributes:
         argv: Program and arguments.
@@ -67,46 +117,61 @@ class Prepared:
         mounts: What the sandbox mounts; empty where it mounts nothing.
     """
 
-    argv: tuple[str, ...]
-    env: dict[str, str]
-    cwd: str
-    pass_fds: tuple[int, ...] = ()
-    held: tuple[int, ...] = ()
-    secrets: int = 0
-    git_read_only: str = ""
-    mounts: tuple[Mount, ...] = ()
-    _make: Callable[[], None] = lambda: None
-    _undo: list[Callable[[], None]] = field(default_factory=list)
-    _find: Callable[[], Findings] = Findings
-    _watched: Watched | None = None
-    _ended: threading.Event = field(default_factory=threading.Event)
-    _is_watching: bool = False
+    def __init__(self, argv: tuple[str, ...], env: dict[str, str], cwd: str, request: _Request | None = None) -> None:
+        """Make its sandbox.
+
+        Args:
+            argv: Program and arguments.
+            env: Its whole environment.
+            cwd: Folder to start it in.
+            request: The sandbox; None for a command without one.
+
+        Raises:
+            LimitReachedError: It cannot be kept from everything it should be.
+            OSError: The sandbox cannot be made.
+        """
+        self.argv, self.env, self.cwd = argv, env, cwd
+        self.pass_fds: tuple[int, ...] = ()
+        self.held: tuple[int, ...] = ()
+        self.secrets = 0
+        self.git_read_only = ""
+        self.mounts: tuple[Mount, ...] = ()
+        self._request = request
+        self._undo = ExitStack()
+        self._watched: Watched | None = None
+        self._before: dict[Path, object] = {}
+        self._ended = threading.Event()
+        self._is_watching = False
+        if request is not None:
+            self._make(request)
 
     def start(
         self, variables: Mapping[str, str] | None = None, inherited: Sequence[int] = (), *, leave: bool = False
     ) -> CommandTree:
-        """Start it, in the sandbox that was planned or not at all: what is exchanged meanwhile is looked at again.
+        """Start it in the planned sandbox or not at all. What is exchanged meanwhile is examined again.
 
         Args:
             variables: Its environment, if not `env`.
             inherited: More descriptors that it inherits.
-            leave: When it ends by itself, what it has left running is left alone; without a sandbox only.
+            leave: When it ends by itself, leave what it has started running; without a sandbox only.
 
         Raises:
             SandboxError: The sandbox could not be made.
             OSError: No process can be started, its folder is gone, or the sandbox cannot be planned again.
             ValueError: It contains a NUL.
         """
-        if not self.mounts:
-            return self._start(variables, inherited, leave=leave)
+        given = self.env if variables is None else variables
+        if self._request is None or not self.mounts:
+            descriptors = (*self.pass_fds, *inherited)
+            return CommandTree(self.argv, self.cwd, given, leave=leave, inherited=descriptors, held=self.held)
         for _ in range(_TRIES - 1):
             try:
-                return self._start(variables, inherited)
+                return self._start_checked(given, inherited)
             except SandboxError:
                 self.cleanup()
             self._ended = threading.Event()
-            self._make()
-        return self._start(variables, inherited)
+            self._make(self._request)
+        return self._start_checked(given, inherited)
 
     def watch(self, pid: int) -> None:
         """Kill everything in the sandbox when it has too many processes, or creates what it must not again and again.
@@ -125,44 +190,102 @@ class Prepared:
             self._watched.on_end(lambda: _kill(pid, self._ended))
 
     def cleanup(self) -> Findings:
-        """Remove what was made for the command; idempotent. Returns what it did that a user has to know."""
+        """Remove what was made for the command; idempotent. Returns what it did that the user has to know."""
         self._ended.set()
-        while self._undo:
-            with contextlib.suppress(OSError):
-                self._undo.pop()()
-        find, self._find = self._find, Findings
-        return find()
-
-    def _start(
-        self, variables: Mapping[str, str] | None, inherited: Sequence[int], *, leave: bool = False
-    ) -> CommandTree:
-        given = self.env if variables is None else variables
-        descriptors = (*self.pass_fds, *inherited)
-        if not self.mounts:
-            return CommandTree(self.argv, self.cwd, given, leave=leave, inherited=descriptors, held=self.held)
-        tree = start_checked(self.argv, self.cwd, given, self.mounts, inherited=descriptors, held=self.held)
-        if tree.pid is not None:
-            self.watch(tree.pid)
-        return tree
+        with contextlib.suppress(OSError):
+            self._undo.close()
+        watched, self._watched = self._watched, None
+        if watched is None or self._request is None:
+            return Findings()
+        root = self._request.policy.root
+        changed = [path for path, content in self._before.items() if _content(path) != content]
+        named = (str(path.relative_to(root) if path.is_relative_to(root) else path) for path in changed)
+        return Findings(tuple(watched.moved), tuple(named), tuple(watched.failed), watched.ended)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.cleanup()
 
+    def _start_checked(self, variables: Mapping[str, str], inherited: Sequence[int]) -> CommandTree:
+        descriptors = (*self.pass_fds, *inherited)
+        tree = start_checked(self.argv, self.cwd, variables, self.mounts, inherited=descriptors, held=self.held)
+        if tree.pid is not None:
+            self.watch(tree.pid)
+        return tree
 
-@dataclass(frozen=True, slots=True)
-class _Sandbox:
-    """What the sandbox of a command is made of."""
+    def _make(self, request: _Request) -> None:
+        """Make the sandbox, of what is in the workspace now."""
+        root = request.policy.root
+        try:
+            stubs = Stubs(root)
+            # Before the workspace is examined: the mount points of another command must not vanish after that.
+            self._undo.callback(stubs.remove)
+            self.held = (stubs.hold(),)
+            guarded = _guarded(request)
+            self.git_read_only = guarded.files.git_read_only
+            self.secrets = guarded.secrets
+            own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
+            self._undo.callback(shutil.rmtree, own, ignore_errors=True)
+            stubs.note_private(own)
+            if request.status.kind is SandboxKind.LANDLOCK:
+                # Where nothing is mounted over them, they may have changed.
+                held = (*sorted(guarded.files.held), *sorted(guarded.files.absent))
+                self._before = {path: _content(path) for path in held}
+            quarantine = Quarantine.of(root)
+            watched = self._watched = quarantine.add(guarded.files, request.walk)
+            self._undo.callback(quarantine.remove, watched)
+            self._confine(request, guarded, PrivateFiles.make(own, request.policy.tmp), stubs)
+        except BaseException:
+            self.cleanup()
+            raise
 
-    program: str
-    policy: SandboxPolicy
-    files: ProtectedFiles
-    hidden: Sequence[Path]
-    concealed: Sequence[HiddenPath]
-    private: PrivateFiles
-    stubs: Stubs
+    def _confine(self, request: _Request, guarded: _Guarded, private: PrivateFiles, stubs: Stubs) -> None:
+        """Turn the command into one that starts inside the sandbox."""
+        policy, files, hidden = request.policy, guarded.files, guarded.hidden
+        tmp = private.tmp.resolve()
+        match request.status.kind:
+            case SandboxKind.BUBBLEWRAP:
+                tmp = Path("/tmp")
+                self._under_bubblewrap(request, guarded, private, stubs)
+            case SandboxKind.LANDLOCK:
+                programs = readable_programs(policy, self.env, hidden)
+                self.argv = landlock_command(
+                    policy, request.argv, files=files, hidden=hidden, programs=programs, tmp=tmp
+                )
+            case SandboxKind.SANDBOX_EXEC:
+                unreadable = (*hidden, *(each.path for each in guarded.concealed))
+                self.argv = seatbelt_command(seatbelt_profile(policy, files, unreadable, tmp), request.argv)
+        # Of programs that fail when they cannot write to their cache in the home folder.
+        caches = {"GOCACHE": "go-build", "npm_config_cache": "npm", "UV_CACHE_DIR": "uv"}
+        self.env |= {**{variable: str(tmp / name) for variable, name in caches.items()}, "TMPDIR": str(tmp)}
+
+    def _under_bubblewrap(self, request: _Request, guarded: _Guarded, private: PrivateFiles, stubs: Stubs) -> None:
+        policy, files = request.policy, guarded.files
+        places = stubs.make(sorted(files.absent), (policy.root, *sorted(files.git)))
+        descriptor = filter_descriptor(set_group=policy.is_group_shared)
+        if descriptor is None:
+            raise OSError("the system calls of this processor are not known")
+        self._undo.callback(os.close, descriptor)
+        self.pass_fds = (descriptor,)
+        self.mounts = mount_plan(
+            policy,
+            files,
+            places=places,
+            hidden=guarded.hidden,
+            concealed=guarded.concealed,
+            programs=readable_programs(policy, self.env, guarded.hidden),
+            private=private,
+        )
+        self.argv = bubblewrap_command(
+            request.status.program,
+            self.mounts,
+            request.argv,
+            folder=self.cwd,
+            filter_fd=descriptor,
+            network=policy.network,
+        )
 
 
 def prepare(
@@ -184,159 +307,80 @@ def prepare(
         folder: Where it runs; the workspace by default.
         env: Environment to take the allowed variables from; by default this process's.
         walk: The walk of the workspace, with what it found before; by default a new one.
-        beyond_limits: Whether it may run although it cannot be kept from everything it should be.
+        beyond_limits: Let it run although it cannot be kept from everything it should be.
 
     Raises:
         LimitReachedError: It cannot be kept from everything it should be.
         OSError: The sandbox cannot be made.
     """
-    where = Path(os.path.realpath(folder or policy.root))
-    prepared = Prepared(tuple(argv), scrubbed(env), str(where))
+    where = os.path.realpath(folder or policy.root)
+    request = None
     if status.kind is not SandboxKind.NONE:
-        known = walk or FolderWalk(policy.root)
-        prepared._make = lambda: _make(prepared, status, policy, tuple(argv), known, beyond_limits=beyond_limits)
-        prepared._make()
-    return prepared
+        request = _Request(status, policy, tuple(argv), walk or FolderWalk(policy.root), beyond_limits)
+    return Prepared(tuple(argv), scrubbed(env), where, request)
 
 
-def _make(
-    prepared: Prepared,
-    status: SandboxStatus,
-    policy: SandboxPolicy,
-    argv: tuple[str, ...],
-    walk: FolderWalk,
-    *,
-    beyond_limits: bool,
-) -> None:
-    """Make the sandbox of a command, of what is in the workspace now."""
-    try:
-        stubs = Stubs(policy.root)
-        # Before the workspace is looked at: the mount points of another command must not vanish after that.
-        prepared._undo.append(stubs.remove)
-        prepared.held = (stubs.hold(),)
-        # Landlock cannot refuse a file in a folder that it allows.
-        holds = status.kind is not SandboxKind.LANDLOCK
-        found = walk.read(PathRules(policy.unreadable, policy.unwritable) if holds else PathRules())
-        if holds and not beyond_limits:
-            check_limits(policy.root, found, (*found.protected, *found.unreadable, *found.unwritable))
-        most = MAX_BEYOND if beyond_limits else None
-        unwritable, unreadable = ruled_paths(found.unwritable[:most]), ruled_paths(found.unreadable[:most])
-        committed = policy.committed or frozenset()
-        unreadable = tuple(path for path in unreadable if not _contains(path, policy.root, committed))
-        files = protected_files(
-            (policy.root,),
-            (path for path in unwritable if path.is_relative_to(policy.root)),
-            unreadable,
-            found,
-            most,
-            commits=policy.committed is not None,
+def _guarded(request: _Request) -> _Guarded:
+    """Find what a command is kept from.
+
+    Raises:
+        LimitReachedError: It is too much.
+        OSError: The workspace cannot be read.
+    """
+    policy, kind = request.policy, request.status.kind
+    # Landlock cannot refuse a file in a folder that it allows.
+    holds = kind is not SandboxKind.LANDLOCK
+    is_limited = holds and not request.beyond_limits
+    found = request.walk.read(PathRules(policy.unreadable, policy.unwritable) if holds else PathRules())
+    if is_limited:
+        _check_limits(policy.root, found, (*found.protected, *found.unreadable, *found.unwritable))
+    most = MAX_BEYOND if request.beyond_limits else None
+    unwritable, unreadable = ruled_paths(found.unwritable[:most]), ruled_paths(found.unreadable[:most])
+    committed = [policy.root / file for file in policy.committed or ()]
+    unreadable = tuple(path for path in unreadable if not any(file.is_relative_to(path) for file in committed))
+    files = protected_files(
+        policy.root,
+        found,
+        (path for path in unwritable if path.is_relative_to(policy.root)),
+        unreadable,
+        most,
+        commits=policy.committed is not None,
+    )
+    hidden = hidden_paths(policy)
+    # The sandbox of macOS mounts nothing.
+    wrapper = git_wrapper(request.status.program, (*hidden, *unreadable)) if kind is SandboxKind.BUBBLEWRAP else None
+    secrets = hidden_secrets(files.secrets, policy.root, policy.is_shown, wrapper) if holds else ()
+    concealed = (*secrets, *(HiddenPath(path, Appearance.UNREADABLE) for path in unreadable))
+    files.anchor((*hidden, *(each.path for each in concealed)), (policy.root,))
+    if is_limited:
+        mounted = {*files.held, *files.anchored, *files.absent, *(each.path for each in concealed)}
+        _check_limits(policy.root, found, mounted)
+    return _Guarded(files, hidden, concealed, len(secrets))
+
+
+def _check_limits(root: Path, found: Found, kept: Collection[Path]) -> None:
+    """Check that a command is kept from everything that was found; `kept` is what is mounted for it, or a part of that.
+
+    Raises:
+        LimitReachedError: There is too much.
+    """
+    if found.filled_by is not None:
+        inside = os.path.relpath(found.filled_by, root)
+        place, todo = inside, f"move {inside} elsewhere"
+        if inside == ".":
+            place, todo = "its top folder", "move some of them elsewhere"
+        raise LimitReachedError(_FULL.format(most=MAX_ENTRIES, place=place, todo=todo))
+    if len(kept) > MAX_MOUNTS:
+        counts = Counter(
+            "/".join(path.relative_to(root).parts[:-1]) if path.is_relative_to(root) else "" for path in kept
         )
-        prepared.git_read_only = files.git_read_only
-        hidden = hidden_paths(policy)
-        # The sandbox of macOS mounts nothing.
-        wrapper = git_wrapper(status.program, (*hidden, *unreadable)) if status.kind is SandboxKind.BUBBLEWRAP else None
-        secrets = hidden_secrets(files.secrets, policy.root, policy.is_shown, wrapper) if holds else ()
-        prepared.secrets = len(secrets)
-        concealed = (*secrets, *(HiddenPath(path, Appearance.UNREADABLE) for path in unreadable))
-        files.anchor((*hidden, *(each.path for each in concealed)), (policy.root,))
-        if holds and not beyond_limits:
-            mounted = {*files.held, *files.anchored, *files.absent, *(each.path for each in concealed)}
-            check_limits(policy.root, found, mounted)
-        own = Path(tempfile.mkdtemp(prefix="laguna-tui-")).resolve()
-        prepared._undo.append(lambda: shutil.rmtree(own, ignore_errors=True))
-        stubs.note_private(own)
-        # Where nothing is mounted over them, they may have changed.
-        before = _contents(files) if status.kind is SandboxKind.LANDLOCK else {}
-        quarantine = Quarantine.of(policy.root)
-        watched = prepared._watched = quarantine.add(files, walk)
-        prepared._undo.append(lambda: quarantine.remove(watched))
-        prepared._find = lambda: _findings(watched, policy.root, before)
-        private = PrivateFiles.make(own, policy.tmp)
-        prepared.argv = argv
-        _STARTERS[status.kind](prepared, _Sandbox(status.program, policy, files, hidden, concealed, private, stubs))
-    except BaseException:
-        prepared.cleanup()
-        raise
-
-
-def _under_bubblewrap(prepared: Prepared, inside: _Sandbox) -> None:
-    places = inside.stubs.make(sorted(inside.files.absent), (inside.policy.root, *sorted(inside.files.git)))
-    descriptor = filter_descriptor(set_group=inside.policy.is_group_shared)
-    if descriptor is None:
-        raise OSError("the system calls of this processor are not known")
-    prepared._undo.append(lambda: os.close(descriptor))
-    prepared.pass_fds = (descriptor,)
-    prepared.mounts = mount_plan(
-        inside.policy,
-        inside.files,
-        places=places,
-        hidden=inside.hidden,
-        concealed=inside.concealed,
-        programs=readable_programs(inside.policy, prepared.env, inside.hidden),
-        private=inside.private,
-    )
-    prepared.argv = bubblewrap_command(
-        inside.program,
-        prepared.mounts,
-        prepared.argv,
-        folder=prepared.cwd,
-        filter_fd=descriptor,
-        network=inside.policy.network,
-    )
-    prepared.env |= {**_caches(Path("/tmp")), "TMPDIR": "/tmp"}
-
-
-def _under_landlock(prepared: Prepared, inside: _Sandbox) -> None:
-    tmp = inside.private.tmp.resolve()
-    prepared.argv = landlock_command(
-        inside.policy,
-        prepared.argv,
-        files=inside.files,
-        hidden=inside.hidden,
-        programs=readable_programs(inside.policy, prepared.env, inside.hidden),
-        tmp=tmp,
-    )
-    prepared.env |= {**_caches(tmp), "TMPDIR": str(tmp)}
-
-
-def _under_sandbox_exec(prepared: Prepared, inside: _Sandbox) -> None:
-    tmp = inside.private.tmp.resolve()
-    hidden = (*inside.hidden, *(each.path for each in inside.concealed))
-    profile = seatbelt_profile(inside.policy, inside.files, hidden, tmp)
-    prepared.argv = seatbelt_command(profile, prepared.argv)
-    prepared.env |= {**_caches(tmp), "TMPDIR": str(tmp)}
-
-
-_STARTERS = {
-    SandboxKind.BUBBLEWRAP: _under_bubblewrap,
-    SandboxKind.LANDLOCK: _under_landlock,
-    SandboxKind.SANDBOX_EXEC: _under_sandbox_exec,
-}
-
-
-def _contains(path: Path, root: Path, files: Iterable[str]) -> bool:
-    """Return whether one of some files, relative to a root, is a path or below it."""
-    return any((root / file).is_relative_to(path) for file in files)
-
-
-def _caches(tmp: Path) -> dict[str, str]:
-    """Variables of programs that fail when they cannot write to their cache in the home folder."""
-    names = {"GOCACHE": "go-build", "npm_config_cache": "npm", "UV_CACHE_DIR": "uv"}
-    return {variable: str(tmp / name) for variable, name in names.items()}
-
-
-def _findings(watched: Watched, root: Path, before: Mapping[Path, object]) -> Findings:
-    changed = [path for path, contents in before.items() if _content(path) != contents]
-    named = (str(path.relative_to(root) if path.is_relative_to(root) else path) for path in changed)
-    return Findings(tuple(watched.moved), tuple(named), tuple(watched.failed), watched.ended)
-
-
-def _contents(files: ProtectedFiles) -> dict[Path, object]:
-    return {path: _content(path) for path in (*sorted(files.held), *sorted(files.absent))}
+        place = fullest_folder(counts)
+        todo = f"most of them are in {place}, so hide that folder" if place else "move them into one folder and hide it"
+        raise LimitReachedError(_TOO_MANY.format(most=MAX_MOUNTS, todo=todo, place=place or "FOLDER"))
 
 
 def _content(path: Path, depth: int = 3) -> object:
-    """A value that changes with a file, or with a file in a folder, as far down; None for what is not there."""
+    """Return a value that changes with a file, or with the files of a folder; None for what does not exist."""
     try:
         status = path.stat()
         inside = sorted(entry.path for entry in os.scandir(path)) if depth and path.is_dir() else ()
@@ -371,7 +415,7 @@ def _child(pid: int) -> int | None:
 
 
 def _count(first: int) -> int:
-    """Processes of the namespace that a process is the first of, as its own /proc lists them."""
+    """Return the number of processes in a namespace, by its first process's own /proc."""
     with contextlib.suppress(OSError):
         return sum(name.isdigit() for name in os.listdir(f"/proc/{first}/root/proc"))  # noqa: PTH208
     return 0

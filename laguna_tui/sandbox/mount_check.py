@@ -86,7 +86,7 @@ class _Host:
 def _is_expected(
     mount: Mount, line: _Mounted, found: Mapping[str, _Mounted], host: _Host, out_of_reach: Callable[[str], bool]
 ) -> bool:
-    """Return whether a line is what a mount of the plan brings about at its place or below it."""
+    """Return whether a line is what a mount of the plan causes at its place or below it."""
     place = str(mount.place)
     below = line.place[len(place.rstrip("/")) :] if line.place != place else ""
     if mount.read_only and not line.read_only and not (below and out_of_reach(line.place)):
@@ -112,7 +112,7 @@ def _is_new(source: NewFileSystem, line: _Mounted, own: _Mounted, below: str, ho
 
 
 def _visible(text: bytes) -> dict[str, _Mounted]:
-    """The mounts that a path leads to, by their places: what another one covers is left out."""
+    """Return the mounts that a path leads to, by their places; covered ones are left out."""
     lines = [_parsed(line) for line in text.split(b"\n") if line]
     others = {line.number for line in lines}
     on = {(line.parent, line.place): line for line in lines}
@@ -142,7 +142,7 @@ def _text(field: bytes) -> str:
 
 
 def _upwards(path: str) -> Iterator[str]:
-    """A path and the folders above it, up to the root."""
+    """Yield a path and the folders above it, up to the root."""
     while path != "/":
         yield path
         path = path[: path.rindex("/")] or "/"
@@ -150,5 +150,5 @@ def _upwards(path: str) -> Iterator[str]:
 
 
 def _joined(folder: str, below: str) -> str:
-    """A folder, and a path that begins with a slash or is empty."""
+    """Join a folder and a path that begins with a slash or is empty."""
     return f"{folder.rstrip('/')}{below}" or "/"

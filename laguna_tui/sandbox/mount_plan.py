@@ -115,7 +115,6 @@ class PrivateFiles:
 
 
 def trial_plan() -> tuple[Mount, ...]:
-    """Return the mounts of a trial."""
     return _ordered((*_system(), Mount(_real(Path("/tmp")), NewFileSystem.EMPTY)))
 
 
@@ -180,7 +179,7 @@ def mount_plan(
 
 
 def _ordered(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
-    """From the top down; of several at a place the last one."""
+    """Sort mounts from the top down; of several at a place the last one counts."""
     at = {mount.place: mount for mount in mounts}
     return tuple(at[place] for place in sorted(at, key=lambda place: place.parts))
 
@@ -192,7 +191,7 @@ def _system() -> tuple[Mount, ...]:
 
 
 def _nothing_for(place: Path, private: PrivateFiles) -> Path | None:
-    """What to mount at a mount point; itself where the user made something meanwhile."""
+    """Return what to mount at a mount point: the place itself if the user has made something there meanwhile."""
     try:
         mode = place.lstat().st_mode
     except OSError:
@@ -205,7 +204,7 @@ def _nothing_for(place: Path, private: PrivateFiles) -> Path | None:
 
 
 def _resolver(empty: Iterable[Path]) -> tuple[Mount, ...]:
-    """The mount that keeps name resolution working where its configuration is in a folder that is hidden."""
+    """Return the mount that keeps name resolution working if its configuration is in a hidden folder."""
     real = _real(Path("/etc/resolv.conf"))
     hidden = any(real.is_relative_to(path) for path in empty)
     return (Mount.itself(real, read_only=True),) if hidden and real.exists() else ()

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from laguna_engine.native.child import FOLDER, LIMIT_S, environment, find_program, run
-from laguna_tui.sandbox.bubblewrap import filter_descriptor, trial_command
-from laguna_tui.sandbox.checked_start import SandboxError, start_checked
+from laguna_tui.sandbox.bubblewrap import SandboxError, filter_descriptor, start_checked, trial_command
 from laguna_tui.sandbox.landlock import gaps, trial_confinement
 from laguna_tui.sandbox.mount_plan import trial_plan
 from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
@@ -56,7 +55,7 @@ _HOLDS = "no network, no credentials, and writes only to this folder and a priva
 _BELOW = (
     "a new file that git, assistants or editors would execute is moved away: at once at the top of the folder, within a"
     " second further down; a program that reads it before obeys it",
-    "what another program replaces while the command runs is no longer held in it",
+    "a file that another program replaces while the command runs is no longer protected in it",
 )
 _FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin")
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
@@ -97,7 +96,7 @@ def _linux() -> SandboxStatus:
 
 
 def _bubblewrap_fails(program: str) -> tuple[str, str]:
-    """Why bubblewrap cannot be used, and what to do; empty when it can."""
+    """Return why bubblewrap cannot be used, and what to do; empty if it can."""
     descriptor = filter_descriptor()
     if descriptor is None:
         return "the system calls of this processor are not known", ""
@@ -112,7 +111,7 @@ def _bubblewrap_fails(program: str) -> tuple[str, str]:
         code = tree.wait(LIMIT_S)
     finally:
         tree.close()
-    return ("", "") if code == 0 else explain_failure("a program in it does not run")
+    return ("", "") if code == 0 else explain_failure("no program runs in it")
 
 
 def explain_failure(reason: str, read: Callable[[str], str] | None = None) -> tuple[str, str]:
@@ -124,7 +123,7 @@ def explain_failure(reason: str, read: Callable[[str], str] | None = None) -> tu
     """
     read = read or _read
     if read(_APPARMOR) == "1":
-        return "AppArmor keeps bubblewrap from making user namespaces, as Ubuntu has it since 24.04", _PROFILE
+        return "AppArmor prevents bubblewrap from creating user namespaces (Ubuntu's default since 24.04)", _PROFILE
     if "0" in map(read, _USERNS):
         todo = "allow user namespaces: sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000"
         return "user namespaces are switched off", todo
@@ -133,7 +132,7 @@ def explain_failure(reason: str, read: Callable[[str], str] | None = None) -> tu
 
 
 def _landlock_fails() -> str:
-    """Why Landlock cannot be used; empty when it can."""
+    """Return why Landlock cannot be used; empty if it can."""
     abi = landlock_abi()
     if abi < LEAST_ABI:
         return "this kernel's Landlock is too old" if abi else "this kernel has no Landlock"

@@ -65,7 +65,7 @@ def readable_programs(
 
 
 def why_unreadable(policy: SandboxPolicy, words: Iterable[str]) -> str:
-    """Return a clause about the first file or folder in a command line that is hidden from commands; empty for none."""
+    """Return a clause about the first path in a command line that is hidden from commands; empty for none."""
     hidden = hidden_paths(policy)
     for word in words:
         if Path(word).is_absolute():
@@ -96,7 +96,7 @@ def _libraries(folder: Path, top: str) -> Iterator[Path]:
 
 
 def _may_be_shown(program: Program, root: Path, hidden: Sequence[Path]) -> bool:
-    """Return whether a command sees nothing of its workspace, and nothing hidden, at another place by it."""
+    """Return whether showing a program shows nothing of the workspace, and nothing hidden, at another place."""
     if program.place.is_relative_to(root) or any(program.source.is_relative_to(path) for path in hidden):
         return False
     kept = (root, *hidden)

@@ -40,6 +40,7 @@ class ProtectedFiles:
     """What a command cannot change, without links in its path.
 
     Attributes:
+        root: The workspace, without links in its path.
         held: Existing files and folders that are read-only.
         absent: Places in git's folders where nothing may be created.
         forbidden: Other places where nothing may be created.
@@ -53,6 +54,7 @@ class ProtectedFiles:
         secrets: Existing files and folders in the workspace that hold secrets, as their names say, nearest first.
     """
 
+    root: Path
     held: set[Path] = field(default_factory=set)
     absent: set[Path] = field(default_factory=set)
     forbidden: set[Path] = field(default_factory=set)
@@ -63,56 +65,55 @@ class ProtectedFiles:
     links: dict[Path, str] = field(default_factory=dict)
     found: dict[Path, tuple[int, int]] = field(default_factory=dict)
     partial: bool = False
-    secrets: list[Path] = field(default_factory=list)
+    secrets: Sequence[Path] = ()
+
+    @property
+    def writable(self) -> tuple[Path, ...]:
+        """The folders that the command may write to."""
+        return (self.root, *self.git)
 
     def anchor(self, paths: Iterable[Path], tops: Sequence[Path]) -> None:
-        """Keep the folders above some paths where they are: a name is hidden or held only at its place.
-
-        Args:
-            paths: What is hidden or held.
-            tops: The folders that a command may write to.
-        """
+        """Keep the folders between some paths and `tops` where they are: a name is hidden or held only at its place."""
         # A folder mounted again below a read-only one would be writable.
         read_only = {*self.held, *self.absent}
-        folders = {folder for path in paths for folder in path.parents if any(_inside(folder, top) for top in tops)}
+        folders = {folder for path in paths for folder in path.parents if _is_inside(folder, tops)}
         self.anchored |= {folder for folder in folders if read_only.isdisjoint((folder, *folder.parents))}
 
 
 def protected_files(
-    roots: Iterable[Path],
+    root: Path,
+    found: Found | None = None,
     unwritable: Iterable[Path] = (),
     unreadable: Iterable[Path] = (),
-    found: Found | None = None,
     most: int | None = None,
     *,
     commits: bool = False,
 ) -> ProtectedFiles:
-    """Return what a command that may write to `roots` cannot change.
+    """Return what a command cannot change in a workspace that it may write to.
 
     Args:
-        roots: Folders without links in their path.
+        root: The workspace, without links in its path.
+        found: What is below it; by default it is walked.
         unwritable: More that exists and is not to be changed.
         unreadable: What is hidden, and has to stay where it is.
-        found: What is below the only root; by default the roots are walked.
         most: How many of its protected files and of its secrets count, nearest first; by default all.
-        commits: Whether it may write to the repository around a root.
+        commits: Whether the command may write to the repository around the workspace.
     """
-    files = ProtectedFiles(held=set(unwritable))
-    tops = tuple(dict.fromkeys(roots))
-    for top in tops:
-        _hold_the_repository_around(files, top, tops, commits=commits)
-        there = FolderWalk(top).read() if found is None else found
-        files.found |= there.protected
-        files.partial |= there.filled_by is not None
-        files.secrets += there.secrets[:most]
-        for path in islice(there.protected, most):
-            _hold(files, path, tops)
-        for path, identity in unfinished_rebases(there.protected).items():
-            files.found[path] = identity
-            _hold(files, path, tops)
+    found = found or FolderWalk(root).read()
+    rebases = unfinished_rebases(found.protected)
+    files = ProtectedFiles(
+        root,
+        held=set(unwritable),
+        found={**found.protected, **rebases},
+        partial=found.filled_by is not None,
+        secrets=found.secrets[:most],
+    )
+    _hold_the_repository_around(files, commits=commits)
+    for path in (*islice(found.protected, most), *rebases):
+        _hold(files, path)
     read_only = {*files.held, *files.absent}
     files.anchored = {path for path in files.anchored if read_only.isdisjoint((path, *path.parents))}
-    files.anchor((*read_only, *unreadable), (*tops, *files.git))
+    files.anchor((*read_only, *unreadable), files.writable)
     files.held = {
         path for path in files.held if read_only.isdisjoint(path.parents) or path.parent.parent.name == "worktrees"
     }
@@ -141,61 +142,61 @@ def ruled_paths(paths: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(path for path in real if path.exists())
 
 
-def _hold_the_repository_around(files: ProtectedFiles, top: Path, tops: Iterable[Path], *, commits: bool) -> None:
+def _hold_the_repository_around(files: ProtectedFiles, *, commits: bool) -> None:
     """Show a repository whose top is further up; only a commit may write to it, and not to what git executes from it.
 
     Otherwise git could move a branch without the files outside the workspace that belong to it.
     """
-    above = repository.top_of(top)
-    if above is None or above == top:
+    above = repository.top_of(files.root)
+    if above is None or above == files.root:
         return
     files.around |= {above, *repository.git_folders(above)}
     own = above / ".git"
     if not commits or too_wide_because(above):
         files.git_read_only = _PART_OF_A_REPOSITORY.format(top=above)
         return
-    _hold_configured(files, above, tops)
+    _hold_configured(files, above)
     if not own.is_dir() or own.is_symlink():
-        _hold_worktree(files, own, tops)
+        _hold_worktree(files, own)
     elif repository.has_other_work_tree(above):
         files.git_read_only = _OTHER_WORK_TREE
     else:
         files.git.add(own)
-        _hold_git(files, own, tops)
+        _hold_git(files, own)
 
 
-def _hold(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
+def _hold(files: ProtectedFiles, path: Path) -> None:
     """Hold an existing protected file, and what git executes if it is git's."""
     try:
         status = path.lstat()
     except OSError:
         return
     if stat.S_ISLNK(status.st_mode):
-        _hold_link(files, path, tops)
+        _hold_link(files, path)
     elif not is_git_name(path.name):
         files.held.add(path)
     elif stat.S_ISDIR(status.st_mode):
         if repository.has_other_work_tree(path.parent):
             files.held.add(path)
-            if path.parent in tops:
+            if path.parent == files.root:
                 files.git_read_only = _OTHER_WORK_TREE
         files.anchored.add(path)
-        _hold_git(files, path, tops)
-        _hold_configured(files, path.parent, tops)
+        _hold_git(files, path)
+        _hold_configured(files, path.parent)
     else:
         files.held.add(path)
-        _hold_worktree(files, path, tops)
-        _hold_configured(files, path.parent, tops)
+        _hold_worktree(files, path)
+        _hold_configured(files, path.parent)
 
 
-def _hold_link(files: ProtectedFiles, path: Path, tops: Iterable[Path]) -> None:
+def _hold_link(files: ProtectedFiles, path: Path) -> None:
     files.links[path] = os.readlink(path)  # noqa: PTH115
     real = Path(os.path.realpath(path))
-    if real.exists() and any(_inside(real, top) for top in tops):
+    if real.exists() and _is_inside(real, (files.root,)):
         files.held.add(real)
 
 
-def _hold_git(files: ProtectedFiles, folder: Path, tops: Iterable[Path]) -> None:
+def _hold_git(files: ProtectedFiles, folder: Path) -> None:
     """Hold what git executes or follows in one of its folders."""
     if not folder.is_dir():
         return
@@ -205,27 +206,27 @@ def _hold_git(files: ProtectedFiles, folder: Path, tops: Iterable[Path]) -> None
             # Nothing is mounted below a link: it may lead out of the workspace.
             path = path.parent
         if path.is_symlink():
-            _hold_link(files, path, tops)
+            _hold_link(files, path)
         elif path.exists():
             files.held.add(path)
         elif name not in _ONLY_THERE:
             files.absent.add(path)
 
 
-def _hold_worktree(files: ProtectedFiles, pointer: Path, tops: Iterable[Path]) -> None:
+def _hold_worktree(files: ProtectedFiles, pointer: Path) -> None:
     """Hold the folders that a `.git` file leads to; writable only if git says there that they belong to it.
 
     The file may be anybody's, and lead anywhere.
     """
     folders = repository.git_folders(pointer.parent)
-    inside = [folder for folder in folders if any(_inside(folder, top) for top in tops)]
+    inside = [folder for folder in folders if _is_inside(folder, (files.root,))]
     if _belongs_to(pointer, folders) and (len(folders) > 1 or not inside):
         files.git.update(folders)
         inside = [*folders]
-    elif folders and pointer.parent in tops:
+    elif folders and pointer.parent == files.root:
         files.git_read_only = _LEADS_ELSEWHERE.format(folder=folders[0])
     for folder in inside:
-        _hold_git(files, folder, tops)
+        _hold_git(files, folder)
 
 
 def _belongs_to(pointer: Path, folders: Sequence[Path]) -> bool:
@@ -247,23 +248,22 @@ def _leads_back(own: Path, pointer: Path) -> bool:
     return os.path.realpath(own / text) == os.path.realpath(pointer)
 
 
-def _hold_configured(files: ProtectedFiles, top: Path, tops: Iterable[Path]) -> None:
+def _hold_configured(files: ProtectedFiles, top: Path) -> None:
     """Hold what git's configuration names, as far as a command could write to it, and show folders elsewhere."""
-    writable = (*tops, *files.git)
     for path in git_programs.configured_paths(top) or ():
         real = Path(os.path.realpath(path))
         # A name can be too long for a file.
         with contextlib.suppress(OSError):
-            if path.is_symlink() and any(_inside(path, place) for place in writable):
-                _hold_link(files, path, tops)
-            elif any(_inside(real, place) for place in writable):
-                if real in (top, *tops):
+            if path.is_symlink() and _is_inside(path, files.writable):
+                _hold_link(files, path)
+            elif _is_inside(real, files.writable):
+                if real in (top, files.root):
                     continue
                 absent = files.absent if any(map(is_git_name, real.parts)) else files.forbidden
                 (files.held if real.exists() else absent).add(real)
-            elif real.is_dir() and not any(real.is_relative_to(place) for place in tops):
+            elif real.is_dir() and not real.is_relative_to(files.root):
                 files.around.add(real)
 
 
-def _inside(path: Path, top: Path) -> bool:
-    return path != top and path.is_relative_to(top)
+def _is_inside(path: Path, tops: Iterable[Path]) -> bool:
+    return any(path != top and path.is_relative_to(top) for top in tops)

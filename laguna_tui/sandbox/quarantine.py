@@ -75,7 +75,7 @@ class Watched:
     _kill: Callable[[], None] = lambda: None
 
     def on_end(self, kill: Callable[[], None]) -> None:
-        """Call `kill` when it is to be ended, at once if it was already."""
+        """Call `kill` when it has to be ended, at once if that was decided already."""
         self._kill = kill
         if self.ended:
             kill()
@@ -88,7 +88,7 @@ class Watched:
 
 
 class Quarantine:
-    """Watches one workspace while commands run in it. Commands of one process share it. Any thread."""
+    """Watches one workspace while commands run in it. The commands of one process share it. Any thread."""
 
     _shared: ClassVar[dict[Path, "Quarantine"]] = {}
     _sharing: ClassVar = threading.Lock()
@@ -138,7 +138,7 @@ class Quarantine:
         return command
 
     def remove(self, command: Watched) -> None:
-        """Walk once more after the end of a command, and stop watching after that of the last one. Idempotent."""
+        """Walk once more after the end of a command, and stop watching after the end of the last one. Idempotent."""
         with self._lock:
             if command not in self._commands:
                 return
@@ -175,7 +175,7 @@ class Quarantine:
 
     @property
     def has_pending(self) -> bool:
-        """Return whether something was moved that `take_pending` has not returned."""
+        """Whether something was moved that `take_pending` has not returned."""
         return bool(self._pending)
 
     def take_unreported(self) -> tuple[Moved, ...]:
@@ -192,7 +192,7 @@ class Quarantine:
             return pending
 
     def put_back(self, moved: Iterable[Moved]) -> tuple[str, ...]:
-        """Put files and folders back where they were created; returns the paths where that failed."""
+        """Put files and folders back where they were created; return the paths where that failed."""
         failed = []
         for each in moved:
             announce(self.root / each.path)
@@ -317,7 +317,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _moved_out(folder: int, name: str, path: Path) -> Path:
-    """Move a file or folder to a new place; returns its path there."""
+    """Move a file or folder to a new place; return its path there."""
     place = _store() / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}"
     place.mkdir(mode=0o700, parents=True)
     try:
@@ -340,7 +340,7 @@ def _moved_out(folder: int, name: str, path: Path) -> Path:
 
 
 def _rename(folder: int, name: str, into: int, new: str) -> None:
-    """Rename, also what a command made hard to move."""
+    """Rename, even what a command made hard to move."""
     try:
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=into)
     except PermissionError:

@@ -19,19 +19,17 @@ import platformdirs
 from laguna_engine.native.child import find_program
 from laguna_tui.base.paths import APP, escaped
 from laguna_tui.sandbox.background import BackgroundCommand, BackgroundJob
-from laguna_tui.sandbox.checked_start import SandboxError
+from laguna_tui.sandbox.bubblewrap import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.folder_listing import PathRules
 from laguna_tui.sandbox.folder_walk import FolderWalk
 from laguna_tui.sandbox.hidden_secrets import hidden_secrets
-from laguna_tui.sandbox.launch import Prepared, prepare
-from laguna_tui.sandbox.limits import LimitReachedError
+from laguna_tui.sandbox.launch import LimitReachedError, Prepared, prepare
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus, probe_sandbox
 from laguna_tui.sandbox.quarantine import Quarantine
 from laguna_tui.sandbox.running_command import (
     CommandNotRun,
     CommandResult,
-    Execution,
     LiveText,
     NeedsApproval,
     RunningCommand,
@@ -73,13 +71,13 @@ class CommandRunner:
         """Run nothing yet.
 
         Args:
-            workspace: the folder that the sandbox lets a command write to.
-            shows: whether a command may read a file of the workspace that holds secrets, by its relative path.
-            kept: globs of what commands must not read in the workspace, and of what they must not change.
-            hidden: files and folders anywhere that commands must not read.
-            programs: the words of the only command line, if it is the user's: see `SandboxPolicy.programs`.
-            results: where long outputs are kept; None means the cache folder.
-            probe: finds out which sandbox works here.
+            workspace: The folder that the sandbox lets a command write to.
+            results: Folder of long outputs; None for the cache folder.
+            probe: Finds out which sandbox works here.
+            shows: Whether a command may read a file of the workspace that holds secrets, by its relative path.
+            kept: Returns globs of what commands must not read in the workspace, and of what they must not change.
+            hidden: Files and folders anywhere that commands must not read.
+            programs: The words of the only command line, if it is the user's: see `SandboxPolicy.programs`.
         """
         self._workspace = workspace
         self._walk = FolderWalk(Path(os.path.realpath(workspace)))
@@ -170,43 +168,37 @@ class CommandRunner:
         """Run a command and wait for its end, which is soon after the time limit or the cancellation.
 
         Args:
-            command: a line for a shell.
-            folder: where it runs.
-            timeout_s: seconds after which it is stopped; None for no limit.
-            network: whether the sandbox lets it open connections.
-            own: whether it is the user's: without the sandbox, in their shell and with their environment.
-            secrets: whether it may read files of the workspace that hold secrets.
-            committed: the files that it is to commit, relative to the workspace; see `SandboxPolicy.committed`.
-            beyond_limits: whether it may run although it cannot be kept from everything it should be.
-            on_output: gets what it writes, raw, some times a second; of a flood, the last of it.
-            cancelled: asked many times a second.
+            command: A line for a shell.
+            folder: Where it runs.
+            timeout_s: Seconds after which it is stopped; None for no limit.
+            network: Let it open connections.
+            own: It is the user's: without the sandbox, in their shell and with their environment.
+            secrets: Let it read files of the workspace that hold secrets.
+            committed: Files that it is to commit, relative to the workspace; see `SandboxPolicy.committed`.
+            beyond_limits: Let it run although it cannot be kept from everything it should be.
+            on_output: Gets what it writes, raw, some times a second; of a flood, the last of it.
+            cancelled: Called many times a second.
 
         Raises:
-            NeedsApproval: the user has to agree to `beyond_limits`.
-            CommandNotRun: it was not started; why, as the end of a sentence.
+            NeedsApproval: The user has to agree to `beyond_limits`.
+            CommandNotRun: It was not started; why, as the end of a sentence.
         """
-        execution = self._start(
-            command,
-            folder,
-            timeout_s,
-            cancelled,
-            network=network,
-            own=own,
-            secrets=secrets,
-            committed=None if committed is None else frozenset(committed),
-            beyond_limits=beyond_limits,
-        )
+        policy = None
+        if not own:
+            files = None if committed is None else frozenset(committed)
+            policy = replace(self.policy(network=network, secrets=secrets), committed=files)
+        running = self._start(command, folder, timeout_s, cancelled, policy, beyond_limits=beyond_limits)
         live = LiveText(on_output)
         try:
-            while not execution.over:
-                live.add(execution.step())
+            while not running.over:
+                live.add(running.step())
             live.close()
         except BaseException:
-            execution.discard()
+            running.discard()
             raise
         finally:
-            execution.close()
-        return self._noted(execution.result())
+            running.close()
+        return self._noted(running.result())
 
     def start_background(
         self,
@@ -218,60 +210,50 @@ class CommandRunner:
         secrets: bool = False,
         beyond_limits: bool = False,
     ) -> int:
-        """Run a command in the background, in the sandbox; returns its number. Arguments are those of `run`.
+        """Run a command in the background, in the sandbox; return its number. Arguments are those of `run`.
 
         Raises:
-            NeedsApproval: the user has to agree to `beyond_limits`.
-            CommandNotRun: it was not started; why, as the end of a sentence.
+            NeedsApproval: The user has to agree to `beyond_limits`.
+            CommandNotRun: It was not started; why, as the end of a sentence.
         """
         with self._lock:
             if sum(not job.over for job in self._jobs.values()) >= MAX_BACKGROUND:
-                raise CommandNotRun(f"{MAX_BACKGROUND} background commands run already; stop one of them first")
-            number = self._next
-            stop = threading.Event()
-            cancelled = stop.is_set
-            execution = self._start(
-                command,
-                folder,
-                timeout_s,
-                cancelled,
-                network=network,
-                own=False,
-                secrets=secrets,
-                beyond_limits=beyond_limits,
-            )
+                raise CommandNotRun(f"{MAX_BACKGROUND} background commands are already running; stop one of them first")
+            number, stop = self._next, threading.Event()
+            policy = self.policy(network=network, secrets=secrets)
+            running = self._start(command, folder, timeout_s, stop.is_set, policy, beyond_limits=beyond_limits)
             self._next += 1
-            self._jobs[number] = BackgroundJob(command, execution, stop)
+            self._jobs[number] = BackgroundJob(command, running, stop)
             self._forget_old_jobs()
         return number
 
     def background(self) -> list[BackgroundCommand]:
-        """The background commands, also those that have ended, the oldest first."""
+        """Return the background commands, including those that have ended, oldest first."""
         with self._lock:
             return [job.listed(number) for number, job in self._jobs.items()]
 
     def read(
         self, number: int, wait_s: float = 0.0, cancelled: Callable[[], bool] = lambda: False
     ) -> CommandResult | None:
-        """What a background command has written since it was last read; None if there is no such command.
+        """Return what a background command has written since it was last read; None if there is no such command.
 
         Args:
-            number: which one.
-            wait_s: seconds to wait for its end, or for it to write something and then pause.
-            cancelled: asked many times a second; ends the waiting.
+            number: Which one.
+            wait_s: Seconds to wait for its end, or for it to write something and then pause.
+            cancelled: Called many times a second; ends the waiting.
         """
         with self._lock:
             job = self._jobs.get(number)
         return None if job is None else self._noted(job.read(wait_s, cancelled))
 
     def recent(self, number: int) -> str:
-        """The last of what a background command has written, raw, read or not; empty if there is no such command."""
+        """Return the last raw output of a background command, read or not; empty if there is no such command."""
         with self._lock:
             job = self._jobs.get(number)
         return "" if job is None else job.recent
 
     def stop(self, number: int) -> bool:
-        """Stop a background command and wait for its end. Returns whether there is one that ran."""
+        """Stop a background command and wait for its end; return whether it was running."""
         with self._lock:
             job = self._jobs.get(number)
         return job is not None and job.stop()
@@ -299,29 +281,23 @@ class CommandRunner:
         folder: Path,
         timeout_s: float | None,
         cancelled: Callable[[], bool],
+        policy: SandboxPolicy | None,
         *,
-        network: bool,
-        own: bool,
-        secrets: bool,
-        committed: frozenset[str] | None = None,
-        beyond_limits: bool = False,
-    ) -> Execution:
+        beyond_limits: bool,
+    ) -> RunningCommand:
+        """Start a command in the sandbox, or without a policy as the user's own."""
         try:
-            if own:
+            if policy is None:
                 prepared = _as_the_user(command, folder)
             else:
-                prepared = self._sandboxed(
-                    command,
-                    folder,
-                    network=network,
-                    secrets=secrets,
-                    committed=committed,
-                    beyond_limits=beyond_limits,
-                )
+                prepared = self._sandboxed(command, folder, policy, beyond_limits=beyond_limits)
         except OSError as error:
             raise CommandNotRun(f"the sandbox cannot be made ({error.strerror or error})") from error
+        output = CommandOutput(OUTPUT_CHARS, self._results)
+        own = policy is None
+        is_bash = not own and Path(self.shell).name == "bash"
         try:
-            running = RunningCommand(prepared, leave=own, is_bash=not own and Path(self.shell).name == "bash")
+            return RunningCommand(prepared, output, timeout_s, cancelled, leave=own, is_bash=is_bash)
         except CommandNotRun as error:
             if isinstance(error.__cause__, LimitReachedError):
                 self._limit = str(error.__cause__)
@@ -329,23 +305,13 @@ class CommandRunner:
             if isinstance(error.__cause__, SandboxError):
                 raise CommandNotRun(f"{error}; {self._what_to_stop()}") from error
             raise
-        return Execution(running, CommandOutput(OUTPUT_CHARS, self._results), timeout_s, cancelled)
 
-    def _sandboxed(
-        self,
-        command: str,
-        folder: Path,
-        *,
-        network: bool,
-        secrets: bool,
-        committed: frozenset[str] | None,
-        beyond_limits: bool,
-    ) -> Prepared:
+    def _sandboxed(self, command: str, folder: Path, policy: SandboxPolicy, *, beyond_limits: bool) -> Prepared:
         status = self.status
         with self._lock:
             if self._tmp is None and status.kind is not SandboxKind.NONE:
                 self._tmp = Path(tempfile.mkdtemp(prefix=f"{APP}-"))
-        policy = replace(self.policy(network=network, secrets=secrets), tmp=self._tmp, committed=committed)
+        policy = replace(policy, tmp=self._tmp)
         # It reads no file of the user's when it is started like this.
         prepared_for = partial(prepare, status, policy, (self.shell, "-c", command), folder=folder, walk=self._walk)
         try:
@@ -360,7 +326,7 @@ class CommandRunner:
         return prepared
 
     def _what_to_stop(self) -> str:
-        """What to do where the sandbox cannot be made because something changes meanwhile."""
+        """Return what to do if the sandbox cannot be made because something changes meanwhile."""
         with self._lock:
             running = [str(number) for number, job in self._jobs.items() if not job.over]
         if not running:
@@ -368,7 +334,7 @@ class CommandRunner:
         return f"stop background command{'s' * (len(running) > 1)} {' and '.join(running)}, then try again"
 
     def _noted(self, result: CommandResult) -> CommandResult:
-        """The result, once its file is among those that are removed later."""
+        """Note a result's file, which is removed later; return the result."""
         path = result.full_output
         if path is None:
             return result

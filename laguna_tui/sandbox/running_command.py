@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from laguna_tui.sandbox.checked_start import SandboxError
+from laguna_tui.sandbox.bubblewrap import SandboxError
 from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Findings, Prepared
 from laguna_tui.sandbox.native.command_tree import CommandTree
@@ -46,150 +46,25 @@ class NeedsApproval(CommandNotRun):
     """It cannot be kept from everything it should be, so the user has to agree; the message says why, as a clause."""
 
 
-class RunningCommand:
-    """A command that was started. One thread alone uses it, and closes it in any case."""
-
-    def __init__(self, prepared: Prepared, *, leave: bool = False, is_bash: bool = False) -> None:
-        """Start it.
-
-        Args:
-            prepared: the command; it is cleaned up by `close`.
-            leave: when it ends by itself, what it has left running is left alone.
-            is_bash: whether it is a command for bash, which then reports how it ended.
-
-        Raises:
-            CommandNotRun: it cannot be started.
-        """
-        self._prepared = prepared
-        self._end = ShellEnd()
-        self._report: ShellReport | None = None
-        try:
-            self._tree = self._start(leave=leave, is_bash=is_bash)
-        except (OSError, ValueError, SandboxError) as error:
-            prepared.cleanup()
-            self._read_report()
-            raise CommandNotRun(_why(error)) from error
-        self._ready = selectors.DefaultSelector()
-        self._ready.register(self._tree.output, selectors.EVENT_READ)
-        self._ready.register(self._tree.status, selectors.EVENT_READ)
-        self._reading, self._watched = True, False
-        self._kill_at: float | None = None
-        self._drained_at: float | None = None
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended, and its output was read."""
-        ended = self._drained_at is not None
-        return ended and (not self._reading or time.monotonic() >= (self._drained_at or 0.0))
-
-    @property
-    def exit_code(self) -> int | None:
-        """As a shell says it: 128 and the signal's number where a signal ended it; None before the end."""
-        code = self._tree.code
-        return code if code is None or code >= 0 else _SIGNALLED - code
-
-    @property
-    def left(self) -> int:
-        """How many processes it had left running when it ended, once it is closed; 0 where that cannot be known."""
-        return max(self._tree.left, self._end.others if self._prepared.mounts else 0)
-
-    @property
-    def pipe(self) -> tuple[int, ...]:
-        """Exit codes of its last pipe's commands, once it is closed; empty if the shell did not report them."""
-        return self._end.pipe
-
-    @property
-    def secrets(self) -> int:
-        """How many files and folders with secrets in the workspace it cannot read as they are."""
-        return self._prepared.secrets
-
-    @property
-    def git_read_only(self) -> str:
-        """Why git refuses to change the workspace's repository, as a clause; empty if it can."""
-        return self._prepared.git_read_only
-
-    def read(self, wait_s: float) -> bytes:
-        """Wait for output, or for the end, at most so long; the next bytes, often none.
-
-        Raises:
-            CommandNotRun: there is no shell.
-        """
-        now = time.monotonic()
-        limits = [limit - now for limit in (self._kill_at, self._drained_at) if limit is not None]
-        data = b""
-        for key, _ in self._ready.select(max(0.0, min([wait_s, *limits]))):
-            if key.fd == self._tree.status:
-                self._read_status()
-            elif not (data := os.read(self._tree.output, _READ_BYTES)):
-                self._ready.unregister(self._tree.output)
-                self._reading = False
-        if self._kill_at is not None and time.monotonic() >= self._kill_at:
-            self._tree.kill()
-            self._kill_at = None
-            # Also where the command has stopped the program that is to end it.
-            self._drained_by(time.monotonic() + KILL_WAIT_S)
-        return data
-
-    def stop(self) -> None:
-        """Ask all of it to end, and see to it soon afterwards. Go on reading until it is `over`."""
-        self._tree.terminate()
-        self._kill_at = time.monotonic() + TERM_WAIT_S
-
-    def close(self) -> Findings:
-        """End what is left of it. Returns what it did to files that other programs execute."""
-        self._ready.close()
-        self._tree.close()
-        self._read_report()
-        return self._prepared.cleanup()
-
-    def _start(self, *, leave: bool, is_bash: bool) -> CommandTree:
-        if not is_bash:
-            return self._prepared.start(leave=leave)
-        report = self._report = ShellReport()
-        self._prepared.env.update(report.variables)
-        return self._prepared.start(inherited=report.inherited, leave=leave)
-
-    def _read_report(self) -> None:
-        if self._report is not None:
-            self._end = self._report.close()
-            self._report = None
-
-    def _read_status(self) -> None:
-        tree = self._tree
-        tree.read_status()
-        if tree.problem is not None:
-            raise CommandNotRun(f"the shell cannot be started ({os.strerror(tree.problem)})")
-        if tree.pid is not None and not self._watched:
-            self._watched = True
-            self._prepared.watch(tree.pid)
-        if tree.gone:
-            self._ready.unregister(tree.status)
-        if tree.gone or tree.code is not None:
-            self._drained_by(time.monotonic() + DRAIN_S)
-
-    def _drained_by(self, moment: float) -> None:
-        self._drained_at = moment if self._drained_at is None else min(moment, self._drained_at)
-
-
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     """What became of a command.
 
     Attributes:
-        stdout: output and errors as they came, for reading: the head and the tail of what is too long, and of bytes
+        stdout: Output and errors as they came, for reading: the head and the tail of what is too long, and of bytes
             that are not text their number.
-        exit_code: as a shell says it; 124 and 130 where it was stopped; None while it runs.
-        pipe: exit codes of the commands in the last pipe that it ran, or of the last command; empty if unknown.
-        timed_out: whether it was stopped at its time limit.
-        cancelled: whether it was stopped by the user, or by the model in the background.
-        seconds: how long it ran, or has run.
-        full_output: file with the raw output, if `stdout` leaves something out; None also if the disk refused.
-        truncated: whether `stdout` leaves something out.
-        size: bytes of the output, and `dropped` those of them that are not in the file.
-        left: how many processes it had left running, which were ended, or left alone if it was the user's own.
-        findings: what it did to files that git, assistants, editors or shells execute.
-        secrets: how many files and folders with secrets in the workspace it could not read as they are.
-        git_read_only: why git refuses to change the workspace's repository, as a clause; empty if it can.
+        exit_code: As a shell says it; 124 and 130 where it was stopped; None while it runs.
+        pipe: Exit codes of the commands in the last pipe that it ran, or of the last command; empty if unknown.
+        timed_out: Whether it was stopped at its time limit.
+        cancelled: Whether it was stopped by the user, or by the model in the background.
+        seconds: How long it ran, or has run.
+        full_output: File with the raw output, if `stdout` leaves something out; None also if the disk refused.
+        truncated: Whether `stdout` leaves something out.
+        size: Bytes of the output, and `dropped` those of them that are not in the file.
+        left: How many processes it had left running, which were ended, or left alone if it was the user's own.
+        findings: What it did to files that git, assistants, editors or shells execute.
+        secrets: How many files and folders with secrets in the workspace it could not read as they are.
+        git_read_only: Why git refuses to change the workspace's repository, as a clause; empty if it can.
     """
 
     stdout: str
@@ -208,20 +83,51 @@ class CommandResult:
     git_read_only: str = ""
 
 
-class Execution:
-    """A command that runs, its output, and why it was stopped. One thread steps; any thread asks for the result."""
+class RunningCommand:
+    """A command that was started, its output, and why it was stopped.
+
+    One thread alone calls `step` until it is `over`, and `close` in any case; any thread may ask for the result.
+    """
 
     def __init__(
         self,
-        running: RunningCommand,
+        prepared: Prepared,
         output: CommandOutput,
-        timeout_s: float | None,
-        cancelled: Callable[[], bool],
+        timeout_s: float | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+        *,
+        leave: bool = False,
+        is_bash: bool = False,
     ) -> None:
-        self._running = running
-        self._output = output
-        self._timeout_s = timeout_s
-        self._cancelled = cancelled
+        """Start it.
+
+        Args:
+            prepared: The command; it is cleaned up by `close`.
+            output: Keeps what it writes.
+            timeout_s: Seconds after which it is stopped; None for no limit.
+            cancelled: Asked many times a second.
+            leave: When it ends by itself, leave what it has started running.
+            is_bash: It is a command for bash, which then reports how it ended.
+
+        Raises:
+            CommandNotRun: It cannot be started.
+        """
+        self._prepared, self._output = prepared, output
+        self._timeout_s, self._cancelled = timeout_s, cancelled
+        self._end = ShellEnd()
+        self._report: ShellReport | None = None
+        try:
+            self._tree = self._start(leave=leave, is_bash=is_bash)
+        except (OSError, ValueError, SandboxError) as error:
+            prepared.cleanup()
+            self._read_report()
+            raise CommandNotRun(_why(error)) from error
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(self._tree.output, selectors.EVENT_READ)
+        self._ready.register(self._tree.status, selectors.EVENT_READ)
+        self._reading, self._watched = True, False
+        self._kill_at: float | None = None
+        self._drained_at: float | None = None
         self._lock = threading.Lock()
         self._started = time.monotonic()
         self._seconds: float | None = None
@@ -232,8 +138,8 @@ class Execution:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes."""
-        return self._running.over
+        """Whether it has ended, and its output was read."""
+        return self._drained_at is not None and (not self._reading or time.monotonic() >= self._drained_at)
 
     @property
     def seconds(self) -> float:
@@ -246,8 +152,12 @@ class Execution:
         return self._exit_code
 
     def step(self) -> str:
-        """Wait a moment for what it writes next, raw; stop it when it is time to."""
-        data = self._running.read(POLL_S)
+        """Wait a moment for what it writes next, raw; stop it when it is time to.
+
+        Raises:
+            CommandNotRun: There is no shell.
+        """
+        data = self._read()
         with self._lock:
             text = self._output.feed(data) if data else ""
         if self._stopped is None:
@@ -256,23 +166,27 @@ class Execution:
             elif self._cancelled():
                 self._stopped = CANCELLED
             if self._stopped is not None:
-                self._running.stop()
+                self._tree.terminate()
+                self._kill_at = time.monotonic() + TERM_WAIT_S
         return text
 
     def close(self) -> None:
-        """End all of it; its file stays until it is known whether it is needed."""
-        findings = self._running.close()
+        """End what is left of it; its file stays until it is known whether it is needed."""
+        self._ready.close()
+        self._tree.close()
+        self._read_report()
+        findings = self._prepared.cleanup()
         with self._lock:
             self._output.feed(b"")
             self._findings = findings
             self._seconds = self.seconds
-            code = self._running.exit_code
-            self._exit_code = self._stopped or (_LOST if code is None else code)
+            code = _LOST if self._tree.code is None else self._tree.code
+            self._exit_code = self._stopped or (code if code >= 0 else _SIGNALLED - code)
 
     def result(self) -> CommandResult:
-        """What there is since the last time."""
+        """Return what it has written since the last time, and how it ended if it has."""
         with self._lock:
-            output = self._output
+            output, prepared = self._output, self._prepared
             text, cut = output.take()
             self._truncated |= cut
             ended = self._exit_code is not None
@@ -280,7 +194,7 @@ class Execution:
             return CommandResult(
                 text,
                 self._exit_code,
-                pipe=() if self._stopped else self._running.pipe,
+                pipe=() if self._stopped else self._end.pipe,
                 timed_out=self._stopped == TIMED_OUT,
                 cancelled=self._stopped == CANCELLED,
                 seconds=self.seconds,
@@ -288,16 +202,62 @@ class Execution:
                 truncated=cut,
                 size=output.size,
                 dropped=output.dropped,
-                left=self._running.left,
+                left=max(self._tree.left, self._end.others if prepared.mounts else 0),
                 findings=self._findings,
-                secrets=self._running.secrets,
-                git_read_only=self._running.git_read_only,
+                secrets=prepared.secrets,
+                git_read_only=prepared.git_read_only,
             )
 
     def discard(self) -> None:
         """Remove its file."""
         with self._lock:
             self._output.close(keep=False)
+
+    def _start(self, *, leave: bool, is_bash: bool) -> CommandTree:
+        if not is_bash:
+            return self._prepared.start(leave=leave)
+        report = self._report = ShellReport()
+        self._prepared.env.update(report.variables)
+        return self._prepared.start(inherited=report.inherited, leave=leave)
+
+    def _read(self) -> bytes:
+        """Wait a moment for output, or for the end; return the next bytes, often none."""
+        now = time.monotonic()
+        limits = [limit - now for limit in (self._kill_at, self._drained_at) if limit is not None]
+        data = b""
+        for key, _ in self._ready.select(max(0.0, min([POLL_S, *limits]))):
+            if key.fd == self._tree.status:
+                self._read_status()
+            elif not (data := os.read(self._tree.output, _READ_BYTES)):
+                self._ready.unregister(self._tree.output)
+                self._reading = False
+        if self._kill_at is not None and time.monotonic() >= self._kill_at:
+            self._tree.kill()
+            self._kill_at = None
+            # Also where the command has stopped the program that is to end it.
+            self._drained_by(time.monotonic() + KILL_WAIT_S)
+        return data
+
+    def _read_status(self) -> None:
+        tree = self._tree
+        tree.read_status()
+        if tree.problem is not None:
+            raise CommandNotRun(f"the shell cannot be started ({os.strerror(tree.problem)})")
+        if tree.pid is not None and not self._watched:
+            self._watched = True
+            self._prepared.watch(tree.pid)
+        if tree.gone:
+            self._ready.unregister(tree.status)
+        if tree.gone or tree.code is not None:
+            self._drained_by(time.monotonic() + DRAIN_S)
+
+    def _drained_by(self, moment: float) -> None:
+        self._drained_at = moment if self._drained_at is None else min(moment, self._drained_at)
+
+    def _read_report(self) -> None:
+        if self._report is not None:
+            self._end = self._report.close()
+            self._report = None
 
 
 class LiveText:
@@ -335,6 +295,6 @@ def _why(error: OSError | ValueError | SandboxError) -> str:
         case errno.E2BIG:
             return "it is too long; write it to a file and run that"
         case errno.ENOENT | errno.ENOTDIR:
-            return "its folder is no longer there"
+            return "its folder no longer exists"
         case _:
             return f"no process can be started ({error.strerror})"

@@ -13,6 +13,9 @@ import platformdirs
 from laguna_tui.base.paths import APP, config_path, state_dir
 from laguna_tui.repo.git import repository
 
+MAX_PROCESSES = 1024
+"""Processes and threads of a command: a parallel build has some hundreds."""
+
 
 @dataclass(frozen=True)
 class SandboxPolicy:

@@ -97,7 +97,7 @@ def _quoted(path: Path) -> str:
 
 
 def _pattern(root: Path, name: str) -> str:
-    """The files of a name or glob of the table below a folder, at any depth, whatever their case."""
+    """Return the filter for a name or glob of the table below a folder, at any depth and in any case."""
     parts = ("[^/]*".join(map(_any_case, part.split("*"))) for part in name.split("/"))
     return f'(regex #"^{_escaped(root)}/(.*/)?{"/".join(parts)}(/|$)")'
 

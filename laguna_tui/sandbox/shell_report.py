@@ -33,8 +33,8 @@ class ShellEnd(NamedTuple):
     """How a shell ended.
 
     Attributes:
-        pipe: exit codes of the commands in its last pipe; empty if it did not report them.
-        others: how many other processes run in its PID namespace.
+        pipe: Exit codes of the commands in its last pipe; empty if it did not report them.
+        others: How many other processes run in its PID namespace.
     """
 
     pipe: tuple[int, ...] = ()
@@ -45,15 +45,15 @@ class ShellReport:
     """The report of one bash command.
 
     Attributes:
-        inherited: descriptors that bash must inherit under the same numbers.
-        variables: additions to its environment.
+        inherited: Descriptors that bash must inherit under the same numbers.
+        variables: Additions to its environment.
     """
 
     def __init__(self) -> None:
         """Prepare for one command.
 
         Raises:
-            OSError: no descriptor can be made.
+            OSError: No descriptor can be made.
         """
         self._reading, report = os.pipe()
         os.set_blocking(self._reading, False)

@@ -31,10 +31,10 @@ def stub_content(path: Path) -> str | None:
 
 
 class Stubs:
-    """The places of a workspace."""
+    """The mount points of a workspace."""
 
     def __init__(self, workspace: Path, records: Path | None = None) -> None:
-        """Nothing is made yet.
+        """Make nothing yet.
 
         Args:
             workspace: The folder, without links in its path.
@@ -136,7 +136,6 @@ class Stubs:
 
 
 def _records_folder() -> Path:
-    """Return the folder of all workspaces' records."""
     return command_state_dir() / "sandbox"
 
 
@@ -145,7 +144,7 @@ def _record_of(workspace: Path, folder: Path) -> Path:
 
 
 def remove_leftovers(records: Path | None = None) -> bool:
-    """Remove the places of commands that were killed together with this app; whether none are needed any more."""
+    """Remove the mount points of commands that were killed together with this app; return whether none are left."""
     removed = True
     with contextlib.suppress(OSError):
         for record in (records or _records_folder()).glob("*.stubs"):
@@ -171,7 +170,7 @@ def _remove(record: Path) -> bool:
 
 
 def _locked(record: Path, *, alone: bool) -> int | None:
-    """A descriptor that holds the lock on the record of that name; None if it is held, or was just removed."""
+    """Return a descriptor that holds the lock on a record; None if it is held, or was just removed."""
     import fcntl  # not on Windows, where the doctor still runs
 
     lock = os.open(record, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -186,7 +185,7 @@ def _locked(record: Path, *, alone: bool) -> int | None:
 
 
 def _recorded(record: Path) -> Iterator[tuple[Path, list[int] | None, Path | None]]:
-    """The places, deepest first, with the root of each; a private folder has none. The last note of a place counts."""
+    """Yield the places, deepest first, with the root of each, None for a private folder. The last note counts."""
     places: dict[str, tuple[list[int] | None, str | None]] = {}
     with contextlib.suppress(ValueError, TypeError):
         for line in record.read_text(encoding="ascii").splitlines():

@@ -16,7 +16,7 @@ OF_A_REPOSITORY = frozenset((*SHAPE, *RUN_BY_GIT))
 
 
 def is_protected(folder: str, name: str) -> bool:
-    """Return whether the table has a file or folder.
+    """Return whether a file or folder is in the table of protected names.
 
     Args:
         folder: Path of the folder that it is in, relative to any folder.
@@ -40,7 +40,7 @@ def is_secret(above: str, name: str, is_folder: bool, dependency: bool) -> bool:
 
 
 def fold(name: str) -> str:
-    """A name as the table has it; most are ASCII, and a walk sees many."""
+    """Return a name as the table has it. Most are ASCII, and a walk sees many."""
     return (name.lower().rstrip(" .") or name) if name.isascii() else folded(name)
 
 
@@ -64,7 +64,7 @@ def _table() -> _Table:
 
 
 def table_starts(before: Iterable[str], name: str) -> frozenset[str]:
-    """The beginnings of names of several parts with which the path of a folder ends, whose parent's are `before`."""
+    """Return the beginnings of multi-part names that a folder's path ends with; `before` are those of its parent."""
     starts = _table().starts
     return frozenset(path for path in (name, *(f"{start}/{name}" for start in before)) if path in starts)
 
@@ -84,7 +84,7 @@ def is_unusual(name: str) -> bool:
 
 @cache
 def _unusual_names() -> tuple[frozenset[str], frozenset[str], Callable[[str], re.Match[str] | None]]:
-    """The names that are looked for: plain ones, the extensions of those like *.pem, and what matches the others."""
+    """Return the names to look for: plain ones, extensions as in *.pem, and a match for the others."""
     names = {folded(name.rpartition("/")[2]) for name in (*protected_names(), *sensitive_names())}
     names |= {*map(fold, OF_A_REPOSITORY), ".git", "git~1"}
     extensions = {name for name in names if name.startswith("*.") and not {"*", "."} & set(name[2:])}

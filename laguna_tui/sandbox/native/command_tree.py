@@ -25,14 +25,14 @@ class CommandTree:
     """A command with all that it starts, without a terminal or input; nothing outlives `close` or this process.
 
     Attributes:
-        output: descriptor of its standard output and errors together; at its end when nothing holds the pipe.
-        status: descriptor to wait on; call `read_status` when it is readable.
-        pid: of the command, None before it has started.
-        code: exit code once it has ended, negative for a signal.
-        left: how many processes the command had left running when it ended; 0 where that cannot be known, and
+        output: Descriptor of its standard output and errors together; at its end when nothing holds the pipe.
+        status: Descriptor to wait on; call `read_status` when it is readable.
+        pid: Of the command, None before it has started.
+        code: Exit code once it has ended, negative for a signal.
+        left: How many processes the command had left running when it ended; 0 where that cannot be known, and
             sometimes under bubblewrap, which ends them itself.
         problem: `errno` if it cannot be run.
-        gone: whether all of it is over.
+        gone: Whether all of it is over.
     """
 
     def __init__(
@@ -49,18 +49,18 @@ class CommandTree:
         """Start it.
 
         Args:
-            command: program and arguments.
-            folder: its working directory.
-            variables: the whole environment.
-            leave: when the command ends by itself, leave alone what it has left running.
-            inherited: descriptors that it gets beside the standard ones, with the same numbers.
-            held: descriptors that it does not get, and that stay open until its end is seen to, also if this process
+            command: Program and arguments.
+            folder: Its working directory.
+            variables: The whole environment.
+            leave: When the command ends by itself, leave alone what it has left running.
+            inherited: Descriptors that it gets beside the standard ones, with the same numbers.
+            held: Descriptors that it does not get, and that stay open until its end is seen to, also if this process
                 is killed before: a lock on one says that the command may still run.
-            gate: write end of a pipe whose other end the command inherits, and that it reads before it begins: `begin`
+            gate: Write end of a pipe whose other end the command inherits, and that it reads before it begins: `begin`
                 writes to it. Closed by `close`, once the command cannot begin any more.
 
         Raises:
-            OSError: no process can be started, or there is no such folder.
+            OSError: No process can be started, or there is no such folder.
         """
         self.pid: int | None = None
         self.code: int | None = None
@@ -96,7 +96,7 @@ class CommandTree:
         self.status = self._status.fileno()
 
     def read_status(self) -> None:
-        """Take the next reports; waits for one if there is none."""
+        """Read the next reports; wait for one if there is none."""
         reports = os.read(self.status, _STATUS_BYTES)
         self.gone = not reports
         *lines, self._reports = (self._reports + reports).split(b"\n")
@@ -110,7 +110,7 @@ class CommandTree:
                     self.code, self.left = int(first), int(rest[0])
 
     def wait(self, limit_s: float) -> int | None:
-        """Wait for the end of the command, not of what it has started; returns its exit code, None if it still runs."""
+        """Wait for the end of the command, not of what it has started; return its exit code, None if it still runs."""
         deadline = time.monotonic() + limit_s
         with selectors.DefaultSelector() as reports:
             reports.register(self.status, selectors.EVENT_READ)
@@ -119,19 +119,19 @@ class CommandTree:
         return self.code
 
     def begin(self) -> None:
-        """Let it through its gate."""
+        """Let the command through its gate."""
         self._order(subreaper.BEGIN)
 
     def terminate(self) -> None:
-        """Ask all of it to end."""
+        """Ask all its processes to end."""
         self._order(subreaper.TERMINATE)
 
     def kill(self) -> None:
-        """End all of it; `gone` follows within two seconds."""
+        """Kill all its processes; `gone` follows within two seconds."""
         self._order(subreaper.KILL)
 
     def close(self) -> None:
-        """End all of it, but for what a command that has ended was to leave. Idempotent; one thread at a time."""
+        """End all its processes, except what an ended command was to leave. Idempotent; one thread at a time."""
         if self._status.closed:
             return
         self.kill()

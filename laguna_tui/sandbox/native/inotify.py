@@ -13,7 +13,7 @@ _READ_BYTES = 1 << 16
 
 
 class FolderEvents:
-    """What appears in some folders. Read it when `fileno` is readable; one thread."""
+    """Names that appear in folders. Read it when `fileno` is readable; one thread."""
 
     def __init__(self) -> None:
         """Watch nothing yet.
@@ -65,7 +65,6 @@ class FolderEvents:
         return events
 
     def close(self) -> None:
-        """End all watches."""
         os.close(self._fd)
 
     @staticmethod

@@ -57,23 +57,23 @@ class Confinement:
         readable: Files and folders that it reads and executes.
         writable: Folders that it also changes.
         devices: Files that it reads and writes, but cannot replace.
+        processes: How many more processes its user may have; not enforced for root.
         sockets: Address families that it may make sockets of.
         tcp: Whether it may use TCP.
         set_group: Whether it may set setgid.
-        processes: How many more processes its user may have; not enforced for root.
     """
 
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     devices: tuple[str, ...]
+    processes: int
     sockets: tuple[int, ...] = ()
     tcp: bool = False
     set_group: bool = False
-    processes: int = 1024
 
 
 def landlock_abi() -> int:
-    """Version of Landlock that the kernel enforces; 0 for none."""
+    """Return the version of Landlock that the kernel enforces; 0 for none."""
     if sys.platform != "linux" or system_call_filter((), ipc=False) is None:
         return 0
     return max(int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))), 0)
@@ -126,7 +126,7 @@ def _restrict(libc: ctypes.CDLL, confinement: Confinement) -> None:
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, paths: Iterable[str], rights: int) -> None:
-    """Allow a right at each path that exists and can be opened: what cannot is not reachable either."""
+    """Allow a right at each path that exists and can be opened; the others cannot be reached either."""
     for path in paths:
         with contextlib.suppress(OSError):
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -179,7 +179,7 @@ def _check(result: int) -> int:
 
 
 def _close_all_but_pipes() -> None:
-    """Close inherited descriptors, which Landlock does not take back. A server is spoken to through pipes."""
+    """Close inherited descriptors, which Landlock does not take back; servers are spoken to through pipes."""
     for descriptor in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208
         with contextlib.suppress(OSError):  # one was that of the list
             if descriptor > 2 and not stat.S_ISFIFO(os.fstat(descriptor).st_mode):

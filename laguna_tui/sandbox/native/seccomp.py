@@ -190,7 +190,7 @@ def _answer(error: int = 0) -> _Line:
 
 
 def _if(test: int, value: int, body: Sequence[_Line]) -> list[_Line]:
-    """`body`, which returns, if the loaded value passes the test; else what follows, with the value still loaded."""
+    """Run `body`, which returns, if the loaded value passes the test; else go on, with the value still loaded."""
     return [(test, 0, len(body), value), *body]
 
 

@@ -62,8 +62,8 @@ class _Command:
     """The command and its descendants.
 
     Attributes:
-        pid: its own process, the leader of its session.
-        ended: whether it has.
+        pid: Its own process, the leader of its session.
+        ended: Whether it has.
     """
 
     def __init__(self, pid: int) -> None:
@@ -71,7 +71,7 @@ class _Command:
         self.ended = False
 
     def reap(self) -> bool:
-        """Take what has ended. Returns whether there is anything left to wait for."""
+        """Reap what has ended; return whether there is anything left to wait for."""
         try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self.pid:
@@ -83,14 +83,14 @@ class _Command:
         return True
 
     def terminate(self) -> None:
-        """Ask all of it to end."""
+        """Ask all processes to end."""
         for process, name in self._running().items():
             if name != _LAUNCHER:
                 _send(process, signal.SIGTERM)
                 _send(process, signal.SIGCONT)
 
     def kill(self) -> None:
-        """End all of it: each process is stopped first, so that none can start another one meanwhile."""
+        """Kill all processes: each is stopped first, so that none can start another one meanwhile."""
         stopped: set[int] = set()
         deadline = time.monotonic() + _KILL_WAIT_S
         while (new := self._running().keys() - stopped) and time.monotonic() < deadline:
@@ -104,12 +104,12 @@ class _Command:
             time.sleep(0.005)
 
     def _running(self) -> dict[int, str]:
-        """What can be sent a signal: all descendants, or where they cannot be found the group of the command."""
+        """Return what can be sent a signal: all descendants, or the command's group where they cannot be found."""
         return _descendants() if sys.platform == "linux" else {-self.pid: ""}
 
 
 def main() -> None:
-    """Run the command of the command line, and obey until it is over."""
+    """Run the command of the command line, and follow orders until it is over."""
     left, passed_on, held, gate, *argv = sys.argv[1:]
     for descriptor in filter(None, (*held.split(","), gate)):
         os.set_inheritable(int(descriptor), False)
@@ -130,7 +130,6 @@ def main() -> None:
 
 
 def _obey(command: _Command, woken: int, gate: int, *, leave: bool) -> None:
-    """Follow orders until there is nothing left to do."""
     while True:
         ready = select.select([0, woken], [], [])[0]
         if woken in ready:
@@ -153,7 +152,7 @@ def _obey(command: _Command, woken: int, gate: int, *, leave: bool) -> None:
 
 
 def _start(argv: list[str]) -> int:
-    """The process of the command, in a session of its own: without a terminal, and with nothing to read."""
+    """Start the command in a session of its own, without a terminal or input; return its process."""
     reports, parent = os.dup(1), os.getpid()
     pid = os.fork()
     if pid:
@@ -179,7 +178,7 @@ def _start(argv: list[str]) -> int:
 
 
 def _descendants() -> dict[int, str]:
-    """The names of the processes that descend from this one and have not ended, by their numbers."""
+    """Return the names of the running processes that descend from this one, by number."""
     children: dict[int, list[_Process]] = {}
     for process in _processes():
         children.setdefault(process.parent, []).append(process)
@@ -200,7 +199,7 @@ class _Process:
 
 
 def _processes() -> "Iterator[_Process]":
-    """All processes; none where there is no `/proc`."""
+    """Yield all processes; none without `/proc`."""
     if sys.platform != "linux":
         return
     for entry in os.listdir("/proc"):  # noqa: PTH208, faster by half

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from laguna_tui.sandbox.checked_start import SandboxError
+from laguna_tui.sandbox.bubblewrap import SandboxError
 from laguna_tui.sandbox.launch import Prepared, prepare
 from laguna_tui.sandbox.native.command_tree import CommandTree
 from laguna_tui.sandbox.probe import probe_sandbox

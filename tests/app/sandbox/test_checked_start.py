@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.sandbox import checked_start, launch
-from laguna_tui.sandbox.checked_start import SandboxError, start_checked
+from laguna_tui.sandbox import bubblewrap as bubblewrap_module
+from laguna_tui.sandbox import launch
+from laguna_tui.sandbox.bubblewrap import SandboxError, start_checked
+from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import Prepared, prepare
 from laguna_tui.sandbox.probe import probe_sandbox
 from laguna_tui.sandbox.runner import CommandRunner
@@ -75,7 +77,7 @@ def test_a_source_that_was_resolved_elsewhere_is_found(exchanged):
         argv, descriptors = misled(prepared, exchanged), {"inherited": prepared.pass_fds, "held": prepared.held}
         with pytest.raises(SandboxError) as found:
             start_checked(argv, prepared.cwd, prepared.env, prepared.mounts, **descriptors)
-    assert str(found.value) == f"{exchanged.folder} is a link, or was exchanged meanwhile"
+    assert str(found.value) == f"{exchanged.folder} is a link, or was replaced meanwhile"
     assert not exchanged.escaped(b"")
 
 
@@ -98,7 +100,7 @@ def test_a_command_is_refused_after_three_tries_and_the_sentence_says_what_to_do
     runner = CommandRunner(exchanged.workspace, results=exchanged.home / "results", probe=lambda: bubblewrap)
     try:
         monkeypatch.setattr(launch, "start_checked", misleading)
-        why = f"the sandbox cannot be made ({exchanged.folder} is a link, or was exchanged meanwhile)"
+        why = f"the sandbox cannot be made ({exchanged.folder} is a link, or was replaced meanwhile)"
         with pytest.raises(CommandNotRun) as refused:
             runner.run("touch ran", folder=exchanged.workspace, timeout_s=30)
         assert str(refused.value) == f"{why}; try again"
@@ -172,7 +174,7 @@ def test_a_bubblewrap_that_reports_anything_else_is_ended(tmp_path, monkeypatch,
     wait = "" if fake in ("nothing", "an error") else "os.close(info); os.read(int(sys.argv[4]), 1); open('ran', 'w')"
     program.write_text(f"#!{sys.executable} -I\nimport os, sys\ninfo = int(sys.argv[2])\n{code}\n{wait}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(checked_start, "_GONE_S", 0.1)
+    monkeypatch.setattr(bubblewrap_module, "_GONE_S", 0.1)
     with pytest.raises(SandboxError, match=f"^{reason}$"):
         start_checked((str(program),), str(tmp_path), dict(os.environ), ())
     assert not processes_of(str(program))
@@ -185,8 +187,8 @@ def test_a_bubblewrap_that_is_missing_is_an_error(tmp_path):
 
 
 def test_one_that_is_never_ready_is_given_up(exchanged, monkeypatch):
-    monkeypatch.setattr(checked_start, "READY_S", 0.2)
-    monkeypatch.setattr(checked_start, "_has_no_capabilities", lambda process: False)
+    monkeypatch.setattr(bubblewrap_module, "READY_S", 0.2)
+    monkeypatch.setattr(bubblewrap_module, "_has_no_capabilities", lambda process: False)
     with exchanged.prepare() as prepared, pytest.raises(SandboxError, match=r"^bubblewrap was not ready within 0 s$"):
         prepared.start()
     assert not processes_of(str(exchanged.workspace))
@@ -194,7 +196,7 @@ def test_one_that_is_never_ready_is_given_up(exchanged, monkeypatch):
 
 def test_a_process_that_is_killed_before_the_command_begins_is_replaced(exchanged, monkeypatch):
     killed = []
-    check = checked_start._check
+    check = bubblewrap_module._check
 
     def kill_first(process, mounts):
         if not killed:
@@ -203,7 +205,7 @@ def test_a_process_that_is_killed_before_the_command_begins_is_replaced(exchange
             wait_for(lambda: not is_alive(process), "its end")
         check(process, mounts)
 
-    monkeypatch.setattr(checked_start, "_check", kill_first)
+    monkeypatch.setattr(bubblewrap_module, "_check", kill_first)
     with exchanged.prepare() as prepared:
         assert output_of(prepared.start()).endswith(b"ran\n")
 
@@ -220,7 +222,7 @@ def test_a_command_does_not_begin_if_the_program_that_ends_it_is_killed(exchange
         seen.append(process)
         raise SandboxError("stop")
 
-    monkeypatch.setattr(checked_start, "_check", kill_the_subreaper)
+    monkeypatch.setattr(bubblewrap_module, "_check", kill_the_subreaper)
     with exchanged.prepare() as prepared, pytest.raises(SandboxError):
         prepared.start()
     assert len(seen) == 3
@@ -232,7 +234,7 @@ def test_a_command_does_not_begin_if_the_program_that_ends_it_is_killed(exchange
 APP = """
     import os, sys, time
     from pathlib import Path
-    from laguna_tui.sandbox import checked_start
+    from laguna_tui.sandbox import bubblewrap
     from laguna_tui.sandbox.launch import prepare
     from laguna_tui.sandbox.probe import probe_sandbox
     from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
@@ -242,7 +244,7 @@ APP = """
         time.sleep(600)
 
     status = probe_sandbox()
-    checked_start._check = check
+    bubblewrap._check = check
     prepare(status, SandboxPolicy(Path(sys.argv[1])), ("touch", "ran")).start()
 """
 
@@ -272,8 +274,9 @@ def test_a_folder_of_git_that_is_a_link_leads_nowhere(repository, bubblewrap, pl
 def test_a_command_is_watched_while_it_runs(exchanged, monkeypatch):
     watched = []
     monkeypatch.setattr(Prepared, "watch", lambda prepared, pid: watched.append(pid))
-    running = RunningCommand(prepare(probe_sandbox(), SandboxPolicy(exchanged.workspace), ("sleep", "60")))
-    wait_for(lambda: running.read(0.1) or watched, "the watch")
+    prepared = prepare(probe_sandbox(), SandboxPolicy(exchanged.workspace), ("sleep", "60"))
+    running = RunningCommand(prepared, CommandOutput(1000, exchanged.workspace))
+    wait_for(lambda: running.step() or watched, "the watch")
     assert is_alive(watched[0])
     assert running.exit_code is None
     running.close()
@@ -281,7 +284,7 @@ def test_a_command_is_watched_while_it_runs(exchanged, monkeypatch):
 
 def test_nothing_starts_a_command_past_the_check():
     sources = Path(launch.__file__).parents[1].rglob("*.py")
-    assert {path.name for path in sources if "CommandTree(" in path.read_text()} == {"checked_start.py", "launch.py"}
+    assert {path.name for path in sources if "CommandTree(" in path.read_text()} == {"bubblewrap.py", "launch.py"}
 
 
 def test_a_folder_above_a_secret_cannot_be_moved_to_where_nobody_looks(repository, bubblewrap):

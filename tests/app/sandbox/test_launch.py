@@ -11,8 +11,7 @@ from itertools import islice
 import pytest
 
 from laguna_tui.sandbox.folder_walk import FolderWalk
-from laguna_tui.sandbox.launch import Findings, prepare
-from laguna_tui.sandbox.limits import MAX_BEYOND, LimitReachedError
+from laguna_tui.sandbox.launch import MAX_BEYOND, Findings, LimitReachedError, prepare
 from laguna_tui.sandbox.native.landlock_ruleset import LEAST_ABI, landlock_abi
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
@@ -228,9 +227,8 @@ def test_behind_more_secrets_than_can_be_hidden_no_command_runs_unasked(reposito
     with pytest.raises(LimitReachedError) as refused:
         prepare(bubblewrap, SandboxPolicy(repository), ("true",))
     assert str(refused.value) == (
-        "of this folder more than 1,000 files and folders are protected, hold secrets or match your rules, and a"
-        " command cannot be kept from more; most of them are in keys: hide it as a whole with laguna-tui permissions"
-        " deny 'read(keys/**)'"
+        "more than 1,000 files and folders here are protected, hold secrets or match your rules, and a command cannot"
+        " be kept from more; most of them are in keys, so hide that folder: laguna-tui permissions deny 'read(keys/**)'"
     )
     output, _ = shell(
         bubblewrap, repository, "cat config/.env 2>/dev/null; ls -A keys 2>/dev/null", unreadable=("keys/**",)
@@ -270,7 +268,7 @@ def test_in_a_folder_with_more_files_than_are_read_no_command_runs_unasked(repos
         prepare(bubblewrap, SandboxPolicy(repository), ("true",), walk=walk)
     assert str(refused.value) == (
         "this folder contains 1,000,000 files and folders or more, most of them in full, and a command is kept from"
-        " secrets and protected files among the first 1,000,000 only; move full out of this folder"
+        " secrets and protected files among the first 1,000,000 only; move full elsewhere"
     )
 
 
@@ -337,6 +335,7 @@ KILLED_APP = """
 import os, signal, sys, time
 from pathlib import Path
 from laguna_tui import supervise
+from laguna_tui.sandbox.command_output import CommandOutput
 from laguna_tui.sandbox.launch import prepare
 from laguna_tui.sandbox.probe import probe_sandbox
 from laguna_tui.sandbox.running_command import RunningCommand
@@ -345,7 +344,8 @@ from laguna_tui.sandbox.sandbox_policy import SandboxPolicy
 def app(start, report):
     folder = Path(sys.argv[1])
     command = ("/bin/sh", "-c", "(setsid sleep 60 &) ; touch begun; sleep 60")
-    running = RunningCommand(prepare(probe_sandbox(), SandboxPolicy(folder), command))
+    prepared = prepare(probe_sandbox(), SandboxPolicy(folder), command)
+    running = RunningCommand(prepared, CommandOutput(1000, folder))
     while not (folder / "begun").exists():
         time.sleep(0.01)
     assert (folder / ".git/modules").is_dir()

@@ -59,7 +59,7 @@ def plain(place, repository):
 def watched(plain):
     """A watched folder in which no command runs: what the test does there counts as a command's."""
     quarantine = Quarantine(plain)
-    command = quarantine.add(protected_files((plain,)))
+    command = quarantine.add(protected_files(plain))
     yield quarantine, command
     quarantine.remove(command)
 

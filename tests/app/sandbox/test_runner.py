@@ -324,7 +324,7 @@ def test_a_command_that_is_too_long_is_refused(run):
 
 
 def test_a_folder_that_is_gone_is_named(run, work):
-    with pytest.raises(CommandNotRun, match="folder is no longer there"):
+    with pytest.raises(CommandNotRun, match="folder no longer exists"):
         run("true", folder=work / "gone", own=True)
 
 

@@ -19,9 +19,7 @@ def workspace(tmp_path):
 
 def profile(workspace, **policy):
     hidden = (Path("/Users/me/.ssh"),)
-    return seatbelt_profile(
-        SandboxPolicy(workspace, **policy), protected_files((workspace,)), hidden, Path("/private/x")
-    )
+    return seatbelt_profile(SandboxPolicy(workspace, **policy), protected_files(workspace), hidden, Path("/private/x"))
 
 
 def denied(text, path):
@@ -85,7 +83,7 @@ def test_there_is_no_network_unless_it_is_given(workspace):
 
 def test_a_quote_in_a_path_ends_no_string():
     folder = Path('/tmp/a"b')
-    text = seatbelt_profile(SandboxPolicy(folder), ProtectedFiles(), (Path('/x"y'),), Path("/t"))
+    text = seatbelt_profile(SandboxPolicy(folder), ProtectedFiles(folder), (Path('/x"y'),), Path("/t"))
     assert '(subpath "/x\\"y")' in text
     assert '(subpath "/tmp/a\\"b")' in text or '/private/tmp/a\\"b' in text
 

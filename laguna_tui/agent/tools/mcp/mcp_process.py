@@ -27,9 +27,8 @@ from laguna_engine.native.child import find_program
 from laguna_tui.agent.tools.mcp.mcp_config import McpServer
 from laguna_tui.base.async_thread import AsyncThread
 from laguna_tui.base.text import sanitize_line
-from laguna_tui.sandbox.checked_start import SandboxError
-from laguna_tui.sandbox.launch import prepare
-from laguna_tui.sandbox.limits import LimitReachedError
+from laguna_tui.sandbox.bubblewrap import SandboxError
+from laguna_tui.sandbox.launch import LimitReachedError, prepare
 from laguna_tui.sandbox.native.command_tree import CommandTree
 from laguna_tui.sandbox.programs import why_unreadable
 from laguna_tui.sandbox.runner import CommandRunner

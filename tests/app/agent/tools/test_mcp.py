@@ -409,7 +409,7 @@ def test_a_server_that_cannot_be_kept_from_all_secrets_is_not_started(place):
         (place.project / f"keys/{number}.pem").touch()
     with closing(place.tools_of(CommandRunner(place.project))) as tools:
         assert tools.offer() == ()
-        assert "most of them are in keys: hide it as a whole" in tools.notes[0]
+        assert "most of them are in keys, so hide that folder: laguna-tui permissions deny" in tools.notes[0]
     with closing(place.tools_of(CommandRunner(place.project, kept=lambda: (("keys/**",), ())))) as tools:
         assert place.call(tools, 2, {"text": "kept"}) == "written"
 
