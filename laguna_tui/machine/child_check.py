@@ -16,6 +16,8 @@ from laguna_tui.base.errors import UserError
 
 _T = TypeVar("_T")
 
+UNSUPPORTED = "it uses instructions that this processor does not have"
+
 
 class CheckFailed(Exception):
     """The check could not be done; the message says why."""
@@ -55,9 +57,10 @@ def read_answer(output: Output, kind: type[_T]) -> _T:
 
 def _explain_exit(output: Output) -> str:
     if output.timed_out:
-        return "it did not answer in time; the graphics driver may hang"
+        return "it did not respond in time; the graphics driver may be hanging"
     if output.signal:
-        missing = output.signal == "SIGILL"
-        return "it uses instructions that this processor does not have" if missing else f"it died of {output.signal}"
+        if output.signal == "SIGILL":
+            return UNSUPPORTED
+        return f"it crashed with {output.signal}"
     last = [line for line in output.errors.splitlines() if line.strip()][-1:]
     return last[0].strip() if last else "it ended without an error message"

@@ -16,7 +16,7 @@ from laguna_engine.files import read_small_file
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import data_root, user_catalogue
 from laguna_tui.models.catalogue_rules import IDENTITY, SAMPLING, problems
-from laguna_tui.models.entry import ModelEntry, ModelKind, ToolSet, companions
+from laguna_tui.models.entry import ModelEntry, ModelKind, companions
 from laguna_tui.models.remote_entry import is_url, remote_entry
 
 if TYPE_CHECKING:
@@ -76,7 +76,6 @@ def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | No
 
     Args:
         wanted: Catalogue name, path, or URL of an endpoint.
-        catalogue: All entries by name.
         store: Store of downloaded models; None for the user's.
 
     Raises:
@@ -88,7 +87,7 @@ def resolve(wanted: str, catalogue: Mapping[str, ModelEntry], store: "Store | No
     if entry.kind is ModelKind.REMOTE:
         return entry
     if entry.kind is not ModelKind.TARGET:
-        raise UserError(f"{entry.title} is a {entry.kind}, not a model to talk to; see: laguna-tui models list")
+        raise UserError(f"{entry.title} is a {entry.kind}, not a chat model; see: laguna-tui models list")
     if entry.path is not None:
         return entry
     return _from_store(entry, catalogue, store)
@@ -107,11 +106,8 @@ def _from_store(entry: ModelEntry, catalogue: Mapping[str, ModelEntry], store: "
     shelf = store or Store()
     path = shelf.path(entry)
     if path is None:
-        how = f"download it: laguna-tui models download {entry.name}; or" if entry.source is not None else "please"
-        raise UserError(
-            f"{entry.title} is known, but its file is not on this machine; {how} pass the path of its GGUF: "
-            "--model FILE.gguf"
-        )
+        how = f"download it (laguna-tui models download {entry.name}), or " if entry.source is not None else ""
+        raise UserError(f"{entry.title} is not on this machine; {how}pass the path of its GGUF: --model FILE.gguf")
     drafters = (shelf.path(drafter) for drafter in companions(entry, catalogue, ModelKind.DRAFTER))
     return replace(entry, path=path, drafter=entry.drafter or next(filter(None, drafters), None))
 
@@ -120,22 +116,31 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
     path = Path(wanted).expanduser()
     if not path.exists():
         names = ", ".join(name for name, entry in catalogue.items() if entry.path and entry.kind is ModelKind.TARGET)
-        raise UserError(f"--model {wanted}: no such file, and no bundled model of that name (there is: {names})")
+        raise UserError(f"--model {wanted}: no such file, and not a model of the catalogue (bundled: {names})")
     known = match_entry(path.name, catalogue)
-    base = known or catalogue[FALLBACK]
+    if known is None:
+        like = catalogue[FALLBACK]
+        known = ModelEntry(
+            path.stem,
+            path.stem,
+            "a local model file",
+            thinking=like.thinking,
+            context=FALLBACK_CONTEXT,
+            sampling=like.sampling,
+        )
     return ModelEntry(
         name=path.stem,
-        title=base.title if known else path.stem,
-        summary=base.summary if known else "a local model file",
-        template=base.template if known else None,
-        thinking=base.thinking,
-        context=base.context if known else FALLBACK_CONTEXT,
-        sampling=base.sampling,
+        title=known.title,
+        summary=known.summary,
+        template=known.template,
+        thinking=known.thinking,
+        context=known.context,
+        sampling=known.sampling,
         path=path,
-        context_max=base.context_max if known else 0,
-        facts=base.facts if known else {},
-        tools=base.tools if known else ToolSet.FULL,
-        turns=base.turns if known else None,
+        context_max=known.context_max,
+        facts=known.facts,
+        tools=known.tools,
+        turns=known.turns,
     )
 
 
@@ -158,7 +163,7 @@ def _parsed(text: str, path: Path, remedy: str) -> dict[str, Any]:
         raise UserError(f"{path}: cannot be read as a model catalogue ({error}); {remedy}") from error
     models = document.pop("models", {})
     if document or not isinstance(models, dict):
-        raise UserError(f"{path}: holds something else than [models.NAME] tables; {remedy}")
+        raise UserError(f"{path}: contains something other than [models.NAME] tables; {remedy}")
     return models
 
 
@@ -183,7 +188,7 @@ def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], sourc
     """Errors between entries: a companion of an entry that is not a target."""
     others = {name for name, entry in found.items() if entry.kind is not ModelKind.TARGET}
     return [
-        f"{source}: [models.{entry.name}] belongs to {name!r}, which is no target of the catalogue"
+        f"{source}: [models.{entry.name}] belongs to {name!r}, which is not a target in the catalogue"
         for entry in found.values()
         for name in entry.belongs
         if name not in raw or name in others

@@ -71,7 +71,7 @@ RULES: Mapping[str, KeyRule] = {
     "size": KeyRule(int, "bytes, above 0", lambda value: value > 0),
     "convert": KeyRule(bool),
     "belongs": KeyRule(list, "a list of names of targets", _texts),
-    "template": KeyRule(str, f"choose one of {', '.join(TEMPLATES)}", lambda value: value in TEMPLATES),
+    "template": KeyRule(str, f"one of {', '.join(TEMPLATES)}", lambda value: value in TEMPLATES),
     "thinking": KeyRule(bool),
     "tools": KeyRule(str, f"one of {', '.join(ToolSet)}", lambda value: value in tuple(ToolSet)),
     "turns": KeyRule(int, "1 or more", lambda value: value >= 1),
@@ -90,6 +90,7 @@ RULES: Mapping[str, KeyRule] = {
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty")
 """Keys of `sampling`: they are settings too, which say their ranges."""
 
+_KINDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
 _REQUIRED_KEYS = ("title", "summary")
 _TARGET_KEYS = ("template", "thinking", "context", "sampling", "match")
 _REMOTE_KEYS = ("url",)
@@ -98,7 +99,7 @@ _REMOTE_KEYS = ("url",)
 def problems(name: str, table: object) -> Iterator[str]:
     """Yield every mistake in an entry as a sentence."""
     if _NAME.fullmatch(name) is None:
-        yield f"its name {name!r} must be of lower-case letters, digits, '.', '_' and '-'"
+        yield f"its name {name!r} may contain only lower-case letters, digits, '.', '_' and '-'"
     if not isinstance(table, Mapping):
         yield f"must be a table, not {table!r}"
         return
@@ -117,25 +118,17 @@ def _check_key(key: str, value: object) -> Iterator[str]:
     if rule is None:
         yield f"has an unknown key {key}; known are {', '.join(RULES)}"
     elif not isinstance(value, rule.kind) or (isinstance(value, bool) and rule.kind is not bool):
-        yield _needs(key, rule, value)
+        yield f"{key} = {value!r}: it must be {_KINDS[rule.kind]}"
     elif not rule.is_valid(value):
-        yield (
-            f"{key} = {value!r}: it must be {rule.expected}"
-            if key != "template"
-            else f"template = {value!r}; {rule.expected}"
-        )
+        yield f"{key} = {value!r}: it must be {rule.expected}"
     elif key == "sampling" and isinstance(value, dict):
         yield from _sampling(value)
-
-
-def _needs(key: str, rule: KeyRule, value: object) -> str:
-    return f"needs {key} = a {rule.kind.__name__}, not {value!r}"
 
 
 def _missing(table: Mapping[str, object]) -> Iterator[str]:
     kind = table.get("kind", ModelKind.TARGET)
     more = _TARGET_KEYS if kind == ModelKind.TARGET else _REMOTE_KEYS if kind == ModelKind.REMOTE else ()
-    yield from (_needs(key, RULES[key], None) for key in (*_REQUIRED_KEYS, *more) if key not in table)
+    yield from (f"{key} is missing" for key in (*_REQUIRED_KEYS, *more) if key not in table)
 
 
 def _sampling(table: Mapping[str, object]) -> Iterator[str]:
@@ -152,14 +145,14 @@ def _contradictions(table: Mapping[str, Any]) -> Iterator[str]:
     """Yield contradictions between keys that are valid by themselves."""
     remote, kind = "repository" in table, table.get("kind", ModelKind.TARGET)
     if "file" in table and "files" in table:
-        yield "has both file and files; say one of them"
+        yield "has both file and files; keep one of them"
     if remote and "file" not in table and "files" not in table:
-        yield "has a repository and names no file in it; add file, or files for several"
+        yield "has a repository but names no file in it; add file, or files for several"
     if remote and "file" in table and not safe_path(table["file"]):
         yield f"file = {table['file']!r}: it must be a path inside the repository"
-    yield from (f"{key} means nothing without a repository" for key in _remote_only(table) if not remote)
+    yield from (f"{key} has no effect without a repository" for key in _remote_only(table) if not remote)
     if "sha256" in table and "files" in table:
-        yield "sha256 is of one file; say file, not files"
+        yield "sha256 is for a single file; use file, not files"
     if table.get("convert") and kind != ModelKind.DRAFTER:
         yield f"convert = true is for drafters; this is a {kind}"
     if kind not in (ModelKind.TARGET, ModelKind.REMOTE):

@@ -102,7 +102,7 @@ class Conversion:
         config: Hyperparameters from its config.json.
         items: Tensors to write, in order.
         formats: Format of each item.
-        table: d2t as it is written; empty without a reduced vocabulary.
+        table: D2t as it is written; empty without a reduced vocabulary.
     """
 
     folder: Path
@@ -157,8 +157,6 @@ def convert(
 
     Args:
         conversion: From `plan`.
-        target: Path of the new GGUF.
-        provenance: Origin, stored in the new file.
         progress: Called while hashing and copying.
         model: GGUF of a target that the drafter must match.
 
@@ -313,10 +311,7 @@ def convert_files(
 
     Args:
         paths: config.json, the safetensors files and, for several, their index, under their published names.
-        target: Path of the new GGUF.
         step: Called with bytes done and bytes in total; may raise to stop, and then no target is left.
-        provenance: Origin, stored in the new file.
-        kind: Format of the matrices, one of `KINDS`.
 
     Raises:
         UserError: The files are not a drafter as published.

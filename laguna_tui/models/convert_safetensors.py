@@ -91,7 +91,9 @@ def _index(path: Path) -> dict[str, str]:
         raise ModelFileError(f"{path}: it does not say which tensor is in which file; {_DAMAGED}")
     for name in places.values():
         if Path(name).name != name or not name.endswith(".safetensors"):
-            raise ModelFileError(f"{path}: it names {name!r}, which is no safetensors file of this folder; {_DAMAGED}")
+            raise ModelFileError(
+                f"{path}: it names {name!r}, which is not a safetensors file in its folder; {_DAMAGED}"
+            )
     return places
 
 

@@ -45,7 +45,7 @@ _METADATA_TRIES = 3
 _WATCH_S = 0.25
 """Poll interval while another process downloads."""
 
-_VANISHED = "{model}: its download ended, but its file is no longer in {folder}; run the same again"
+_VANISHED = "{model}: its download finished, but its file is no longer in {folder}; run the same command again"
 
 
 Converter = Callable[[Sequence[Path], Path, Callable[[int, int], None], "Provenance"], None]
@@ -230,12 +230,12 @@ class Download:
         if found != expected:
             part.unlink()
             raise DownloadError(
-                f"{item}: the downloaded bytes do not have the announced hash "
+                f"{item}: the downloaded bytes do not have the published hash "
                 f"({found.kind} {found.value[:12]}…) and were removed; try again, and if it happens again, use another "
-                "network: a proxy on the way changes the download"
+                "network: a proxy may be changing the download"
             )
         if self._path(item) is not None:
-            # Another process finished it, on a disk whose locks exclude nobody.
+            # Another process finished it, on a disk whose locks do not work.
             part.unlink()
             return
         final = self._store.final_path(item.source, item.remote.name)
@@ -275,7 +275,7 @@ class Download:
         except UserError as error:
             raise DownloadError(f"{entry.title} was downloaded, but cannot be converted: {error}") from error
         if store.path(entry) is not None:
-            return  # another process finished it, on a disk whose locks exclude nobody
+            return  # another process finished it, on a disk whose locks do not work
         etag, bytes_made = fingerprint_of(target, SHA256, lambda count: None), target.stat().st_size
         final = store.final_path(source, name)
         final.unlink(missing_ok=True)
@@ -295,7 +295,7 @@ class Download:
         free = self._free(self._store.folder)
         if free < needed + RESERVE_BYTES:
             raise DiskFullError(
-                f"{self._store.folder}: {size(needed)} are still needed, and {size(free)} are free; "
+                f"{self._store.folder}: {size(needed)} are still needed, but only {size(free)} are free; "
                 f"make room for {size(needed + RESERVE_BYTES - free)}, or move the models to another disk with "
                 "LAGUNA_TUI_MODELS=FOLDER"
             )

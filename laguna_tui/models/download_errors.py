@@ -33,14 +33,14 @@ def disk_error(error: OSError, folder: Path) -> DownloadError:
     """Return the error to raise for an OSError of the disk that the store is on."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFullError(
-            f"{folder}: the disk is full; what was downloaded is kept: make room and try again, or move the "
+            f"{folder}: the disk is full; the download so far is kept: make room and try again, or move the "
             "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
         )
     where = error.filename or folder
     return DownloadError(f"{where}: {error.strerror or error}; check the disk and its permissions, then run it again")
 
 
-_TRY_AGAIN = {408: "it took too long", 425: "it was too early", 429: "it asks for fewer requests"}
+_TRY_AGAIN = {408: "it timed out", 425: "it was too early", 429: "too many requests"}
 _SERVER_ERROR = 500
 _DAY_S = 86400
 LONGEST_WAIT_S = 300.0
@@ -62,10 +62,10 @@ def refusal(status: int, headers: Mapping[str, str], repository: str, *, by_hub:
         wait = _seconds(headers.get("retry-after"))
         if wait is not None and wait > LONGEST_WAIT_S:
             return DownloadError(
-                f"{repository}: {who} asks to wait {_in_words(wait)}; what was downloaded is kept, run the same again "
-                "after that"
+                f"{repository}: {who} asks to wait {_in_words(wait)}; the download so far is kept, so run the same "
+                "command again after that"
             )
-        return Unsteady(f"{who} answered {status}: {_TRY_AGAIN.get(status, 'it has trouble')}", wait)
+        return Unsteady(f"{who} answered {status}: {_TRY_AGAIN.get(status, 'server error')}", wait)
     return DownloadError(f"{repository}: {_why(status, headers, repository)}")
 
 

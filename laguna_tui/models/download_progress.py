@@ -31,7 +31,7 @@ class DownloadProgress:
     Attributes:
         phase: The current step.
         bytes_done: Of all files together; in the phases `verify` and `convert`, of the current file.
-        bytes_total: Likewise. 0 while unknown.
+        bytes_total: Of the same; 0 while unknown.
         rate: Bytes per second over the last seconds; 0.0 while nothing moves.
         eta_s: Seconds until all files are complete at this rate; None if unknown.
         file: Name of the current file on the hub.

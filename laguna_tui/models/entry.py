@@ -47,7 +47,7 @@ class HubSource:
         files: Paths inside the repository, the one to open first; each pattern with `*` must match a file.
         revision: Commit, tag or branch.
         sha256: Of the first file, if known when the catalogue was written.
-        size: Of the first file in bytes, likewise.
+        size: Bytes of the first file, if known.
         convert: The files are a drafter as safetensors; the GGUF converted from them is opened.
     """
 
@@ -137,7 +137,7 @@ class ModelEntry:
             UserError: It is a remote model, which has none.
         """
         if self.path is None:
-            raise UserError(f"{self.title} has no file on this machine, which is needed here; give --model FILE.gguf")
+            raise UserError(f"{self.title} has no file on this machine; give one with --model FILE.gguf")
         return self.path
 
 

@@ -43,7 +43,6 @@ class Hub:
         """Return the files of the source as the hub lists them now.
 
         Args:
-            source: The repository, and which of its files.
             tick: Called while the answer is awaited; may raise to stop.
 
         Raises:
@@ -60,7 +59,7 @@ class Hub:
                 raise Unsteady("the server is too slow")
 
         answer = self._ask(HubRequest(self._endpoint, source), limited)
-        assert answer.listing is not None, "it was asked for"
+        assert answer.listing is not None, "a source was given"
         return answer.listing
 
     def start(self, source: HubSource, tick: Callable[[], None]) -> None:
@@ -70,7 +69,7 @@ class Hub:
             OfflineError: The network must not be used.
             Unsteady: No process can be started.
         """
-        self.network.require(f"{source.repository}: is not on this machine")
+        self.network.require(f"{source.repository} is not on this machine")
         if self._worker is None:
             try:
                 self._worker = Worker(_CHILD)
@@ -104,7 +103,7 @@ class Hub:
                     tick()
             data = self._worker.receive()
             if data is None:
-                raise Unsteady("the process that made the request has ended")
+                raise Unsteady("the download process ended")
         except BaseException:
             self.close()
             raise
@@ -134,8 +133,8 @@ def _pinned(source: HubSource, remote: RemoteFile) -> RemoteFile:
     other_hash = pin is not None and remote.etag is not None and remote.etag.kind == SHA256 and remote.etag != pin
     if other_size or other_hash:
         raise DownloadError(
-            f"{source.repository}/{remote.name}: the file on the hub is not the one that this catalogue pins (it was "
-            "replaced there); update laguna-tui, or accept the new one with your own sha256 and size in models.toml"
+            f"{source.repository}/{remote.name}: the file on the hub was replaced and is not the one that the "
+            "catalogue pins; update laguna-tui, or accept the new one with your own sha256 and size in models.toml"
         )
     if pin is None and remote.etag is None:
         raise DownloadError(

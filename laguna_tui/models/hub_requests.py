@@ -37,10 +37,10 @@ _RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)")
 """At most 18 digits: no file is larger, and Python refuses to parse integers of thousands of digits."""
 _NAMES_SHOWN = 20
 _LONGEST_NAME_SHOWN = 120
-_NO_HUB = "the server that answered is not the hub (a log-in page of this network, or a wrong HF_ENDPOINT)"
+_NO_HUB = "the server that answered is not the hub (perhaps a login page of this network, or a wrong HF_ENDPOINT)"
 _TWO_WRITERS = (
-    "{file}: another laguna-tui downloads it at the same time, which the locks of this disk do not show; wait until it "
-    "has ended, then run the same again"
+    "{file}: another laguna-tui is downloading it too, which this disk's locks do not prevent; wait until it "
+    "has ended, then run the same command again"
 )
 
 
@@ -68,7 +68,7 @@ class HubAnswer:
     """The child's answer.
 
     Attributes:
-        listing: The files that were asked for.
+        listing: The requested files.
         unsteady: Reason of a temporary error.
         wait_s: Seconds that the server asks to wait after it.
         refused: Message of an error that a retry does not change.
@@ -189,8 +189,8 @@ def _check_etag(response: Any, endpoint: str | None, source: HubSource, remote: 
     etag, known = Fingerprint.from_etag(response.headers.get("etag", "").strip('"')), remote.etag
     if etag and known and is_hub(str(response.url), endpoint) and etag.kind == known.kind and etag != known:
         raise DownloadError(
-            f"{source.repository}/{remote.name}: changed on the hub during the download; run the same again to get "
-            "the new one"
+            f"{source.repository}/{remote.name}: changed on the hub during the download; run the same command again "
+            "to get the new one"
         )
 
 
@@ -256,7 +256,7 @@ def _hub(endpoint: str | None) -> str:
 
 
 def _library() -> Any:
-    """Import huggingface_hub with telemetry off, which would otherwise look at the environment at the first use.
+    """Import huggingface_hub with telemetry off, which would otherwise examine the environment at the first use.
 
     Its logging is set to errors only: it prints servers' messages verbatim on a screen that a TUI may be drawn on.
     """

@@ -62,7 +62,6 @@ def drafter_of(settings: Settings, entry: ModelEntry, store: "Store | None" = No
 
     Args:
         settings: Its `drafter` is a path, a catalogue name, "none" or None.
-        entry: The target.
         store: Store of downloaded drafters; None for the user's.
 
     Raises:
@@ -143,5 +142,5 @@ def scorer_path(settings: Settings, store: "Store | None" = None) -> Path | None
         return path
     file = Path(wanted).expanduser()
     if not file.is_file():
-        raise UserError(f"--scorer {wanted}: no such file, and no scorer of the catalogue; give a GGUF, or none")
+        raise UserError(f"--scorer {wanted}: no such file, and not a scorer in the catalogue; give a GGUF, or none")
     return file

@@ -78,9 +78,9 @@ class ModelSetup:
             model = model_to_fit(entry.name, catalogue, replace(self._settings, model=entry.name, drafter=None))
             plan = choose_plan(model.shape, model.drafter, machine)
         except (EngineError, UserError) as error:
-            return _unsuited(offer, str(error), asked=bool(name))
+            return _unsuited(offer, str(error), by_name=bool(name))
         if plan.paged:
-            return _unsuited(offer, f"{entry.title} would run from disk here, at a word a minute", asked=bool(name))
+            return _unsuited(offer, f"{entry.title} would run from disk here, at a word a minute", by_name=bool(name))
         return replace(offer, why=_reasons(plan))
 
     def fits(self, name: str, width: int) -> list[str]:
@@ -88,7 +88,6 @@ class ModelSetup:
 
         Args:
             name: Of the model; empty for the recommended one.
-            width: Cells per line.
 
         Raises:
             EngineError, UserError: It cannot be computed.
@@ -128,7 +127,7 @@ def _reasons(plan: "Plan") -> tuple[str, ...]:
     return (f"It {plan_in_words(plan)}.", *(f"{each.subject}: {each.choice}. {each.text}" for each in weighty))
 
 
-def _unsuited(offer: SetupOffer, why: str, *, asked: bool) -> SetupOffer:
+def _unsuited(offer: SetupOffer, why: str, *, by_name: bool) -> SetupOffer:
     """Return the offer with the reason against it. A model requested by name can be downloaded all the same."""
-    small = "This machine runs only small models, such as the bundled one."
-    return replace(offer, name=offer.name if asked else "", why=(f"{why}.", *(() if asked else (small,))))
+    small = "This machine can only run small models, such as the bundled one."
+    return replace(offer, name=offer.name if by_name else "", why=(f"{why}.", *(() if by_name else (small,))))

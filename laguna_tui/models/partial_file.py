@@ -2,7 +2,7 @@
 
 Such a file is continued as it is. Its bytes are hashed when it is complete, so damage inside it costs the whole file.
 
-Written by one process at a time, the holder of its `DownloadLock`. Where the disk's locks exclude nobody, a process
+Written by one process at a time, the holder of its `DownloadLock`. Where the disk's locks do not work, a process
 takes the file under a name of its own (`own_part`), and gives it back when it stops.
 """
 
@@ -111,7 +111,7 @@ def left_files(base: Path, *, private: bool = True) -> list[Path]:
 def own_part(base: Path, etag: Fingerprint | None, lock: DownloadLock) -> Iterator[Path]:
     """Take a partial file for this process, which holds `lock`, and remove those of other versions.
 
-    If the lock excludes nobody, what is there, or what a killed process left an hour ago, gets a name that no other
+    If the lock does not work, what is there, or what a killed process left an hour ago, gets a name that no other
     process has, and the usual one at the end.
     """
     part = partial_path(base, etag)

@@ -43,8 +43,6 @@ def fingerprint_of(path: Path, kind: str, step: Callable[[int], None]) -> Finger
     """Hash a whole file.
 
     Args:
-        path: The file.
-        kind: `SHA256` or `GIT`.
         step: Called with the bytes hashed, every few MiB; may raise to stop.
 
     Raises:

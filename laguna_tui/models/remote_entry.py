@@ -22,13 +22,13 @@ def url_problem(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        return f"is no URL; {_FORM}"
+        return f"is not a URL; {_FORM}"
     if parts.username is not None or parts.password is not None:
-        return "holds a name or a password, which would be kept in sessions and logs; put the key into LAGUNA_API_KEY"
+        return "contains a name or password, which would be saved in sessions and logs; put the key into LAGUNA_API_KEY"
     if parts.query:
         return f"has a query, which no endpoint needs; {_FORM}"
     if not is_url(url) or not parts.hostname or port == 0 or not url.isprintable() or " " in url:
-        return f"is no URL of an endpoint; {_FORM}"
+        return f"is not the URL of an endpoint; {_FORM}"
     return ""
 
 
@@ -36,7 +36,7 @@ def remote_entry(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry
     """Return the entry of an endpoint given by its URL: the catalogue's if it has one.
 
     Raises:
-        UserError: it is no URL of an endpoint; says how one is written.
+        UserError: It is not the URL of an endpoint; says how one is written.
     """
     # A password in it is not shown again.
     problem = url_problem(wanted)

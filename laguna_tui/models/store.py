@@ -132,7 +132,6 @@ class Store:
         """Hash every complete file of a model again. The record of a changed one is deleted.
 
         Args:
-            entry: The model.
             step: Called with the bytes hashed, every few MiB; may raise to stop.
         """
         source = entry.source
@@ -147,7 +146,7 @@ class Store:
                 yield VerifiedFile(path, "")
             else:
                 self._record_path(source, name).unlink(missing_ok=True)
-                yield VerifiedFile(path, f"its bytes have changed since the download; run: {download_command(entry)}")
+                yield VerifiedFile(path, f"it has changed since the download; run: {download_command(entry)}")
 
     def record(self, source: HubSource, name: str) -> FileRecord | None:
         """Return a file's record if the file still exists with its size."""
@@ -172,7 +171,7 @@ class Store:
         write_json(self._record_path(source, record.file), record)
 
     def listing(self, entry: ModelEntry) -> RepositoryListing | None:
-        """Return the model's files, if the hub was ever asked for them."""
+        """Return the model's files, if they were ever requested from the hub."""
         source = entry.source
         listing = read_json(self._listing_path(entry, source), RepositoryListing) if source else None
         # A catalogue that now names other files makes the old listing worthless.

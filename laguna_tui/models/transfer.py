@@ -62,7 +62,6 @@ def retry(
     """Return the result of `work`. Retry while it raises Unsteady.
 
     Args:
-        work: The call to retry.
         policy: Waits and number of tries.
         cancellation: Ends a wait at once.
         note: Called with what happened and when the next try is.
@@ -79,7 +78,7 @@ def retry(
             failures = 1 if isinstance(fault, UnsteadyAfterProgress) else failures + 1
             if failures >= policy.tries:
                 raise DownloadError(
-                    f"{subject}: {fault.reason}, {failures} times in a row; what was downloaded is kept: check the "
+                    f"{subject}: {fault.reason}, {failures} times in a row; the download so far is kept: check the "
                     "network, then try again"
                 ) from fault
             wait = fault.wait_s if fault.wait_s is not None else policy.wait_s(failures)

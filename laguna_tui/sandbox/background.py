@@ -12,7 +12,7 @@ _PAUSE_S = 0.3
 """Reading waits until a background command that writes has written nothing for so long."""
 
 _RECENT_CHARS = 32_768
-"""Of what a command has written, so much is kept for the user to look at: some screens."""
+"""How much of a command's latest output is kept for the user to view: some screens."""
 
 _JOIN_S = 3.0
 """Time to wait for the end of a background command that is stopped."""

@@ -2,7 +2,7 @@
 
 bubblewrap reports the process that will become the command (`--info-fd`), mounts everything, drops all capabilities,
 and then waits (`--block-fd`) until the pipe is written to. It would also go ahead at the end of the pipe, so the write
-end is closed only after that process was killed: `laguna_tui.sandbox.native.subreaper` sees to it if this process dies.
+end is closed only after that process was killed: `laguna_tui.sandbox.native.subreaper` does it if this process dies.
 """
 
 import contextlib
@@ -76,12 +76,7 @@ def bubblewrap_command(
     """Return the command line.
 
     Args:
-        program: Path of bubblewrap.
-        mounts: What is mounted, in order.
-        argv: The command.
-        folder: Where it runs.
         filter_fd: Descriptor of the seccomp filter.
-        network: Whether it may open connections.
     """
     inside = ("--chdir", folder, "--", "/bin/sh", "-c", _LIMITED, "sh", *argv)
     return (*_sandbox(program, mounts, filter_fd, network=network), *inside)
@@ -110,30 +105,26 @@ def start_checked(
 
     Args:
         command: The command line; its first word is bubblewrap's path.
-        folder: As for `CommandTree`, like `variables`, `inherited` and `held`.
-        variables: The whole environment.
-        mounts: What the command line mounts.
-        inherited: Descriptors that the command gets.
         held: Descriptors that stay open until the command has ended.
 
     Raises:
         SandboxError: The sandbox could not be made or is not the planned one; nothing of the command has run.
         OSError: No process can be started, or there is no such folder.
     """
-    info, told = os.pipe()
-    waits, gate = os.pipe()
+    info, info_end = os.pipe()
+    block, gate = os.pipe()
     program, *options = command
-    argv = (program, "--info-fd", str(told), "--block-fd", str(waits), *options)
+    argv = (program, "--info-fd", str(info_end), "--block-fd", str(block), *options)
     try:
         try:
-            inherited = (*inherited, told, waits)
+            inherited = (*inherited, info_end, block)
             tree = CommandTree(argv, folder, variables, inherited=inherited, held=held, gate=gate)
         except BaseException:
             os.close(gate)
             raise
         finally:
-            os.close(told)
-            os.close(waits)
+            os.close(info_end)
+            os.close(block)
         try:
             with _Start(tree, info) as start:
                 _check(start.first_process(), mounts)

@@ -45,7 +45,7 @@ _INVALID = re.compile(r"[\udc80-\udcff]")
 """What `surrogateescape` decodes bytes to that are not UTF-8."""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
-# Of these a terminal obeys none, so text has them by chance only.
+# No terminal obeys any of these, so text has no reason to contain them.
 _BINARY = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f\udc80-\udcff]")
 _BINARY_CONTROL = re.compile(r"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _BINARY_SHARE = 0.1
@@ -55,7 +55,7 @@ _FEW_BYTES = 32
 """So many bytes that are not text are shown, more are counted."""
 
 _UTF_16_CHARS = 16
-"""A line of at least so many characters shows that it is UTF-16; `a\\0b\\0` are two names."""
+"""Characters of a line from which on it is taken as UTF-16; the shorter `a\\0b\\0` are two names."""
 
 
 class CommandText:

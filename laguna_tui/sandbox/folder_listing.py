@@ -22,7 +22,7 @@ from laguna_tui.sandbox.walked_names import (
 _MAX_DEPTH = 150
 """Folders that are opened inside each other: each holds a descriptor. Deeper ones are hidden as a whole."""
 _MAX_PATH_BYTES = 1_000
-"""Longest path below the top, for the sake of memory, and of systems whose paths are not longer. Likewise."""
+"""Longest path below the top, because of memory, and of systems that limit paths. Longer ones are hidden too."""
 _DEPENDENCIES = frozenset("node_modules .venv venv __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache".split())
 """Folders of other people's code, which nobody opens in an editor, and of caches: nothing in them is protected, and
 keys in them are certificates or belong to a test. Other secrets and the user's rules count in them too."""
@@ -36,7 +36,7 @@ class PathRules:
     Attributes:
         unreadable: Of files and folders that are not to be read; `**` stands for any number of folders, and one without
             "/" is a name at any depth.
-        unwritable: Likewise of those that are not to be changed.
+        unwritable: The same for those that are not to be changed.
     """
 
     unreadable: tuple[str, ...] = ()

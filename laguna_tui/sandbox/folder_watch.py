@@ -24,7 +24,6 @@ class FolderWatch:
         """Begin to watch.
 
         Args:
-            root: The folder.
             appeared: Called with the descriptor of a folder and the path, relative to `root`, of what appeared in it;
                 also for what is in the watched folders when the watch begins.
             walk: Called every `WALK_S` seconds.

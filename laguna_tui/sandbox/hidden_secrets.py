@@ -52,7 +52,7 @@ def hidden_secrets(
     Args:
         secrets: Files and folders with secrets.
         top: The workspace, without links in its path.
-        shows: Whether a file may be read all the same, by its path in the workspace.
+        shows: Whether a file may be read nevertheless, by its path in the workspace.
         git_wrapper: A command that runs git where it cannot read other secrets: a repository may lead to objects
             anywhere. None where contents of commits cannot be shown.
     """

@@ -50,12 +50,9 @@ def landlock_command(
     """Return the command that confines itself and becomes `argv`.
 
     Args:
-        policy: What the command may do.
-        argv: The command.
         files: The workspace's folders of git are writable.
         hidden: What it cannot read.
         programs: What it has to read in folders that are refused as a whole.
-        tmp: Its temporary folder.
     """
     roots = (policy.root, tmp)
     secret = [path for path in hidden if not any(root.is_relative_to(path) for root in roots)]

@@ -77,7 +77,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What `prepare` was asked for."""
+    """The arguments of `prepare`."""
 
     status: SandboxStatus
     policy: SandboxPolicy
@@ -119,12 +119,6 @@ class Prepared:
 
     def __init__(self, argv: tuple[str, ...], env: dict[str, str], cwd: str, request: _Request | None = None) -> None:
         """Make its sandbox.
-
-        Args:
-            argv: Program and arguments.
-            env: Its whole environment.
-            cwd: Folder to start it in.
-            request: The sandbox; None for a command without one.
 
         Raises:
             LimitReachedError: It cannot be kept from everything it should be.
@@ -177,9 +171,6 @@ class Prepared:
         """Kill everything in the sandbox when it has too many processes, or creates what it must not again and again.
 
         `start` does this where it knows the process already. Idempotent.
-
-        Args:
-            pid: The process that was started.
         """
         if self._is_watching:
             return
@@ -301,10 +292,7 @@ def prepare(
     """Make a command ready to start inside the sandbox.
 
     Args:
-        status: The sandbox that works here.
-        policy: What the command may do.
         argv: Program and arguments; a shell command is `("/bin/sh", "-c", command)`.
-        folder: Where it runs; the workspace by default.
         env: Environment to take the allowed variables from; by default this process's.
         walk: The walk of the workspace, with what it found before; by default a new one.
         beyond_limits: Let it run although it cannot be kept from everything it should be.

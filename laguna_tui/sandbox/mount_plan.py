@@ -137,8 +137,6 @@ def mount_plan(
     """Return the mounts of a command in the order in which they are made.
 
     Args:
-        policy: What the command may do.
-        files: What it cannot change.
         places: Mount points made for what is absent.
         hidden: What it cannot read.
         concealed: What it cannot read in the workspace.
@@ -171,7 +169,7 @@ def mount_plan(
         if any(path.is_relative_to(each) for each in shown) or not any(path.is_relative_to(each) for each in masked)
     ]
     over += [Mount(each.path, private.in_place_of(each), read_only=True) for each in concealed]
-    # What is mounted again in a hidden folder would be seen.
+    # What is mounted again in a hidden folder would be visible.
     unseen = {mount.place for mount in over}
     mounts = [mount for mount in mounts if unseen.isdisjoint((mount.place, *mount.place.parents))]
     mounts += [mount for mount in over if unseen.isdisjoint(mount.place.parents)]

@@ -115,12 +115,7 @@ def _bubblewrap_fails(program: str) -> tuple[str, str]:
 
 
 def explain_failure(reason: str, read: Callable[[str], str] | None = None) -> tuple[str, str]:
-    """Return what kept bubblewrap from making a sandbox, and what to do.
-
-    Args:
-        reason: Why its trial failed.
-        read: Returns the text of a file of the system.
-    """
+    """Return what kept bubblewrap from making a sandbox, and what to do."""
     read = read or _read
     if read(_APPARMOR) == "1":
         return "AppArmor prevents bubblewrap from creating user namespaces (Ubuntu's default since 24.04)", _PROFILE
@@ -173,8 +168,6 @@ def always_asks(command: str, status: SandboxStatus, unhidden: Callable[[], str]
     """Return why a command needs the user's approval every time under this sandbox; empty if rules may allow it.
 
     Args:
-        command: A line for a shell.
-        status: The sandbox.
         unhidden: Returns what a command that reads files can read against the user's wishes; see `CommandRunner`.
     """
     if status.kind is SandboxKind.NONE:

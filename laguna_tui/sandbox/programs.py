@@ -45,8 +45,6 @@ def readable_programs(
     """Return what a command has to read in the folders of `REPLACED`, as far as its workspace does not contain it.
 
     Args:
-        policy: What the command may do.
-        environment: Its variables: the PATH, and where toolchains are.
         hidden: What it cannot read, without links.
     """
     found = dict[Path, Program]()

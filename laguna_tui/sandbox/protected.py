@@ -216,7 +216,7 @@ def _hold_git(files: ProtectedFiles, folder: Path) -> None:
 def _hold_worktree(files: ProtectedFiles, pointer: Path) -> None:
     """Hold the folders that a `.git` file leads to; writable only if git says there that they belong to it.
 
-    The file may be anybody's, and lead anywhere.
+    The file may have been written by anyone, and lead anywhere.
     """
     folders = repository.git_folders(pointer.parent)
     inside = [folder for folder in folders if _is_inside(folder, (files.root,))]

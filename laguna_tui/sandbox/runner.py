@@ -112,10 +112,6 @@ class CommandRunner:
         """Return what a program may do in the sandbox under the user's present rules.
 
         Everything that runs in the sandbox for a session takes its policy from here. Its temporary folder is its own.
-
-        Args:
-            network: Allow it to open connections.
-            secrets: Allow it to read files of the workspace that hold secrets.
         """
         unreadable, unwritable = self._kept_from()
         shows = _shows_all if secrets else self._shows
@@ -238,7 +234,6 @@ class CommandRunner:
         """Return what a background command has written since it was last read; None if there is no such command.
 
         Args:
-            number: Which one.
             wait_s: Seconds to wait for its end, or for it to write something and then pause.
             cancelled: Called many times a second; ends the waiting.
         """

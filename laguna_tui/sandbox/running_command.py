@@ -28,7 +28,7 @@ POLL_S = 0.05
 """How soon a cancellation or a time limit is noticed."""
 
 _SHOW_S, _SHOWN_CHARS = 0.05, 8192
-"""What a command writes is passed on this often at most, and so much of it at a time: no screen can show more."""
+"""Output is passed on at most this often, and this much of it at a time: no screen can show more."""
 
 _LOST = 137
 """Exit code of a command that ended the program that was to report it: as of one that was killed."""
@@ -103,7 +103,6 @@ class RunningCommand:
 
         Args:
             prepared: The command; it is cleaned up by `close`.
-            output: Keeps what it writes.
             timeout_s: Seconds after which it is stopped; None for no limit.
             cancelled: Asked many times a second.
             leave: When it ends by itself, leave what it has started running.

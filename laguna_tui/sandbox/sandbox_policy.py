@@ -30,7 +30,7 @@ class SandboxPolicy:
             relative to the workspace.
         unreadable: Globs of files and folders of the workspace, relative to it, that the user's rules keep from being
             read; `**` stands for any number of folders, and one without "/" is a name at any depth.
-        unwritable: Likewise of those that are not to be changed.
+        unwritable: The same for those that are not to be changed.
         committed: Files that the command is to commit, relative to the workspace: readable whatever is in them, and
             the repository around the workspace is writable. None for every other command.
         hidden: Further files and folders that it cannot read, anywhere.
@@ -216,7 +216,7 @@ def hidden_paths(policy: SandboxPolicy) -> tuple[Path, ...]:
     real = sorted({Path(os.path.realpath(path)) for path in found if os.path.lexists(path)})
     kept: list[Path] = []
     for path in real:
-        # A link to a folder around the workspace or to the whole system is no credential.
+        # A link to a folder around the workspace or to the whole system is not a credential.
         if not (kept and path.is_relative_to(kept[-1])) and not policy.root.is_relative_to(path) and path.exists():
             kept.append(path)
     return tuple(kept)

@@ -45,10 +45,7 @@ def seatbelt_profile(policy: SandboxPolicy, files: ProtectedFiles, hidden: Itera
     """Return the profile.
 
     Args:
-        policy: What the command may do.
         files: What it cannot change, where links lead too.
-        hidden: What it cannot read.
-        tmp: Its temporary folder.
     """
     roots = (policy.root,)
     writable = [_subpath(path) for path in (*roots, *sorted(files.git), tmp.resolve())]

@@ -3,7 +3,7 @@
 bubblewrap can only keep a file from being created by mounting something there, and a mount needs a place. Inside git's
 folders such a place means the same to git as none: an empty file or folder. Elsewhere `quarantine` watches.
 
-Commands that run at the same time share the places. A lock tells whether one still runs, also after a kill: the last
+Commands that run at the same time share the places. A lock shows whether one still runs, even after a kill: the last
 one, or the next command anywhere, removes what the record names. Everything is done by descriptors below a folder that
 no command can exchange.
 """
@@ -45,7 +45,7 @@ class Stubs:
         self._lock: int | None = None
 
     def hold(self) -> int:
-        """Keep other commands' places in this workspace until `remove`, and remove those that nobody needs.
+        """Keep other commands' mount points in this workspace until `remove`, and remove those that none needs.
 
         Returns:
             The descriptor of the lock, to be held by what ends the command if this process is killed.

@@ -20,7 +20,6 @@ def is_protected(folder: str, name: str) -> bool:
 
     Args:
         folder: Path of the folder that it is in, relative to any folder.
-        name: Its own name.
     """
     starts = frozenset[str]()
     for part in folder.split("/"):

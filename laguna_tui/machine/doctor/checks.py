@@ -33,7 +33,7 @@ from laguna_tui.sandbox.probe import SandboxKind
 
 
 def examine_machine(host: Host) -> Iterator[Finding]:
-    """Check the hardware and the llama.cpp on it."""
+    """Check the hardware, and llama.cpp on it."""
     environment, graphics, build = detect_environment(host), detect_graphics(host), probe_llama(host)
     yield from check_machine(host, build, environment)
     yield from check_graphics(graphics, environment)
@@ -41,7 +41,6 @@ def examine_machine(host: Host) -> Iterator[Finding]:
 
 
 def examine(host: Host) -> list[Finding]:
-    """Run every check."""
     return [
         *examine_machine(host),
         *check_storage(host),
@@ -58,7 +57,7 @@ LAGUNA_MEMORY = 23 * GIB
 
 
 def check_machine(host: Host, build: LlamaBuild, environment: HostEnvironment) -> Iterator[Finding]:
-    """System, processor and memory, one finding each."""
+    """Check system, processor and memory."""
     yield _system(host, environment)
     yield _processor(host, build)
     yield _memory(host)
@@ -74,10 +73,11 @@ def _system(host: Host, environment: HostEnvironment) -> Finding:
     if host.system not in ("Linux", "Darwin"):
         return warn("system", found, "laguna-tui is tested on Linux and macOS; on Windows use WSL")
     if environment.old_wsl:
-        return warn("system", f"{found}, version 1", "in Windows: wsl --set-version DISTRIBUTION 2; it has the GPU")
+        todo = "in Windows, run: wsl --set-version DISTRIBUTION 2; version 2 can use the GPU"
+        return warn("system", f"{found}, version 1", todo)
     if environment.wsl and host.folder is not None and _WINDOWS_DRIVE.match(str(host.folder)):
-        todo = "clone the project below your home folder in WSL: reading it is many times as fast there"
-        return warn("system", f"{found}; this folder is on a drive of Windows", todo)
+        todo = "clone the project into your home folder in WSL, where reading it is many times faster"
+        return warn("system", f"{found}; this folder is on a Windows drive", todo)
     return ok("system", found)
 
 
@@ -94,8 +94,9 @@ def _processor(host: Host, build: LlamaBuild) -> Finding:
         todo = "build llama.cpp for it: CMAKE_ARGS='-DGGML_NATIVE=ON' (laguna-tui setup gpu --source shows the command)"
         return warn("processor", f"{found}, without AVX2: prebuilt CPU and Vulkan wheels do not run on it", todo)
     if build.features and not build.has("AVX2"):
-        # CUDA and ROCm wheels are built without it, to run everywhere. Only layers on the processor are slower.
-        return ok("processor", f"{found}, AVX2, which this llama.cpp was built without: what runs on it is slower")
+        # CUDA and ROCm wheels are built without it, to run everywhere.
+        slower = "this llama.cpp was built without it, so layers on the processor are slower"
+        return ok("processor", f"{found}, AVX2; {slower}")
     return ok("processor", f"{found}, AVX2")
 
 
@@ -105,7 +106,7 @@ def _memory(host: Host) -> Finding:
         usable = host.memory_limit.total
         found = f"{memory(usable)}, the limit of the container or service that this runs in; the machine has {found}"
     if usable < LAGUNA_MEMORY:
-        return ok("memory", f"{found}: without a graphics card that holds it, Laguna XS is too large for this machine")
+        return ok("memory", f"{found}: too little for Laguna XS without a graphics card that holds it")
     return ok("memory", found)
 
 
@@ -116,7 +117,7 @@ LEAST_BYTES = 1 * GIB
 
 
 def check_storage(host: Host) -> Iterator[Finding]:
-    """The disk of the models, then each folder."""
+    """Check the disk of the models, and each folder."""
     yield _disk(host, store_folder())
     yield _folder(host, "models folder", store_folder(), "no model can be downloaded")
     yield _folder(host, "state folder", state_dir(), "nothing is saved between sessions")
@@ -134,27 +135,28 @@ def hub_cache(host: Host) -> Path:
 def _disk(host: Host, folder: Path) -> Finding:
     access = host.folder_access(folder)
     if access is None:
-        return fail("disk", f"the disk of {folder} does not answer", "check that it is mounted and reachable")
+        return fail("disk", f"the disk that {folder} is on does not respond", "check that it is mounted and reachable")
     found = f"{memory(access.free)} free for models in {folder}"
     if access.free < LEAST_BYTES:
-        return fail("disk", found, "make room: with less than 1 GiB even sessions cannot be saved safely")
+        return fail("disk", found, "make room: below 1 GiB, even sessions may not be saved")
     if access.free < LAGUNA_BYTES:
         todo = "make room, or keep models on another disk: LAGUNA_TUI_MODELS=/path/to/folder"
-        return warn("disk", f"{found}: not enough for Laguna XS (22 GiB)", todo)
+        return warn("disk", f"{found}: too little for Laguna XS (22 GiB)", todo)
     return ok("disk", found)
 
 
 def _folder(host: Host, check: str, folder: Path, loss: str) -> Finding:
     access = host.folder_access(folder)
     if access is None:
-        return fail(check, f"{folder} does not answer: {loss}", "check that its disk is mounted and reachable")
+        return fail(check, f"{folder} does not respond: {loss}", "check that its disk is mounted and reachable")
     if access.writable:
-        return ok(check, f"{folder}" if access.exists else f"{folder}, not there yet")
+        return ok(check, f"{folder}" if access.exists else f"{folder} (not created yet)")
     there = Path(access.folder)
     if there.exists() and not there.is_dir():
-        todo = "set HOME to a folder of yours, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME"
+        todo = "set HOME to a folder that you own, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME"
         return fail(check, f"{access.folder} is not a folder: {loss}", todo)
-    return fail(check, f"{access.folder} is not writable: {loss}", f"fix it: chown or chmod u+rwx {access.folder}")
+    todo = f"make it writable: chown, or chmod u+rwx {access.folder}"
+    return fail(check, f"{access.folder} is not writable: {loss}", todo)
 
 
 def _hub_cache(host: Host) -> Finding:
@@ -170,7 +172,7 @@ _REPLACED = "\ufffd"
 
 
 def check_settings(host: Host) -> Iterator[Finding]:
-    """One finding per file."""
+    """Check each settings file."""
     yield _file(host, "settings", config_path(), parse_settings)
     yield _file(host, "own models", user_catalogue(), check_catalogue)
     yield _file(host, "permissions", rules_path(), check_user_rules)
@@ -193,11 +195,11 @@ def _file(host: Host, check: str, path: Path, parse: Callable[[str, Path], objec
     return ok(check, str(path))
 
 
-_NAME_CHECK = 'name it in {path}, with check = "make test" or the like under the [[folder]] with this path'
+_NAME_CHECK = 'to set one, put check = "make test" into the [[folder]] with this path in {path}'
 
 
 def check_project(host: Host) -> Iterator[Finding]:
-    """What holds in the current folder: its rules, and its own check."""
+    """Check the current folder's rules, and report its own check."""
     folder = host.folder
     if folder is None:
         yield skip("project", "the current folder was deleted")
@@ -207,7 +209,7 @@ def check_project(host: Host) -> Iterator[Finding]:
     if check is None:
         yield skip("project check", f"none was found in {folder}; {_NAME_CHECK.format(path=rules_path())}")
     elif not check.command:
-        yield skip("project check", f"none, as {rules_path()} says for {folder}")
+        yield skip("project check", f"turned off for {folder} in {rules_path()}")
     else:
         yield ok("project check", f"{check.command}, because {check.because}")
 
@@ -223,7 +225,7 @@ def _rules(folder: Path) -> Finding:
 
 
 def check_tools(host: Host) -> Iterator[Finding]:
-    """git and the sandbox, one finding each."""
+    """Check git and the sandbox."""
     yield _git(host)
     yield _sandbox(host)
 
@@ -238,23 +240,24 @@ def _git(host: Host) -> Finding:
 def _sandbox(host: Host) -> Finding:
     status = host.sandbox
     if status.kind in (SandboxKind.NONE, SandboxKind.LANDLOCK):
-        gaps = f" Not held: {'; '.join(status.gaps)}." if status.kind is SandboxKind.LANDLOCK else ""
+        gaps = f" Not prevented: {'; '.join(status.gaps)}." if status.kind is SandboxKind.LANDLOCK else ""
         return warn("sandbox", f"{status.sentence}{gaps}", status.remedy)
     return ok("sandbox", status.sentence)
 
 
 LEAST_COLUMNS, LEAST_ROWS = 80, 24
 
-_ASK = 'use single questions: laguna-tui ask "QUESTION"'
+_ASK = 'ask single questions: laguna-tui ask "QUESTION"'
+_TRUE_COLOUR = "if your terminal has 24-bit colour: export COLORTERM=truecolor"
 _TMUX = "in ~/.tmux.conf: set -g default-terminal tmux-256color; set -as terminal-features ',*:RGB'"
 
 
 def check_terminal(host: Host, environment: HostEnvironment) -> Iterator[Finding]:
-    """Whether the TUI can be drawn, its colours and encoding, and what lies between it and the terminal."""
+    """Check whether the TUI can be drawn, its colours and encoding, and what is between it and the terminal."""
     kind = host.environment.get("TERM", "")
     if kind in ("", "dumb"):
         found = "TERM=dumb" if kind else "TERM is not set"
-        yield warn("terminal", f"{found}: the TUI cannot be drawn here", f"start a real terminal, or {_ASK}")
+        yield warn("terminal", f"{found}: the TUI cannot be drawn here", f"use another terminal, or {_ASK}")
     elif not host.terminal.interactive:
         yield skip("terminal", "the output is a file or a pipe, so its size is unknown")
     else:
@@ -269,29 +272,29 @@ def _size(host: Host, kind: str) -> Finding:
     columns, rows = host.terminal.columns, host.terminal.rows
     found = f"{kind}, {columns} x {rows}"
     if columns < LEAST_COLUMNS or rows < LEAST_ROWS:
-        return warn("terminal", found, f"make it larger: {LEAST_COLUMNS} x {LEAST_ROWS} shows everything")
+        return warn("terminal", found, f"enlarge it to at least {LEAST_COLUMNS} x {LEAST_ROWS}")
     return ok("terminal", found)
 
 
 def _colours(host: Host, kind: str, environment: HostEnvironment) -> Finding:
     variables = host.environment
     if variables.get("NO_COLOR"):
-        return ok("colours", "off, because NO_COLOR is set", "to have them: unset NO_COLOR")
+        return ok("colours", "off, because NO_COLOR is set", "to turn them on: unset NO_COLOR")
     if kind in ("", "dumb"):
         return skip("colours", "none")
     if variables.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
-        return ok("colours", "all of them")
-    todo = _TMUX if environment.multiplexer == "tmux" else "if your terminal has more: export COLORTERM=truecolor"
+        return ok("colours", "24-bit")
+    todo = _TMUX if environment.multiplexer == "tmux" else _TRUE_COLOUR
     if "256color" in kind:
         return ok("colours", "256", todo)
-    return warn("colours", f"few, going by TERM={kind}", todo)
+    return warn("colours", f"few, according to TERM={kind}", todo)
 
 
 def _letters(host: Host) -> Finding:
     encoding = host.terminal.encoding
     if encoding.lower().replace("-", "") == "utf8":
         return ok("letters", "UTF-8")
-    return warn("letters", f"{encoding}: lines and symbols are garbled", "set a UTF-8 locale: export LANG=C.UTF-8")
+    return warn("letters", f"{encoding}: lines and symbols will be garbled", "set a UTF-8 locale: export LANG=C.UTF-8")
 
 
 def _between(environment: HostEnvironment) -> Finding:
@@ -306,7 +309,7 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY
 
 
 def check_hub(host: Host) -> Iterator[Finding]:
-    """The token, then everything that changes where downloads come from."""
+    """Report the token, and everything that changes where downloads come from."""
     variables = host.environment
     token = next((name for name in _TOKENS if variables.get(name)), None)
     yield ok("hub token", f"{token} is set" if token else "HF_TOKEN is not set; public models need none")
@@ -314,4 +317,4 @@ def check_hub(host: Host) -> Iterator[Finding]:
     changed = [name for name in ("HF_ENDPOINT", *_PROXIES) if variables.get(name)]
     offline = offline_variable(variables)
     facts = [*([f"offline, because {offline} is set"] if offline else []), *(f"{name} is set" for name in changed)]
-    yield ok("network", "; ".join(facts) or "nothing set; no connection was tried", "")
+    yield ok("network", "; ".join(facts) or "no proxy, endpoint or offline mode is set; no connection was tried", "")

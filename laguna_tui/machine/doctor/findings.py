@@ -44,22 +44,22 @@ class Finding:
 
 
 def ok(check: str, found: str, todo: str = "") -> Finding:
-    """A check that passed."""
+    """Report a check that passed."""
     return Finding(check, FindingStatus.OK, found, todo)
 
 
 def warn(check: str, found: str, todo: str) -> Finding:
-    """Something works, but not as well as it could."""
+    """Report something that works, but not as well as it could."""
     return Finding(check, FindingStatus.WARN, found, todo)
 
 
 def fail(check: str, found: str, todo: str) -> Finding:
-    """Something does not work."""
+    """Report something that does not work."""
     return Finding(check, FindingStatus.FAIL, found, todo)
 
 
 def skip(check: str, found: str, todo: str = "") -> Finding:
-    """There was nothing to check."""
+    """Report that there was nothing to check."""
     return Finding(check, FindingStatus.SKIP, found, todo)
 
 
@@ -95,9 +95,8 @@ def summary(findings: Sequence[Finding]) -> str:
     failed = sum(finding.status is FindingStatus.FAIL for finding in findings)
     warned = sum(finding.status is FindingStatus.WARN for finding in findings)
     if failed:
-        return f"{_counted(failed, 'thing does', 'things do')} not work" + (
-            f", {_counted(warned, 'works', 'work')} worse than it could." if warned else "."
-        )
+        better = f"; {_counted(warned, 'thing', 'things')} could be better" if warned else ""
+        return f"{_counted(failed, 'thing does', 'things do')} not work{better}."
     if warned:
         return f"Everything works; {_counted(warned, 'thing', 'things')} could be better."
     return "Everything is as it should be."

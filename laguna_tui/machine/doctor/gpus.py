@@ -45,7 +45,8 @@ _DRIVER_CUDA: tuple[tuple[int, Version], ...] = (
 )
 """CUDA version of each driver branch (NVIDIA's CUDA release notes), used when nvidia-smi does not report it."""
 
-NO_TOOL = "nvidia-smi is not there"
+NO_TOOL, NO_CARD = "nvidia-smi is not installed", "nvidia-smi finds no card"
+"""What restarting the machine does not change."""
 
 _INTEL_INSIDE = "/0000:00:02."
 """Place on the PCI bus of the graphics inside Intel's processors; their cards are behind a bridge."""
@@ -64,7 +65,7 @@ class Card:
         name: Product name.
         vendor: Its vendor.
         memory: Its own memory in bytes; None if it has none or does not report it.
-        free: Free bytes of it, likewise.
+        free: Free bytes of it; None in the same cases.
         capability: CUDA compute capability; None for other vendors.
         integrated: Whether it is known to be inside the processor; one with little memory may be as well.
     """
@@ -142,14 +143,14 @@ def _apple(host: Host) -> tuple[Card, ...]:
 
 
 def _nvidia(host: Host) -> tuple[tuple[Card, ...], str, Version | None, str]:
-    """Cards, driver version, CUDA version, and why the driver does not answer."""
+    """Return cards, driver version, CUDA version, and why the driver does not answer."""
     loaded = re.search(r"Kernel Module\s+(?:for \S+\s+)?([\d.]+)", host.read("/proc/driver/nvidia/version") or "")
     driver = loaded.group(1) if loaded else ""
     if host.program("nvidia-smi") is None:
         return (), driver, _cuda_of(driver), NO_TOOL
     answer = host.run(("nvidia-smi", f"--query-gpu={','.join(_QUERY)}", "--format=csv,noheader,nounits"))
     if answer.timed_out:
-        return (), driver, _cuda_of(driver), "nvidia-smi does not answer"
+        return (), driver, _cuda_of(driver), "nvidia-smi does not respond"
     if "not a valid field" in answer.text + answer.errors:
         # Drivers before 510 do not support the query of the compute capability.
         answer = host.run(("nvidia-smi", f"--query-gpu={','.join(_QUERY[:4])}", "--format=csv,noheader,nounits"))
@@ -161,7 +162,7 @@ def _nvidia(host: Host) -> tuple[tuple[Card, ...], str, Version | None, str]:
             (),
             driver,
             _cuda_of(driver),
-            f"nvidia-smi says: {output[:200]}" if output else "nvidia-smi finds no card",
+            f"nvidia-smi says: {output[:200]}" if output else NO_CARD,
         )
     header = re.search(r"CUDA Version\s*:\s*(\d+)\.(\d+)", host.run(("nvidia-smi",)).text)
     driver = rows[0][1]
@@ -175,7 +176,7 @@ def _card(row: list[str]) -> Card:
 
 
 def _mib(cell: str) -> int | None:
-    """Bytes; cards that share the machine's memory report [N/A]."""
+    """Return bytes; None for cards that share the machine's memory, which report [N/A]."""
     return int(cell) * MIB if cell.isdecimal() else None
 
 
@@ -191,7 +192,7 @@ def _cuda_of(driver: str) -> Version | None:
 
 
 def _others(host: Host) -> tuple[Card, ...]:
-    """Display controllers on the PCI bus."""
+    """Return the display controllers on the PCI bus."""
     cards = []
     for file in host.find("/sys/bus/pci/devices/*/class"):
         folder = file.removesuffix("/class")
@@ -219,13 +220,13 @@ LEAST_CUDA: Version = (11, 8)
 
 
 def check_graphics(graphics: Graphics, environment: HostEnvironment) -> Iterator[Finding]:
-    """One finding per card, one for NVIDIA's driver, one for ROCm or Vulkan."""
+    """Report each card, NVIDIA's driver, and ROCm or Vulkan."""
     if not graphics.cards:
         hint = "start the container with its GPUs: docker run --gpus all" if environment.container else ""
         yield skip("graphics card", "none was found; models run on the processor", hint)
     for card in graphics.cards:
         yield ok("graphics card", _described(card))
-    if graphics.of(Vendor.NVIDIA) or graphics.driver or "does not answer" in graphics.trouble:
+    if graphics.of(Vendor.NVIDIA) or graphics.driver:
         yield _driver(graphics, environment)
     if any(card.vendor is Vendor.AMD for card in graphics.worth_using):
         yield _amd(graphics)
@@ -249,8 +250,8 @@ def _driver(graphics: Graphics, environment: HostEnvironment) -> Finding:
         return warn(check, f"{known}{graphics.trouble}", _repair(graphics, environment))
     cuda = graphics.cuda
     if cuda is None:
-        return warn(check, f"{graphics.driver}, of unknown age", "update the driver if models do not run on the GPU")
-    found = f"{graphics.driver}, runs CUDA up to {cuda[0]}.{cuda[1]}"
+        return warn(check, f"{graphics.driver}, CUDA version unknown", "update it if models do not run on the GPU")
+    found = f"{graphics.driver}, supports CUDA up to {cuda[0]}.{cuda[1]}"
     if cuda < LEAST_CUDA:
         return warn(check, f"{found}: too old for every prebuilt wheel", "update NVIDIA's driver to 525 or newer")
     return ok(check, found)
@@ -261,10 +262,10 @@ def _repair(graphics: Graphics, environment: HostEnvironment) -> str:
         return "update NVIDIA's driver in Windows; do not install one inside WSL"
     if environment.container:
         return "start the container with its GPUs: docker run --gpus all"
-    if "does not answer" in graphics.trouble or "says:" in graphics.trouble:
-        return "restart the machine; if that does not help, install NVIDIA's driver again"
+    if graphics.trouble not in (NO_TOOL, NO_CARD):
+        return "restart the machine; if that does not help, reinstall NVIDIA's driver"
     if graphics.driver:
-        return "install the rest of NVIDIA's driver (nvidia-utils), which reports the cards"
+        return "install nvidia-utils, the part of NVIDIA's driver that reports the cards"
     return "install NVIDIA's driver, then run: laguna-tui doctor"
 
 
@@ -284,5 +285,5 @@ _VULKAN_DRIVER = "a Vulkan driver (mesa-vulkan-drivers, libvulkan1)"
 def _vulkan(graphics: Graphics) -> Finding:
     names = card_names(graphics.worth_using)
     if graphics.vulkan:
-        return ok("Vulkan", f"its loader is installed for {names}")
-    return warn("Vulkan", f"it is not installed for {names}", f"install {_VULKAN_DRIVER}")
+        return ok("Vulkan", f"the loader is installed for {names}")
+    return warn("Vulkan", f"not installed for {names}", f"install {_VULKAN_DRIVER}")

@@ -176,13 +176,13 @@ class HostEnvironment:
     old_wsl: bool = False
 
     def words(self) -> list[str]:
-        """The detected ones, as names for a report."""
+        """Return the names of what was detected, for a report."""
         detected = [(self.wsl, "WSL"), (self.container, "a container"), (self.ssh, "an SSH session")]
         return [name for holds, name in detected if holds] + ([self.multiplexer] if self.multiplexer else [])
 
 
 def detect_environment(host: Host) -> HostEnvironment:
-    """Detect it from environment variables and a few files that only exist there."""
+    """Detect it from environment variables, and from a few files that only exist there."""
     variables = host.environment
     kernel = host.read("/proc/sys/kernel/osrelease") or ""
     wsl = "microsoft" in kernel.lower()

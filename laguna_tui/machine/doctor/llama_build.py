@@ -10,13 +10,15 @@ from pathlib import Path
 from laguna_engine.native.child import outside_python, python_command
 from laguna_engine.native.plugins import PACKAGE as PLUGIN_PACKAGE
 from laguna_engine.native.selftest import BINDING_VERSION
-from laguna_tui.machine.child_check import CheckFailed, answer, read_answer
+from laguna_tui.machine.child_check import UNSUPPORTED, CheckFailed, answer, read_answer
 from laguna_tui.machine.doctor.findings import Finding, fail, ok, warn
 from laguna_tui.machine.doctor.gpus import Graphics, card_names
 from laguna_tui.machine.doctor.host import Host
 
 MODULE = "laguna_tui.machine.doctor.llama_build"
 """This module, as a program that loads llama.cpp."""
+
+_NOT_INSTALLED = "llama-cpp-python is not installed"
 
 _LOAD_LIMIT_S = 60.0
 """Seconds; the first start of a CUDA driver after boot takes several."""
@@ -50,7 +52,7 @@ class LlamaBuild:
 
     Attributes:
         built: GPU kinds it was built for, by the libraries in its package.
-        backends: Its backends; empty when it does not load. Likewise `devices` and `features`.
+        backends: Its backends; like `devices` and `features`, empty when it does not load.
         devices: Devices it can compute on.
         features: Features its CPU backend was built with.
         faults: Its own weight layouts for this processor that crash or compute wrongly, and how.
@@ -77,7 +79,7 @@ class LlamaBuild:
         return tuple(feature for feature in _WORTH_NAMING if self.has(feature))
 
     def has(self, feature: str) -> bool:
-        """Whether its CPU backend was built with a feature, such as `AVX2`."""
+        """Return whether its CPU backend was built with a feature, such as `AVX2`."""
         return f"{feature} = 1" in self.features
 
 
@@ -85,7 +87,7 @@ def probe_llama(host: Host) -> LlamaBuild:
     """Load the installed llama.cpp in a process of its own and report the result."""
     folder = host.bindings
     if folder is None:
-        return LlamaBuild(error="llama-cpp-python is not installed")
+        return LlamaBuild(error=_NOT_INSTALLED)
     built = _built(host, folder)
     missing = _missing(host, folder)
     output = host.run(python_command(MODULE, python=host.python), _LOAD_LIMIT_S)
@@ -118,7 +120,7 @@ def _built(host: Host, folder: str) -> tuple[str, ...]:
 
 
 def _missing(host: Host, folder: str) -> tuple[str, ...]:
-    """Libraries that the loader does not find, except those that the engine loads from Python packages."""
+    """Return the libraries that the loader does not find, except those that the engine loads from Python packages."""
     paths = [path for kind in ("cuda", "hip", "vulkan") for path in host.find(f"{folder}/lib/libggml-{kind}.so")]
     paths += host.find(_plugins(folder))
     names = [name for path in paths for name in missing_libraries(host.run(("ldd", path)).text)]
@@ -129,7 +131,7 @@ def _missing(host: Host, folder: str) -> tuple[str, ...]:
 
 
 def _plugins(folder: str) -> str:
-    """Where the libraries of plug-ins are, as a pattern."""
+    """Return a pattern for the libraries of plug-ins."""
     return f"{folder.rsplit('/', 1)[0]}/{PLUGIN_PACKAGE}/libggml-*"
 
 
@@ -172,7 +174,7 @@ _GPU_OPTIONS = {"CUDA": "CUDA", "ROCm": "HIP", "Vulkan": "VULKAN"}
 
 
 def check_llama(build: LlamaBuild, graphics: Graphics, host: Host) -> Iterator[Finding]:
-    """Whether it loads, its devices, CPU kernels that crash, and missing libraries."""
+    """Report whether it loads, its devices, CPU kernels that crash, and missing libraries."""
     if build.error:
         yield fail(CHECK, build.error, _reload_advice(build))
     else:
@@ -182,17 +184,17 @@ def check_llama(build: LlamaBuild, graphics: Graphics, host: Host) -> Iterator[F
     if build.missing:
         yield fail("GPU libraries", f"missing: {', '.join(build.missing)}", how_to_provide(build.missing))
     elif build.built and not build.error:
-        yield ok("GPU libraries", f"all that the {' and '.join(build.built)} build needs are there")
+        yield ok("GPU libraries", f"all that the {' and '.join(build.built)} build needs are installed")
 
 
 def _kernels(build: LlamaBuild, host: Host) -> Finding:
     faults = "; ".join(f"{name}: {what}" for name, what in build.faults.items())
-    found = f"this build's own layouts of quantized weights do not work here ({faults}), so computing is slower"
+    found = f"this build's own layouts of quantized weights do not work on this processor ({faults}), so it is slower"
     gpus = [f"-DGGML_{_GPU_OPTIONS[kind]}=on" for kind in build.built if kind in _GPU_OPTIONS]
     lasting = [name for name, what in build.faults.items() if name != "AMX" or _BROKEN_BY_GCC not in what]
     options = [option for name in _WITHOUT if name in lasting for option in _WITHOUT[name]] + gpus
     command = source_command(" ".join(options or ["-DGGML_NATIVE=on"]), host)
-    how = "build it without them" if lasting else "GCC before 12.3 broke them; build it with their correction"
+    how = "build it without them" if lasting else "GCC before 12.3 miscompiled them; build it with the fix"
     return warn(KERNELS, found, f"{how}: {command}")
 
 
@@ -220,33 +222,34 @@ def how_to_provide(missing: tuple[str, ...]) -> str:
 
 
 def _reload_advice(build: LlamaBuild) -> str:
-    if "not installed" in build.error:
-        return "install laguna-tui again: pipx install --force laguna-tui"
+    if build.error == _NOT_INSTALLED:
+        return "reinstall laguna-tui: pipx install --force laguna-tui"
     if build.missing:
         return f"see the missing libraries below, or restore the previous build: {ROLLBACK}"
-    if "instructions" in build.error:
+    if build.error == UNSUPPORTED:
         return f"build it here: laguna-tui setup gpu --source shows how; or restore the previous build: {ROLLBACK}"
-    return f"restore the previous build: {ROLLBACK}; or install laguna-tui again"
+    return f"restore the previous build: {ROLLBACK}; or reinstall laguna-tui"
 
 
 def _use(build: LlamaBuild, graphics: Graphics) -> Finding:
     if build.gpus:
         names = ", ".join(device.name for device in build.gpus)
-        return ok(CHECK, f"computes on {names} (backends: {', '.join(build.backends)})")
+        return ok(CHECK, f"runs on {names} (backends: {', '.join(build.backends)})")
     cards = graphics.worth_using
     if not cards:
         kernels = f"; kernels: {', '.join(build.kernels)}" if build.kernels else ""
-        return ok(CHECK, f"computes on the processor (backends: {', '.join(build.backends)}{kernels})")
-    there = f"{'GPUs are' if len(cards) > 1 else 'a GPU is'} there ({card_names(cards)}), but this llama.cpp cannot use"
-    them = "them" if len(cards) > 1 else "it"
+        return ok(CHECK, f"runs on the processor (backends: {', '.join(build.backends)}{kernels})")
+    unused = (
+        f"this llama.cpp cannot use the {'GPUs' if len(cards) > 1 else 'GPU'} of this machine ({card_names(cards)})"
+    )
     if not build.built:
         todo = SETUP if graphics.driven else f"fix the driver first, then {SETUP}"
-        return warn(CHECK, f"{there} {them}: it was built for the processor only", todo)
+        return warn(CHECK, f"{unused}: it was built for the processor only", todo)
     built = " and ".join(build.built)
     todo = "fix the driver first; if it works, another build may fit: laguna-tui setup gpu"
     if build.built == ("Vulkan",):
         todo = "install the card's Vulkan driver, for AMD's and Intel's mesa-vulkan-drivers; vulkaninfo then lists it"
-    return warn(CHECK, f"{there} {them}: it was built for {built}, and {built} finds no card", todo)
+    return warn(CHECK, f"{unused}: it was built for {built}, and {built} finds no card", todo)
 
 
 if __name__ == "__main__":

@@ -28,11 +28,11 @@ class Repair:
 
 
 def permission_repairs() -> Iterator[Repair]:
-    """The user's own folders and files of the app that the user has taken their own access to."""
+    """Yield repairs for the app's own folders and files that the user cannot access any more."""
     for folder in (store_folder(), state_dir(), platformdirs.user_cache_path(APP), config_path().parent):
-        yield from _opened(folder, _FOLDER, stat.S_ISDIR, "open to you")
+        yield from _opened(folder, _FOLDER, stat.S_ISDIR, "use")
     for file in (config_path(), user_catalogue(), rules_path()):
-        yield from _opened(file, _FILE, stat.S_ISREG, "readable for you")
+        yield from _opened(file, _FILE, stat.S_ISREG, "read")
 
 
 def _opened(path: Path, wanted: int, kind: Callable[[int], bool], words: str) -> Iterator[Repair]:
@@ -43,4 +43,4 @@ def _opened(path: Path, wanted: int, kind: Callable[[int], bool], words: str) ->
         return
     if kind(found.st_mode) and found.st_uid == os.getuid() and found.st_mode & wanted != wanted:
         mode = stat.S_IMODE(found.st_mode) | wanted
-        yield Repair(f"{path} is {words} again", lambda: path.chmod(mode))
+        yield Repair(f"you can {words} {path} again", lambda: path.chmod(mode))

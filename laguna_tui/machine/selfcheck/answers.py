@@ -68,11 +68,9 @@ class RestoredAnswer:
 def opened(
     selection: ModelSelection, mode: Speculation, *, kv: str | None = None, gpu_layers: int | None = None
 ) -> Iterator[Runner]:
-    """The model opened as the app does, with a small context.
+    """Open the model as the app does, with a small context.
 
     Args:
-        selection: The model.
-        mode: How it decodes.
         kv: Type of the KV cache; None for the planned one.
         gpu_layers: Layers on the GPU; None for the planned ones.
 
@@ -89,8 +87,8 @@ def opened(
         temperature=0.0,
         seed=1,
     )
-    asked = engine_options(settings, selection.entry, selection.drafter, mode)
-    engine, _, _ = open_engine(asked, settings, selection.entry.title, CONTEXT, None, Engine.open)
+    requested = engine_options(settings, selection.entry, selection.drafter, mode)
+    engine, _, _ = open_engine(requested, settings, selection.entry.title, CONTEXT, None, Engine.open)
     with engine:
         options = BenchOptions(settings, selection.entry, selection.drafter, None, TOKENS, 1, "")
         # An answer as long as all others has no stop token that a draft could hide.

@@ -25,9 +25,9 @@ _PATH = re.compile(
 _COMMON = ("root", "user", "admin", "runner")
 """Names of accounts that say nothing about a person, and are words as well."""
 
-WORKS = "laguna-tui computes on this machine what it should."
-WRONG = "laguna-tui does not compute on this machine what it should."
-UNFINISHED = "The check was interrupted; what was checked until then is listed."
+WORKS = "laguna-tui computes correctly on this machine."
+WRONG = "laguna-tui does not compute correctly on this machine."
+UNFINISHED = "The check was interrupted; the results so far are listed."
 
 
 def verdict(result: SelfCheck) -> str:

@@ -98,11 +98,7 @@ def run_selfcheck(
     """Examine the machine, then run the steps; KeyboardInterrupt ends it with the findings so far.
 
     Args:
-        steps: What to check.
         chosen: Settings given as flags.
-        host: This machine.
-        progress: Where progress is shown.
-        limit_s: Seconds for all of it.
     """
     result, started = SelfCheck(), time.monotonic()
     try:
@@ -131,9 +127,9 @@ def _shown(progress: ProgressLine, step: CheckStep, number: int, count: int) -> 
 def _timed(
     step: CheckStep, chosen: Mapping[str, object], left: float, result: SelfCheck, waiting: Callable[[], None]
 ) -> list[Finding]:
-    """The findings of a step, named by their model; nothing else can fail because of it."""
+    """Run a step and return its findings, named by their model; nothing else can fail because of it."""
     if left <= 0:
-        return [skip(step.label, "there was no time left for it")]
+        return [skip(step.label, "there was no time left")]
     started = time.monotonic()
     try:
         findings = _run(step, chosen, min(left, LONGEST_S), waiting)
@@ -149,10 +145,10 @@ def _run(step: CheckStep, chosen: Mapping[str, object], limit_s: float, waiting:
     command = python_command("laguna_tui.machine.selfcheck.engine_checks", *arguments)
     output = child.run(command, limit_s, waiting=waiting)
     if output.timed_out:
-        return [warn(step.check, f"not finished within {limit_s:.0f} s", "run it again when nothing else computes")]
+        return [warn(step.check, f"not finished within {limit_s:.0f} s", "run it again when the machine is idle")]
     try:
         # One that crashes at its end computes wrongly as well.
         return read_answer(output if output.good else replace(output, text=""), list[Finding])
     except CheckFailed as failure:
-        todo = "please report it; laguna-tui doctor says what to do about a build that crashes"
-        return [fail(step.check, f"the check ended before it was done: {failure}", todo)]
+        todo = "please report it; for a build that crashes, see: laguna-tui doctor"
+        return [fail(step.check, f"the check did not finish: {failure}", todo)]

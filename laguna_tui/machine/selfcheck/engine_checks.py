@@ -40,9 +40,9 @@ from laguna_tui.models.model_selection import ModelSelection, select_model, sele
 from laguna_tui.session.model_options import VERDICTS, engine_options
 from laguna_tui.session.opening import open_engine
 
-REPORT = "please report it, with the file of: laguna-tui selfcheck --report FILE"
+REPORT = "please report it, and attach the file from: laguna-tui selfcheck --report FILE"
 
-_NO_DRAFTER = "to check one that belongs to this file: laguna-tui --drafter FILE selfcheck"
+_NO_DRAFTER = "to check this file's drafter: laguna-tui --drafter FILE selfcheck"
 
 MORE = 1.05
 """How much more than planned may be taken: plans keep at least this much in reserve."""
@@ -55,12 +55,12 @@ DRAFTER_TOLERANCE = 2e-3
 
 
 def check_build(_: ModelSelection) -> list[Finding]:
-    """The versions and devices, in one line."""
+    """Report the versions and devices."""
     return [ok("versions", f"{HostInfo.here().line()}, Python {HostInfo.here().python}")]
 
 
 def check_target_files(selection: ModelSelection) -> list[Finding]:
-    """What was planned against what was taken, and the taps against the eval callback."""
+    """Compare planned memory with what was taken, and the taps with the eval callback."""
     settings = selection.settings
     options = engine_options(settings, selection.entry, selection.drafter, Speculation.FAST)
     found, options, report = open_engine(
@@ -70,7 +70,7 @@ def check_target_files(selection: ModelSelection) -> list[Finding]:
 
 
 def _memory(found: TargetCheck, options: EngineOptions) -> list[Finding]:
-    """A finding of each device that holds something."""
+    """Report each device that holds something."""
     shape, machine = ModelShape.of(header.check(options.model)), read_machine()
     home = [layer for layer in range(len(shape.layers)) if _is_home(options.kept_experts, layer)]
     load = Load(
@@ -93,34 +93,34 @@ def _is_home(kept_experts: str, layer: int) -> bool:
 def _device_memory(found: TargetCheck, planned: DeviceMemory) -> Finding:
     buffers = found.buffers.get(planned.name, {})
     parts = [(part, getattr(planned, part), buffers.get(part, 0)) for part in ("weights", "kv", "compute")]
-    text = ", ".join(f"{name} {size(wanted)} planned, {size(taken)} taken" for name, wanted, taken in parts)
+    text = ", ".join(f"{name} {size(wanted)} planned, {size(taken)} used" for name, wanted, taken in parts)
     ours, theirs = (sum(column) for column in zip(*(numbers for _, *numbers in parts), strict=True))
     # Another program may have freed more meanwhile.
     free = max(0, found.taken[planned.name]) if planned.name in found.taken else None
     if free is not None:
-        text += f"; the device has {size(free)} less free, of {size(ours + planned.runtime)} planned"
+        text += f"; the device's free memory fell by {size(free)}, {size(ours + planned.runtime)} planned"
     more = theirs > MORE * ours + _LOGGED or (free or 0) > MORE * (ours + planned.runtime)
     check = f"memory, {planned.name}"
     if any(wanted > _LOGGED and not taken for _, wanted, taken in parts):
-        return warn(check, f"{text}: llama.cpp did not log what it took, so the plan was not checked", REPORT)
-    return warn(check, text, f"until it is mended, ask for less with --context; {REPORT}") if more else ok(check, text)
+        return warn(check, f"{text}: llama.cpp did not log what it uses, so the plan was not checked", REPORT)
+    return warn(check, text, f"until this is fixed, use a smaller --context; {REPORT}") if more else ok(check, text)
 
 
 def _taps(found: TargetCheck) -> Finding:
     taps = found.taps
-    text = f"squared error {taps.error:.1e} beside the eval callback's, {taps.same} of {taps.rows} best tokens the same"
+    text = f"squared error {taps.error:.1e} against the eval callback, {taps.same} of {taps.rows} top tokens equal"
     if taps.right:
         return ok("taps", text)
     return warn("taps", f"{text}: drafting uses the callback, which is slower", REPORT)
 
 
 def check_drafter(selection: ModelSelection) -> list[Finding]:
-    """Drafts of each device against float64."""
+    """Compare the drafts of each device with float64."""
     model = selection.entry.file
     if selection.drafter is None:
         entry = selection.entry
         todo = _NO_DRAFTER if entry.source is None else f"laguna-tui models download {entry.name}"
-        return [skip("drafter", "none is here", todo)]
+        return [skip("drafter", "not on this machine", todo)]
     head = drafter_files.read(selection.drafter)
     planned = drafter_size(DrafterShape.of(head, ModelShape.of(header.check(model)).n_vocab), 512)
     return [_drafter_on(device, selection, planned) for device in Device.all() if device.kind != "accel"]
@@ -132,30 +132,30 @@ def _drafter_on(device: Device, selection: ModelSelection, planned: int) -> Find
     try:
         found = compare_drafter(selection.drafter, selection.entry.path, device)
     except EngineError as error:
-        return warn(check, str(error), f"it drafts on another device, or by copying; {REPORT}")
+        return warn(check, str(error), f"drafts come from another device, or from copying; {REPORT}")
     text = (
-        f"squared error {found.error:.1e} beside float64, {found.same} of {found.drafted} tokens the same; "
-        f"{size(found.held)} held, {size(planned)} planned"
+        f"squared error {found.error:.1e} against float64, {found.same} of {found.drafted} tokens equal; "
+        f"{size(found.held)} used, {size(planned)} planned"
     )
     if found.error < DRAFTER_TOLERANCE:
         return ok(check, text)
-    return fail(check, text, f"use --drafter none, which answers the same; {REPORT}")
+    return fail(check, text, f"use --drafter none, which gives the same answers; {REPORT}")
 
 
 def check_strict(selection: ModelSelection) -> list[Finding]:
-    """Strict answers on the CPU, drafted and plain, byte for byte."""
+    """Compare strict answers on the CPU, drafted and plain, byte for byte."""
     with opened(selection, Speculation.STRICT, gpu_layers=0) as runner:
         use = uses(selection.drafter)[-1]
         samples = measure(runner, [PLAIN_VARIANT, drafted_variant(use), drafted_variant(use, 4)])
         found = [compare(samples, way, PLAIN_VARIANT.name, pieces(runner.engine)) for way in (use, "4")]
         tokens = sum(sample.stats.generated_tokens for sample in samples)
-    text = f"{_same(found)} drafted answers are the plain ones, byte for byte ({tokens} tokens in all)"
+    text = f"{_same(found)} drafted answers equal the plain ones byte for byte ({tokens} tokens)"
     wrong = [each.line() for parity in found for each in parity.differences]
     return [fail("strict parity", f"{text}; {'; '.join(wrong)}", REPORT) if wrong else ok("strict parity", text)]
 
 
 def check_kv(selection: ModelSelection) -> list[Finding]:
-    """Every type of the KV cache: opens, decodes, and drafts change no answer."""
+    """Check that every KV cache type opens and decodes, and that drafts change no answer."""
     return [finding for kind in KV_TYPES for finding in _kv(selection, kind)]
 
 
@@ -171,11 +171,11 @@ def _kv(selection: ModelSelection, kind: str) -> list[Finding]:
 
 
 def _parity(check: str, runner: Runner, samples: Sequence[AnswerSample], way: str) -> Finding:
-    """Whether drafts changed an answer other than by rounding."""
+    """Check that drafts changed no answer other than by rounding."""
     replay = replayer(runner.engine, runner.prompts, runner.options.sampling)
     found = compare(samples, way, PLAIN_VARIANT.name, pieces(runner.engine), replay)
     speed = statistics.rate(statistics.of_variant(samples, PLAIN_VARIANT.name))
-    text = f"{speed or 0:.1f} tok/s plain; {_same([found])} drafted answers are the plain ones"
+    text = f"{speed or 0:.1f} tok/s plain; {_same([found])} drafted answers equal the plain ones"
     wrong = [each.line() for each in found.differences if not each.near_tie]
     if wrong:
         return fail(check, f"{text}; {'; '.join(wrong)}", f"use --speculation off; {REPORT}")
@@ -188,7 +188,7 @@ def _same(found: Sequence[Parity]) -> str:
 
 
 def check_snapshots(selection: ModelSelection) -> list[Finding]:
-    """A snapshot of the KV cache, restored: the answer is the one that would have come anyway."""
+    """Restore a snapshot of the KV cache, and compare the answer with the one before."""
     with opened(selection, Speculation.FAST) as runner, tempfile.TemporaryDirectory() as folder:
         try:
             found = restored_answer(runner, Path(folder))
@@ -196,14 +196,14 @@ def check_snapshots(selection: ModelSelection) -> list[Finding]:
             return [warn("snapshots", str(error), "conversations are read again when they are resumed")]
     text = f"{size(found.written)} written, {found.restored} of {found.tokens} tokens restored in {found.seconds:.2f} s"
     if not found.same:
-        return [fail("snapshots", f"{text}; the answer is another one", REPORT)]
+        return [fail("snapshots", f"{text}; the answer differs", REPORT)]
     if not found.restored:
         return [warn("snapshots", f"{text}; {found.refused or 'nothing was restored'}", REPORT)]
     return [ok("snapshots", f"{text}; the answer is the same")]
 
 
 def check_speed(selection: ModelSelection) -> list[Finding]:
-    """Reading, decoding plainly and with each drafter, and what verifying several tokens at once costs."""
+    """Measure prefill, decoding plainly and with each drafter, and verifying several tokens at once."""
     with opened(selection, Speculation.FAST) as runner:
         reading = reading_rate(runner)
         variants = [PLAIN_VARIANT, *map(drafted_variant, uses(selection.drafter))]
@@ -215,8 +215,8 @@ def check_speed(selection: ModelSelection) -> list[Finding]:
     drafted = ", ".join(f"{name} {ratio:.2f}x" for name, ratio in ratios if ratio)
     verified = ", ".join(f"{count}: {cost * (plain or 0):.2f}" for count, cost in steps)
     return [
-        ok("speed", f"reads {reading:,.0f} tok/s, decodes {plain or 0:,.1f} tok/s on {devices}; {drafted}"),
-        ok("verifying", f"tokens at once, in plain tokens' time: {verified}"),
+        ok("speed", f"prefill {reading:,.0f} tok/s, decoding {plain or 0:,.1f} tok/s on {devices}; {drafted}"),
+        ok("verifying", f"cost of verifying N tokens at once, in plain decoding steps: {verified}"),
     ]
 
 
@@ -254,7 +254,7 @@ def _run_check(check: str, model: str, chosen: str) -> list[Finding]:
         selection = select_model(settings) if settings.model == model else select_other(settings, model)
         return CHECKS[check](selection)
     except (EngineError, UserError) as error:
-        return [fail(check, str(error), "correct that, and run it again")]
+        return [fail(check, str(error), "fix that, and run it again")]
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class PrebuiltBuild:
 
     @property
     def requirement(self) -> str:
-        """What pip is asked for: a plug-in has the version of the llama.cpp that it fits."""
+        """The requirement for pip: a plug-in has the version of the llama.cpp that it fits."""
         return f"{self.distribution}=={BINDING_VERSION}"
 
 
@@ -67,13 +67,13 @@ class _Cuda:
     last: Version | None = None
 
     def runs(self, driver: Version, capability: Version | None) -> bool:
-        """Whether a card of this capability runs it with a driver for this CUDA version."""
+        """Return whether a card of this capability runs it with a driver for this CUDA version."""
         if capability is None:
             return self.toolkit <= driver
         return self.toolkit <= driver and self.least <= capability <= (self.last or capability)
 
     def tag(self) -> PrebuiltBuild:
-        """The prebuilt build of its index."""
+        """Return the prebuilt build of its index."""
         major, minor = self.toolkit
         version = f"{major}.{minor}"
         suffix = {11: "-cu11", 12: "-cu12"}.get(major, "")
@@ -171,7 +171,7 @@ def _nvidia(graphics: Graphics) -> tuple[PrebuiltBuild, ...]:
 
 
 def _plugins(driver: Version, capabilities: Sequence[Version | None]) -> tuple[PrebuiltBuild, ...]:
-    """The plug-in that runs on all cards, if there is one and the driver is new enough."""
+    """Return the plug-in that runs on all cards, if there is one and the driver is new enough."""
     if driver < _PLUGIN_TOOLKIT:
         return ()
     return tuple(
@@ -190,7 +190,7 @@ def _why_no_card(graphics: Graphics) -> str:
     if not graphics.cards:
         return "no graphics card was found; see: laguna-tui doctor"
     return (
-        f"{card_names(graphics.cards)} is hardly faster than this processor; to try it all the same: "
+        f"{card_names(graphics.cards)} is hardly faster than this processor; to try it anyway: "
         "laguna-tui setup gpu --tag vulkan"
     )
 
@@ -213,7 +213,7 @@ def missing_packages(tag: PrebuiltBuild, host: Host) -> tuple[str, ...]:
 
 
 def _there(library: str, host: Host) -> bool:
-    """Whether the loader knows the library, or it is on LD_LIBRARY_PATH or in a package the engine searches."""
+    """Return whether the loader knows a library, or it is on LD_LIBRARY_PATH or in a package the engine searches."""
     if library in host.run(("ldconfig", "-p")).text:
         return True
     folders = [folder for folder in host.environment.get("LD_LIBRARY_PATH", "").split(":") if folder]
@@ -232,7 +232,7 @@ def build_needs(graphics: Graphics, host: Host) -> str:
     tools = "a C/C++ compiler"
     if graphics.of(Vendor.NVIDIA):
         there = host.program("nvcc") is not None
-        return f"{tools} and NVIDIA's CUDA toolkit ({'nvcc is there' if there else 'nvcc is not on the PATH'})"
+        return f"{tools} and NVIDIA's CUDA toolkit ({'nvcc is installed' if there else 'nvcc is not on the PATH'})"
     if graphics.of(Vendor.AMD) and graphics.rocm is not None:
         return f"{tools} and ROCm with its development files"
     if graphics.of(Vendor.AMD, Vendor.INTEL):

@@ -79,7 +79,7 @@ class Installer:
             self.show("unpacking")
             wheels = self.pip.stage(stage)
             for wheel in wheels:
-                self.say(f"fetched {wheel.path.name}\n  sha256 {wheel.sha256}")
+                self.say(f"downloaded {wheel.path.name}\n  sha256 {wheel.sha256}")
             self._try_staged(stage)
             return self._install(offer)
         finally:
@@ -130,7 +130,7 @@ class Installer:
         return waiting
 
     def _try_staged(self, stage: Path) -> None:
-        self.show("trying it beside the installed build")
+        self.show("testing it beside the installed build")
         trial = self.attempt(self.environment.python, stage)
         if trial.trouble:
             raise SetupFailed(
@@ -149,10 +149,11 @@ class Installer:
         try:
             self.rollback.set_aside(record)
             self.pip.install()
-            self.show("trying the installed build")
+            self.show("testing the installed build")
             trial = self.attempt(self.environment.python, None)
             if trial.trouble:
-                raise SetupFailed(f"the installed build does not work: {trial.trouble}; the previous build is restored")
+                why = f"the installed build does not work: {trial.trouble}"
+                raise SetupFailed(f"{why}; the previous build was restored")
             self.rollback.commit()
         except BaseException:
             self._undo(record)
@@ -168,8 +169,8 @@ class Installer:
         if lost:
             # Uninstalling the new build would leave none at all.
             raise SetupFailed(
-                f"{record.folder}, the folder of the previous build, is not there, so the new build stays installed; "
-                "if laguna-tui does not start any more, install it again"
+                f"{record.folder}, the folder of the previous build, is missing, so the new build stays installed; "
+                "if laguna-tui no longer starts, reinstall it"
             )
 
     def _put_back(self, record: ExchangeRecord) -> None:
@@ -185,7 +186,7 @@ def without_credentials(address: str) -> str:
 
 
 def _size(folder: Path) -> int:
-    """Bytes in the files below; files that disappear meanwhile are left out."""
+    """Return the bytes in the files below; files that disappear meanwhile are left out."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

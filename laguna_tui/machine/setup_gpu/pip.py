@@ -83,7 +83,7 @@ class PythonEnvironment:
         """Inspect the environment of a Python in a process of its own. Raises UserError when it does not answer."""
         answer = run((*outside_python(python), "-c", _QUERY), _LIMIT_S)
         if not answer.good:
-            raise UserError(f"{python} does not run correctly; install laguna-tui again")
+            raise UserError(f"{python} does not run correctly; reinstall laguna-tui")
         facts = json.loads(answer.text)
         return cls(python, **{**facts, "site": Path(facts["site"])})
 
@@ -96,7 +96,7 @@ class PythonEnvironment:
             )
         if not self.has_pip:
             raise UserError(
-                f"there is no pip in {self.prefix}; add it (python -m ensurepip, or where uv made it: "
+                f"{self.prefix} has no pip; add it (python -m ensurepip, or, if uv created it: "
                 f"uv pip install --python {self.python} pip) and run this again"
             )
         if not self.writable:
@@ -117,7 +117,7 @@ _NETWORK = ("cert", "client-cert", "proxy", "trusted-host", "timeout", "default-
 _UNREACHABLE = re.compile(r"Retrying \(|connection error|Max retries exceeded|SSLError|ProxyError|5\d\d Server Error")
 
 _RETRIES = "2"
-"""Enough for a short outage, and more than none: only a retry tells an unreachable server from a missing version."""
+"""Enough for a short outage. Not 0: only a retry distinguishes an unreachable server from a missing version."""
 
 _QUIET = ("--disable-pip-version-check", "--no-input")
 
@@ -131,9 +131,7 @@ class Pip:
         """Create it.
 
         Args:
-            environment: Where it installs.
             work: Folder for temporary files, with enough room.
-            network: Permission to download.
             folder: Folder of wheels that is used instead of the network.
         """
         self.environment = environment
@@ -147,7 +145,7 @@ class Pip:
         return self.work / "wheels"
 
     def fetch_command(self, base: str, tag: PrebuiltBuild) -> tuple[str, ...]:
-        """Command that downloads the pinned wheel; never a source archive, which builds for CPUs.
+        """Return the command that downloads the pinned wheel; never a source archive, which builds for CPUs.
 
         A plug-in comes from the indexes pip is configured for, a build from the index of its tag.
         """
@@ -156,20 +154,15 @@ class Pip:
         return self._fetch("--index-url", f"{base.rstrip('/')}/{tag.name}", tag.requirement)
 
     def runtime_command(self, packages: Sequence[str]) -> tuple[str, ...]:
-        """Command that downloads the packages with CUDA's runtime, from the indexes pip is configured for."""
+        """Return the command that downloads CUDA's runtime packages, from the indexes pip is configured for."""
         return self._fetch(*packages)
 
     def install_command(self) -> tuple[str, ...]:
-        """Command that installs the downloaded and tried wheels, by their hashes and without an index."""
+        """Return the command that installs the downloaded and tried wheels, by their hashes and without an index."""
         return self._call("install", "--no-deps", "--no-index", "--force-reinstall", "-r", str(self._pinned))
 
     def fetch(self, base: str, tag: PrebuiltBuild, waiting: Callable[[], None]) -> None:
         """Download the pinned wheel.
-
-        Args:
-            base: Address of the indexes.
-            tag: The build.
-            waiting: Called repeatedly during the download.
 
         Raises:
             NotOffered: The index has no such wheel.
@@ -211,7 +204,6 @@ class Pip:
         _expect(answer, "pip could not install it", "make room on the disk and run this again")
 
     def remove_command(self, packages: Sequence[str]) -> tuple[str, ...]:
-        """Command that uninstalls packages."""
         return self._call("uninstall", "--yes", *packages)
 
     def remove(self, packages: Sequence[str]) -> None:
@@ -277,7 +269,7 @@ def _check_hashes(wheels: Sequence[Wheel], report: Path) -> None:
     entries = json.loads(report.read_text(encoding="utf-8"))["install"]
     reported = {_sha256(entry["download_info"]["archive_info"]) for entry in entries}
     if reported != {wheel.sha256 for wheel in wheels}:
-        raise SetupFailed("pip unpacked other bytes than it downloaded; run this again")
+        raise SetupFailed("pip unpacked different bytes than it downloaded; run this again")
 
 
 def _sha256(archive: Mapping[str, Any]) -> str:

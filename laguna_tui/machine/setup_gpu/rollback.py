@@ -64,7 +64,7 @@ class Rollback:
     """The previous builds of one environment."""
 
     def __init__(self, state: Path, prefix: str) -> None:
-        """state: the app's state folder, which several environments may share."""
+        """Create it. `state`: the app's state folder, which several environments may share."""
         mark = hashlib.sha256(os.fsencode(prefix)).hexdigest()[:_MARK_LETTERS]
         self.folder = state / "setup-gpu" / mark
         self.work = self.folder / "work"
@@ -84,12 +84,6 @@ class Rollback:
 
     def begin(self, site: Path, tag: str, packages: tuple[str, ...], *, plugin: bool = False) -> ExchangeRecord:
         """Record that the installed build is about to be replaced.
-
-        Args:
-            site: Folder of the installed packages.
-            tag: Tag of the build to install.
-            packages: Packages to install with it.
-            plugin: It is a plug-in: nothing is replaced.
 
         Raises:
             SetupFailed: It cannot be set aside; nothing is recorded.
@@ -135,7 +129,7 @@ class Rollback:
                     aside.replace(place)
         except OSError as error:
             why = f"the previous build could not be restored from {record.folder} ({error.strerror})"
-            raise SetupFailed(f"{why}; correct that and run this again") from error
+            raise SetupFailed(f"{why}; fix that and run this again") from error
 
     def pending(self) -> ExchangeRecord | None:
         """Return the replacement that was begun and neither committed nor undone, if any."""
@@ -169,7 +163,7 @@ def installed(site: Path) -> Distribution | None:
 
 
 def _paths(distribution: Distribution, site: Path) -> tuple[str, ...]:
-    """The folders that belong to a distribution alone, its metadata first, then its files in shared folders."""
+    """Return what belongs to a distribution alone: its folders, metadata first, then its files in shared folders."""
     files = [file for file in distribution.files or () if ".." not in file.parts]
     metadata = {file.parts[0] for file in files if file.parts[0].endswith(".dist-info")}
     if not metadata:

@@ -73,7 +73,7 @@ def trial_result(output: Output) -> Trial:
 
 
 def _explained(error: str) -> str:
-    """The error, followed by how to install the library that is missing."""
+    """Return the error, followed by how to install the library that is missing."""
     missing = error.partition("cannot be loaded (")[2].partition(": cannot open shared object")[0]
     return f"{error} – {missing}: {how_to_provide((missing,))}" if missing else error
 

@@ -1,4 +1,4 @@
-"""Whether the ctime of folders on a file system tells of every change in them."""
+"""File systems on which the ctime of a folder shows every change in it."""
 
 import ctypes
 import os
@@ -26,11 +26,7 @@ _BUFFER_BYTES = 256
 
 
 def has_reliable_ctime(folder: int) -> bool:
-    """Return whether a folder's ctime changes with everything in it, and nothing else sets it.
-
-    Args:
-        folder: Open descriptor of it.
-    """
+    """Return whether a folder's ctime changes with everything in it, and nothing else sets it."""
     if sys.platform != "linux":
         device = os.fstat(folder).st_dev
         return any(Path(place).exists() and Path(place).stat().st_dev == device for place in _MACOS_VOLUMES)

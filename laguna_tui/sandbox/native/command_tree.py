@@ -49,8 +49,6 @@ class CommandTree:
         """Start it.
 
         Args:
-            command: Program and arguments.
-            folder: Its working directory.
             variables: The whole environment.
             leave: When the command ends by itself, leave alone what it has left running.
             inherited: Descriptors that it gets beside the standard ones, with the same numbers.

@@ -38,7 +38,7 @@ class FolderEvents:
             folder: Open descriptor of it; it may be closed afterwards.
 
         Raises:
-            OSError: It is no folder, or no watch is left.
+            OSError: It is not a folder, or no watch is left.
         """
         # By descriptor: a path could lead to another folder by now.
         path = f"/proc/self/fd/{folder}".encode()

@@ -126,7 +126,7 @@ def test_the_page_puts_what_to_do_below_what_was_found_and_fits_the_width():
     assert lines[0] == "ok    disk          plenty"
     assert max(map(len, lines)) <= 60
     assert "                    -> run: laguna-tui setup gpu" in lines
-    assert lines[-1] == "1 thing does not work, 1 works worse than it could."
+    assert lines[-1] == "1 thing does not work; 1 thing could be better."
 
 
 def test_a_path_stays_in_one_piece():

@@ -207,7 +207,7 @@ def test_verify_tells_good_from_bad_and_takes_the_bad_back(run: Run):
     path.write_bytes(DATA[::-1])
     got = run("verify", "small")
     assert got.returncode == 1
-    assert "its bytes have changed since the download; run: laguna-tui models download small" in got.stdout
+    assert "it has changed since the download; run: laguna-tui models download small" in got.stdout
     assert run("path", "small").returncode == 1
     assert run("download", "small", "--only").returncode == 0
     assert path.read_bytes() == DATA

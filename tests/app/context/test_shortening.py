@@ -69,7 +69,7 @@ def test_a_scorer_that_does_not_exist_is_refused(store):
     with pytest.raises(UserError) as error:
         scorer_path(replace(Settings(), scorer="missing.gguf"), store)
     assert str(error.value) == (
-        "--scorer missing.gguf: no such file, and no scorer of the catalogue; give a GGUF, or none"
+        "--scorer missing.gguf: no such file, and not a scorer in the catalogue; give a GGUF, or none"
     )
 
 

@@ -1,4 +1,4 @@
-"""The file of a run is written by one process, also on a disk whose locks exclude nobody."""
+"""The file of a run is written by one process, also on a disk whose locks do not work."""
 
 import fcntl
 from dataclasses import replace

@@ -59,15 +59,15 @@ def test_an_unknown_local_file_tells_its_chat_format_itself(tmp_path):
 def test_a_name_that_is_nothing_lists_what_there_is():
     with pytest.raises(UserError) as error:
         resolve("nonsense", load_catalogue())
-    assert str(error.value) == "--model nonsense: no such file, and no bundled model of that name (there is: nano)"
+    assert str(error.value) == "--model nonsense: no such file, and not a model of the catalogue (bundled: nano)"
 
 
 def test_a_known_model_without_a_file_asks_for_it(tmp_path):
     with pytest.raises(UserError) as error:
         resolve("xs-2.1", load_catalogue(), Store(tmp_path))
     assert str(error.value) == (
-        "Laguna XS 2.1 is known, but its file is not on this machine; download it: laguna-tui models download "
-        "xs-2.1; or pass the path of its GGUF: --model FILE.gguf"
+        "Laguna XS 2.1 is not on this machine; download it (laguna-tui models download xs-2.1), or pass the path of "
+        "its GGUF: --model FILE.gguf"
     )
 
 
@@ -85,11 +85,11 @@ GOOD = 'title="T"\nsummary="s"\nmatch=[]\ntemplate="XS_2"\nthinking=true\ncontex
 @pytest.mark.parametrize(
     ("change", "part"),
     [
-        (('template="XS_2"', 'template="CHATML"'), "choose one of XS_2"),
+        (('template="XS_2"', 'template="CHATML"'), "it must be one of XS_2"),
         (("sampling={}", "sampling={heat=1}"), "unknown keys: heat"),
-        (("thinking=true", 'thinking="yes"'), "needs thinking = a bool"),
-        (('title="T"\n', ""), "needs title = a str"),
-        (('title="T"\n', 'title="T"\ndrafter=1\n'), "needs drafter = a str"),
+        (("thinking=true", 'thinking="yes"'), "thinking = 'yes': it must be true or false"),
+        (('title="T"\n', ""), "title is missing"),
+        (('title="T"\n', 'title="T"\ndrafter=1\n'), "drafter = 1: it must be text"),
         (('title="T"\n', 'title="T"\ntools="all"\n'), "tools = 'all': it must be one of basic, full"),
         (('title="T"\n', 'title="T"\nkind="drafter"\ntools="full"\n'), "tools is for models that answer"),
         (('title="T"\n', 'title="T"\nkind="drafter"\nturns=2\n'), "turns is for models that answer"),

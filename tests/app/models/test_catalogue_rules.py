@@ -42,11 +42,11 @@ def test_a_right_entry_has_no_problems(table):
         ({"file": None, "files": []}, "files = []"),
         ({"file": None, "sha256": None}, "names no file in it"),
         ({"files": ["a"]}, "has both file and files"),
-        ({"repository": None}, "size means nothing without a repository"),
+        ({"repository": None}, "size has no effect without a repository"),
         ({"sha256": "AB" * 32}, "must be 64 lower-case hex digits"),
         ({"sha256": "ab"}, "must be 64 lower-case hex digits"),
         ({"size": 0}, "size = 0: it must be bytes, above 0"),
-        ({"size": True}, "needs size = a int, not True"),
+        ({"size": True}, "size = True: it must be a whole number"),
         ({"context": 10}, "context = 10: it must be tokens, 1024 or more"),
         ({"context_max": 1024}, "the model was trained for context_max = 1024"),
         ({"sampling": {"temperature": "hot"}}, "sampling: temperature = 'hot': it must be between 0 and 5"),
@@ -57,7 +57,7 @@ def test_a_right_entry_has_no_problems(table):
         ({"convert": True}, "convert = true is for drafters"),
         ({"belongs": ["xs-2.1"]}, "belongs is for drafters and scorers"),
         ({"title": ""}, "title = ''"),
-        ({"thinking": None}, "needs thinking = a bool, not None"),
+        ({"thinking": None}, "thinking is missing"),
     ],
 )
 def test_a_mistake_is_one_sentence(change, sentence):
@@ -149,7 +149,7 @@ def test_a_mistake_in_the_users_own_file_names_that_file(tmp_path):
     file = own(tmp_path, '[models."xs-2.1"]\ncontext = "much"\n')
     with pytest.raises(UserError) as error:
         load_catalogue(own=file)
-    assert str(error.value) == f"{file}: [models.xs-2.1] needs context = a int, not 'much'"
+    assert str(error.value) == f"{file}: [models.xs-2.1] context = 'much': it must be a whole number"
 
 
 def test_a_catalogue_that_is_no_catalogue_says_so(tmp_path):
@@ -167,7 +167,7 @@ def test_an_entry_that_is_no_table_is_a_mistake(tmp_path):
 @pytest.mark.parametrize("name", ["xs-9", "xs.2-dflash"])
 def test_a_companion_of_what_is_no_target_is_a_mistake(tmp_path, name):
     file = own(tmp_path, f'[models."qwen3-0.6b"]\nbelongs = ["{name}"]\n')
-    with pytest.raises(UserError, match=f"belongs to '{name}', which is no target"):
+    with pytest.raises(UserError, match=f"belongs to '{name}', which is not a target"):
         load_catalogue(own=file)
 
 
@@ -200,9 +200,7 @@ def test_a_target_has_the_drafter_made_for_int4_as_its_last_choice(target):
 def test_a_drafter_is_no_model_to_talk_to():
     with pytest.raises(UserError) as error:
         resolve("xs-2.1-dflash", load_catalogue())
-    assert str(error.value) == (
-        "DFlash for Laguna XS 2.1 is a drafter, not a model to talk to; see: laguna-tui models list"
-    )
+    assert str(error.value) == ("DFlash for Laguna XS 2.1 is a drafter, not a chat model; see: laguna-tui models list")
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,9 @@ def test_wrong_bytes_never_become_a_model_and_are_not_kept(get: Get, hub: Loopba
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the downloaded bytes do not have the announced hash (sha256 "
-        "0b853838c9b5…) and were removed; try again, and if it happens again, use another network: a proxy on "
-        "the way changes the download"
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the downloaded bytes do not have the published hash (sha256 "
+        "0b853838c9b5…) and were removed; try again, and if it happens again, use another network: a proxy may "
+        "be changing the download"
     )
     assert store.status(model()).state is ModelState.MISSING
     assert not store.final_path(model().source, FILE).exists()
@@ -101,9 +101,9 @@ def test_wrong_bytes_behind_a_good_beginning_are_noticed_too(get: Get, hub: Loop
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the downloaded bytes do not have the announced hash (sha256 "
-        "fc50982b8c9f…) and were removed; try again, and if it happens again, use another network: a proxy on "
-        "the way changes the download"
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the downloaded bytes do not have the published hash (sha256 "
+        "fc50982b8c9f…) and were removed; try again, and if it happens again, use another network: a proxy may "
+        "be changing the download"
     )
     assert store.path(model()) is None
 
@@ -131,7 +131,7 @@ def test_a_hub_that_answers_with_another_file_is_not_believed(get: Get, hub: Loo
     with pytest.raises(DownloadError) as error:
         get(small).run()
     assert str(error.value) == (
-        f"{REPOSITORY}/README.md: changed on the hub during the download; run the same again to get the new one"
+        f"{REPOSITORY}/README.md: changed on the hub during the download; run the same command again to get the new one"
     )
 
 
@@ -140,9 +140,8 @@ def test_a_pinned_file_that_was_replaced_on_the_hub_is_not_fetched(get: Get, hub
         with pytest.raises(DownloadError) as error:
             get(pinned).run()
         assert str(error.value) == (
-            f"{REPOSITORY}/laguna-Q4_K_M.gguf: the file on the hub is not the one that this catalogue pins (it "
-            "was replaced there); update laguna-tui, or accept the new one with your own sha256 and size in "
-            "models.toml"
+            f"{REPOSITORY}/laguna-Q4_K_M.gguf: the file on the hub was replaced and is not the one that the "
+            "catalogue pins; update laguna-tui, or accept the new one with your own sha256 and size in models.toml"
         )
     assert hub.asked("storage") == []
     assert get(model(sha256=sha256(DATA), size=len(DATA))).run() is DownloadOutcome.DONE
@@ -153,7 +152,7 @@ def test_a_full_disk_is_noticed_before_the_first_byte_and_keeps_what_there_is(ge
     with pytest.raises(DiskFullError) as error:
         get(free=lambda folder: 100_000).run()
     assert str(error.value) == (
-        f"{store.folder}: 120 kB are still needed, and 100 kB are free; make room for 536.9 MB, or move the "
+        f"{store.folder}: 120 kB are still needed, but only 100 kB are free; make room for 536.9 MB, or move the "
         "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
     )
     assert hub.asked("file") == hub.asked("storage") == []
@@ -165,7 +164,7 @@ def test_a_disk_that_fills_up_on_the_way_keeps_what_there_is(get: Get, store: St
     with pytest.raises(DiskFullError) as error:
         get().run()
     assert str(error.value) == (
-        f"{store.folder}: the disk is full; what was downloaded is kept: make room and try again, or move the "
+        f"{store.folder}: the disk is full; the download so far is kept: make room and try again, or move the "
         "models to another disk with LAGUNA_TUI_MODELS=FOLDER"
     )
     assert size_of(part(store)) > 100_000
@@ -204,7 +203,7 @@ def test_a_network_that_stays_away_ends_in_a_sentence_and_keeps_what_there_is(ge
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the connection was closed, 4 times in a row; what was downloaded is "
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the connection was closed, 4 times in a row; the download so far is "
         "kept: check the network, then try again"
     )
     assert size_of(part(store)) == 90_000
@@ -229,8 +228,8 @@ def test_a_log_in_page_in_place_of_the_hub_is_called_that(get: Get, hub: Loopbac
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}: the server that answered is not the hub (a log-in page of this network, or a wrong "
-        "HF_ENDPOINT), 3 times in a row; what was downloaded is kept: check the network, then try again"
+        f"{REPOSITORY}: the server that answered is not the hub (perhaps a login page of this network, or "
+        "a wrong HF_ENDPOINT), 3 times in a row; the download so far is kept: check the network, then try again"
     )
 
 
@@ -239,8 +238,8 @@ def test_a_log_in_page_in_place_of_the_file_never_becomes_a_model(get: Get, hub:
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the response has 26 bytes, not 300000, 4 times in a row; what was "
-        "downloaded is kept: check the network, then try again"
+        f"{REPOSITORY}/laguna-Q4_K_M.gguf: the response has 26 bytes, not 300000, 4 times in a row; the "
+        "download so far is kept: check the network, then try again"
     )
     assert store.status(model()).state is ModelState.MISSING
 
@@ -276,7 +275,8 @@ def test_a_server_that_asks_for_hours_is_not_waited_for(get: Get, hub: LoopbackH
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}: the hub asks to wait 120 minutes; what was downloaded is kept, run the same again after that"
+        f"{REPOSITORY}: the hub asks to wait 120 minutes; the download so far is kept, so run the same command again "
+        "after that"
     )
 
 
@@ -347,8 +347,8 @@ def test_an_answer_about_a_repository_is_read_up_to_a_limit(get: Get, hub: Loopb
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}: the server that answered is not the hub (a log-in page of this network, or a wrong "
-        "HF_ENDPOINT): its answer is larger than 4 MiB, 3 times in a row; what was downloaded is kept: check "
+        f"{REPOSITORY}: the server that answered is not the hub (perhaps a login page of this network, or "
+        "a wrong HF_ENDPOINT): its answer is larger than 4 MiB, 3 times in a row; the download so far is kept: check "
         "the network, then try again"
     )
     # What the system's buffers hold of each answer when the connection is shut comes on top of the limit.
@@ -367,7 +367,7 @@ def test_redirects_in_a_circle_end(get: Get, hub: LoopbackHub):
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}: too many redirects, 3 times in a row; what was downloaded is kept: check the network, "
+        f"{REPOSITORY}: too many redirects, 3 times in a row; the download so far is kept: check the network, "
         "then try again"
     )
 
@@ -423,7 +423,7 @@ def test_a_wait_of_thousands_of_digits_is_a_sentence(get: Get, hub: LoopbackHub)
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}: the hub asks to wait days; what was downloaded is kept, run the same again after that"
+        f"{REPOSITORY}: the hub asks to wait days; the download so far is kept, so run the same command again after that"
     )
 
 
@@ -437,7 +437,7 @@ def test_offline_what_is_not_here_is_an_error_and_nothing_is_asked(get: Get, hub
     with pytest.raises(OfflineError) as error:
         get(hub=Hub(hub.url, network=Network(offline=True))).run()
     assert str(error.value) == (
-        f"{REPOSITORY}: is not on this machine, and offline is on; run it again with --no-offline"
+        f"{REPOSITORY} is not on this machine, and offline is on; run it again with --no-offline"
     )
     assert hub.requests == []
 

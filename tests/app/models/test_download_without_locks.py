@@ -103,8 +103,8 @@ def test_a_file_that_another_process_took_is_an_error_and_stays_theirs(get: Get,
     hub.go_on.set()
     thread.join(20)
     assert [str(error) for error in results] == [
-        f"{model().source.repository}/{FILE}: another laguna-tui downloads it at the same time, which the locks of this"
-        " disk do not show; wait until it has ended, then run the same again"
+        f"{model().source.repository}/{FILE}: another laguna-tui is downloading it too, which this disk's locks do not"
+        " prevent; wait until it has ended, then run the same command again"
     ]
     assert (base.parent / "theirs").exists()
 
@@ -113,7 +113,7 @@ def test_done_is_said_of_what_is_there_only(get: Get, store: Store, monkeypatch:
     monkeypatch.setattr(download, "finish", lambda part, target: part.unlink())
     with pytest.raises(DownloadError) as caught:
         get().run()
-    said = f"its download ended, but its file is no longer in {store.folder}; run the same again"
+    said = f"its download finished, but its file is no longer in {store.folder}; run the same command again"
     assert str(caught.value) == f"{model().title}: {said}"
 
 

@@ -62,7 +62,7 @@ def test_a_small_machine_is_told_honestly_and_recommended_nothing(store, machine
     machine("cpu-4GB")
     offer = ModelSetup(Settings(), store).describe()
     assert offer.name == ""
-    assert "runs only small models" in offer.why[-1]
+    assert "can only run small models" in offer.why[-1]
 
 
 def test_a_small_machine_can_have_a_model_that_was_asked_for_all_the_same(store, machine):

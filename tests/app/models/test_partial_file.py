@@ -87,7 +87,7 @@ def test_a_journal_that_is_no_small_file_is_not_waited_for(base, make):
 def test_damage_inside_costs_the_whole_file_and_never_becomes_a_model(get, hub, store):
     part(store).parent.mkdir(parents=True)
     part(store).write_bytes(DATA[:1000] + b"damage" + DATA[1006:200_000])
-    with pytest.raises(DownloadError, match="do not have the announced hash"):
+    with pytest.raises(DownloadError, match="do not have the published hash"):
         get().run()
     assert size_of(part(store)) == 0
     assert get().run() is DownloadOutcome.DONE

@@ -144,8 +144,8 @@ def test_a_known_model_that_is_not_here_names_the_command_that_gets_it(store):
     with pytest.raises(UserError) as error:
         resolve("xs-2.1", load_catalogue(), store)
     assert str(error.value) == (
-        "Laguna XS 2.1 is known, but its file is not on this machine; download it: laguna-tui models download "
-        "xs-2.1; or pass the path of its GGUF: --model FILE.gguf"
+        "Laguna XS 2.1 is not on this machine; download it (laguna-tui models download xs-2.1), or pass the path of "
+        "its GGUF: --model FILE.gguf"
     )
 
 
@@ -156,7 +156,7 @@ def test_verify_reads_the_bytes_and_takes_back_what_changed(store, entry):
     path.write_bytes(DATA[::-1])
     assert store.path(entry) == path
     (checked,) = store.verify(entry)
-    assert "have changed since the download; run: laguna-tui models download xs-2.1" in checked.problem
+    assert "has changed since the download; run: laguna-tui models download xs-2.1" in checked.problem
     assert store.path(entry) is None
 
 

@@ -115,7 +115,7 @@ def test_without_a_command_it_says_what_to_type(commands, command):
 
 def test_a_command_that_cannot_run_says_why(commands, folder):
     shutil.rmtree(folder)
-    with pytest.raises(UserError, match=r"^The command was not run: its folder is no longer there\.$"):
+    with pytest.raises(UserError, match=r"^The command was not run: its folder no longer exists\.$"):
         list(commands.run("true"))
 
 

@@ -180,7 +180,7 @@ def test_a_scorer_that_is_not_here_is_said_once_even_after_its_speed_was_asked_f
     with pytest.raises(UserError) as error:
         made.take()
     assert str(error.value) == (
-        f"--scorer {path.parent}/missing.gguf: no such file, and no scorer of the catalogue; give a GGUF, or none"
+        f"--scorer {path.parent}/missing.gguf: no such file, and not a scorer in the catalogue; give a GGUF, or none"
     )
     assert made.take() is None
     made.close()

@@ -83,9 +83,7 @@ def test_a_file_that_is_not_there_is_refused_before_anything_is_closed(session):
     before = engine(session)
     with pytest.raises(UserError) as error:
         session.models.switch("nowhere.gguf", quiet)
-    assert str(error.value) == (
-        "--model nowhere.gguf: no such file, and no bundled model of that name (there is: nano)"
-    )
+    assert str(error.value) == ("--model nowhere.gguf: no such file, and not a model of the catalogue (bundled: nano)")
     assert engine(session) is before
 
 
@@ -94,8 +92,8 @@ def test_a_model_that_is_not_downloaded_is_refused_and_says_how_to_get_it(sessio
     with pytest.raises(UserError) as error:
         session.models.switch("xs-2.1", quiet)
     assert str(error.value) == (
-        "Laguna XS 2.1 is known, but its file is not on this machine; download it: laguna-tui models download "
-        "xs-2.1; or pass the path of its GGUF: --model FILE.gguf"
+        "Laguna XS 2.1 is not on this machine; download it (laguna-tui models download xs-2.1), or pass the path of "
+        "its GGUF: --model FILE.gguf"
     )
 
 

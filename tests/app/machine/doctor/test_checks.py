@@ -38,8 +38,8 @@ def test_a_containers_limits_are_what_processor_and_memory_are_judged_by():
     machine.memory_limit, machine.processors = MemoryLimit(2 * GIB, GIB), 2
     assert one(machine, "processor").found.endswith(", 8 cores, 2 of them usable here, AVX2")
     assert one(machine, "memory").found == (
-        "2.0 GiB, the limit of the container or service that this runs in; the machine has 32 GiB: without a graphics"
-        " card that holds it, Laguna XS is too large for this machine"
+        "2.0 GiB, the limit of the container or service that this runs in; the machine has 32 GiB: too little for"
+        " Laguna XS without a graphics card that holds it"
     )
     machine.memory_limit = MemoryLimit(64 * GIB, GIB)
     assert one(machine, "memory").found == "32 GiB"
@@ -49,7 +49,7 @@ def test_a_disk_that_does_not_answer_is_a_failure_and_no_hang():
     machine = Simulated()
     machine.folder_access = lambda folder: None
     assert one(machine, "disk").status is FindingStatus.FAIL
-    assert "does not answer" in one(machine, "state folder").found
+    assert "does not respond" in one(machine, "state folder").found
 
 
 def test_a_folder_that_cannot_be_written_says_what_is_lost_and_how_to_mend_it():
@@ -67,13 +67,13 @@ def test_a_home_that_is_no_folder_is_not_to_be_opened_to_the_user():
     machine.rooms[str(state_dir())] = FolderAccess("/dev/null", False, False, 100 * GIB)
     finding = one(machine, "state folder")
     assert finding.found == "/dev/null is not a folder: nothing is saved between sessions"
-    assert finding.todo == "set HOME to a folder of yours, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME"
+    assert finding.todo == "set HOME to a folder that you own, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME"
 
 
 def test_a_folder_that_is_not_there_yet_is_well_when_it_can_be_made():
     machine = Simulated()
     machine.rooms[str(state_dir())] = FolderAccess("/home/someone", False, True, 100 * GIB)
-    assert one(machine, "state folder").found.endswith("not there yet")
+    assert one(machine, "state folder").found.endswith("laguna-tui (not created yet)")
 
 
 def test_the_hub_cache_is_where_the_environment_says():
@@ -105,12 +105,12 @@ def test_what_landlock_does_not_hold_is_listed():
     machine.shown_sandbox = SandboxStatus(SandboxKind.LANDLOCK, "Landlock.", ("hooks", "signals"), remedy="do it")
     finding = one(machine, "sandbox")
     assert finding.status is FindingStatus.WARN
-    assert finding.found == "Landlock. Not held: hooks; signals."
+    assert finding.found == "Landlock. Not prevented: hooks; signals."
 
 
 def test_no_color_is_respected_and_told():
     finding = one(Simulated(environment={"NO_COLOR": "1"}), "colours")
-    assert (finding.status, finding.todo) == (FindingStatus.OK, "to have them: unset NO_COLOR")
+    assert (finding.status, finding.todo) == (FindingStatus.OK, "to turn them on: unset NO_COLOR")
 
 
 @pytest.mark.parametrize("term", ["dumb", ""])
@@ -230,13 +230,16 @@ def test_the_check_that_the_user_chose_is_named(tmp_path, monkeypatch):
     write_check(rules_path(), tmp_path, "")
     found = one(Simulated(), "project check")
     assert found.status is FindingStatus.SKIP
-    assert found.found.startswith("none, as ")
+    assert found.found == f"turned off for {tmp_path} in {rules_path()}"
 
 
 def test_where_no_check_is_found_the_file_that_names_one_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
-    assert f'{rules_path()}, with check = "make test"' in one(Simulated(), "project check").found
+    assert one(Simulated(), "project check").found == (
+        f'none was found in {tmp_path}; to set one, put check = "make test" into the [[folder]] with this path in '
+        f"{rules_path()}"
+    )
 
 
 def test_a_broken_file_of_rules_in_the_folder_is_a_failure(tmp_path, monkeypatch):
@@ -250,7 +253,7 @@ def test_a_broken_file_of_rules_in_the_folder_is_a_failure(tmp_path, monkeypatch
     ("kernel", "folder", "part"),
     [
         ("5.15.167.4-microsoft-standard-WSL2", "/home/jane/shop", ""),
-        ("5.15.167.4-microsoft-standard-WSL2", "/mnt/c/Users/jane/shop", "below your home folder in WSL"),
+        ("5.15.167.4-microsoft-standard-WSL2", "/mnt/c/Users/jane/shop", "into your home folder in WSL"),
         ("4.4.0-19041-Microsoft", "/home/jane/shop", "wsl --set-version"),
         ("6.1.0-28-amd64", "/mnt/c/shop", ""),
     ],

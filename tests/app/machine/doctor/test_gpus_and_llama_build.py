@@ -45,7 +45,7 @@ def test_a_gpu_that_a_cpu_build_cannot_use_gets_its_own_words():
     finding = one(Simulated(nvidia(RTX_3090)), "llama.cpp")
     assert finding.status is FindingStatus.WARN
     there, reason = finding.found.split(": ")
-    assert there == "a GPU is there (NVIDIA GeForce RTX 3090), but this llama.cpp cannot use it"
+    assert there == "this llama.cpp cannot use the GPU of this machine (NVIDIA GeForce RTX 3090)"
     assert reason == "it was built for the processor only"
     assert finding.todo == "run: laguna-tui setup gpu"
 
@@ -68,13 +68,13 @@ def test_a_cuda_build_that_finds_no_card_is_not_called_a_cpu_build():
 def test_the_card_is_told_with_its_memory_and_the_driver_with_its_cuda():
     machine = Simulated(nvidia(RTX_3090))
     assert one(machine, "graphics card").found == "NVIDIA GeForce RTX 3090, 24.0 GiB, 22.5 GiB free"
-    assert one(machine, "NVIDIA driver").found == "550.54.14, runs CUDA up to 12.4"
+    assert one(machine, "NVIDIA driver").found == "550.54.14, supports CUDA up to 12.4"
 
 
 def test_two_cards_are_two_findings_and_are_counted_together():
     machine = Simulated(nvidia(RTX_3060, RTX_3060))
     assert len(found(machine, "graphics card")) == 2
-    assert "GPUs are there (2 x NVIDIA GeForce RTX 3060)" in one(machine, "llama.cpp").found
+    assert "cannot use the GPUs of this machine (2 x NVIDIA GeForce RTX 3060)" in one(machine, "llama.cpp").found
 
 
 def test_a_driver_too_old_for_every_wheel_is_a_warning_that_says_what_is_new_enough():
@@ -117,7 +117,7 @@ def test_a_card_on_the_bus_without_nvidia_smi_asks_for_the_driver_before_the_whe
 def test_a_loaded_driver_without_nvidia_smi_is_told_apart_from_none():
     machine = Simulated(files={**CPU_ONLY, **PCI_NVIDIA, **DRIVER})
     finding = one(machine, "NVIDIA driver")
-    assert finding.found == "driver 550.54.14 is loaded, but nvidia-smi is not there"
+    assert finding.found == "driver 550.54.14 is loaded, but nvidia-smi is not installed"
     assert detect_graphics(machine).cuda == (12, 4)
     assert one(machine, "llama.cpp").todo == "run: laguna-tui setup gpu"
 
@@ -125,7 +125,7 @@ def test_a_loaded_driver_without_nvidia_smi_is_told_apart_from_none():
 def test_an_nvidia_smi_that_hangs_is_a_finding_and_no_hang():
     machine = Simulated({"nvidia-smi": None}, {**CPU_ONLY, **PCI_NVIDIA})
     finding = one(machine, "NVIDIA driver")
-    assert finding.found == "nvidia-smi does not answer"
+    assert finding.found == "nvidia-smi does not respond"
     assert "restart the machine" in finding.todo
 
 
@@ -172,7 +172,7 @@ def test_the_small_cards_inside_processors_are_told_but_nobody_is_sent_to_use_th
 
 def test_a_card_of_intel_s_behind_a_bridge_is_used_through_vulkan():
     machine = Simulated(files={**CPU_ONLY, **PCI_INTEL, **PCI_ARC})
-    assert one(machine, "Vulkan").found == "its loader is installed for Intel graphics 0xe20b"
+    assert one(machine, "Vulkan").found == "the loader is installed for Intel graphics 0xe20b"
     assert one(machine, "llama.cpp").todo == "run: laguna-tui setup gpu"
     without = Simulated({"ldconfig -p": ""}, machine.files)
     assert "libvulkan1" in one(without, "Vulkan").todo
@@ -232,8 +232,8 @@ def test_a_plug_in_is_a_build_for_cards_and_its_libraries_are_looked_for():
     ("said", "words"),
     [
         (Output(-signal.SIGILL), "instructions that this processor does not have"),
-        (Output(-signal.SIGSEGV), "it died of SIGSEGV"),
-        (Output(None, timed_out=True), "did not answer in time"),
+        (Output(-signal.SIGSEGV), "it crashed with SIGSEGV"),
+        (Output(None, timed_out=True), "did not respond in time"),
         (Output(1, errors="Traceback\nImportError: no such thing\n"), "ImportError: no such thing"),
         ('{"error": "ggml is 0.1, this engine was written for 0.2"}', "ggml is 0.1"),
     ],
@@ -265,7 +265,7 @@ def test_a_build_without_avx2_on_a_processor_that_has_it_is_mentioned():
 
 def test_the_kernels_in_use_are_named():
     machine = Simulated(loads(answer(features="CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 1 | AMX_INT8 = 0 | ")))
-    assert one(machine, "llama.cpp").found == "computes on the processor (backends: CPU; kernels: AVX2, AVX512)"
+    assert one(machine, "llama.cpp").found == "runs on the processor (backends: CPU; kernels: AVX2, AVX512)"
 
 
 def test_kernels_that_an_old_gcc_broke_are_built_again_with_their_correction():

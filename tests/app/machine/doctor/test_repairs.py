@@ -37,8 +37,8 @@ def test_own_folders_and_files_are_opened_to_their_owner(capsys: pytest.CaptureF
     config_path().chmod(0o044)
     main(["doctor", "--fix"])
     said = capsys.readouterr().err
-    assert f"fixed: {state_dir()} is open to you again" in said
-    assert f"fixed: {config_path()} is readable for you again" in said
+    assert f"fixed: you can use {state_dir()} again" in said
+    assert f"fixed: you can read {config_path()} again" in said
     assert (mode(state_dir()), mode(config_path())) == (0o700, 0o644)
     main(["doctor", "--fix"])
     assert capsys.readouterr().err == "nothing was changed\n"

@@ -71,7 +71,7 @@ def test_the_bundled_model_is_checked_whole(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("program", "found"),
     [
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "died of SIGSEGV"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashed with SIGSEGV"),
         ("raise SystemExit('libcuda: no device')", "libcuda: no device"),
         ("print('[1')", "without an error message"),
     ],
@@ -98,7 +98,7 @@ def test_a_check_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("quick")
 def test_what_there_is_no_time_for_is_left_out() -> None:
     result = run_selfcheck([SPEED], {}, Host(), ProgressLine(quiet=True), limit_s=0)
-    assert result.findings[1:] == [Finding("nano: speed", FindingStatus.SKIP, "there was no time left for it")]
+    assert result.findings[1:] == [Finding("nano: speed", FindingStatus.SKIP, "there was no time left")]
 
 
 class Interrupting(ProgressLine):
@@ -201,8 +201,8 @@ def test_a_file_is_checked_wherever_the_checks_run(tmp_path, quick, monkeypatch,
     monkeypatch.setattr(check_runner, "MODEL_CHECKS", ("drafter",))
     assert main(["selfcheck", "--model", "mine.gguf"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    todo = "to check one that belongs to this file: laguna-tui --drafter FILE selfcheck"
-    assert f"skip mine.gguf: drafter none is here -> {todo}" in shown
+    todo = "to check this file's drafter: laguna-tui --drafter FILE selfcheck"
+    assert f"skip mine.gguf: drafter not on this machine -> {todo}" in shown
 
 
 def test_memory_that_was_not_measured_is_no_proof_of_the_plan() -> None:
@@ -211,6 +211,6 @@ def test_memory_that_was_not_measured_is_no_proof_of_the_plan() -> None:
     finding = engine_checks._device_memory(SimpleNamespace(buffers=buffers, taken={}), planned)
     assert finding.status is FindingStatus.WARN
     assert finding.found == (
-        "weights 188.7 MB planned, 0 B taken, kv 4.2 MB planned, 4.2 MB taken, compute 4.2 MB planned, 4.2 MB taken:"
-        " llama.cpp did not log what it took, so the plan was not checked"
+        "weights 188.7 MB planned, 0 B used, kv 4.2 MB planned, 4.2 MB used, compute 4.2 MB planned, 4.2 MB used:"
+        " llama.cpp did not log what it uses, so the plan was not checked"
     )

@@ -204,7 +204,7 @@ def test_the_source_build_for_a_processor_with_amx_mends_its_kernels():
          "generated nothing"),
         (Output(-signal.SIGILL), "instructions that this processor does not have"),
         (Output(-signal.SIGABRT, errors="CUDA error: no kernel image"), "SIGABRT"),
-        (Output(None, timed_out=True), "did not answer in time"),
+        (Output(None, timed_out=True), "did not respond in time"),
         (Output(0, "not json"), "without an error message"),
     ],
 )  # fmt: skip
@@ -394,4 +394,4 @@ def test_hashes_are_read_from_the_report_of_every_pip(tmp_path, form):
     _check_hashes([Wheel(tmp_path / "x.whl", "ab12")], report)
     with pytest.raises(SetupFailed) as raised:
         _check_hashes([Wheel(tmp_path / "x.whl", "cd34")], report)
-    assert str(raised.value) == "pip unpacked other bytes than it downloaded; run this again"
+    assert str(raised.value) == "pip unpacked different bytes than it downloaded; run this again"

@@ -39,7 +39,7 @@ def test_a_build_that_fails_once_installed_is_taken_out_again(place, offers, mon
     monkeypatch.setattr(Pip, "fetch", lambda pip, *_: fake_builds.wheel(pip.wheels, fake_builds.GPU))
     with pytest.raises(SetupFailed) as error:
         place.exchange(attempt).set_up("", offers("cu124"))
-    assert str(error.value) == "the installed build does not work: the card fell out; the previous build is restored"
+    assert str(error.value) == "the installed build does not work: the card fell out; the previous build was restored"
     assert fake_builds.says(place.python) == fake_builds.CPU
     assert place.exchange().rollback.pending() is None
 
@@ -82,8 +82,8 @@ def test_where_the_previous_build_of_a_setup_that_was_cut_off_is_gone_nothing_is
     with pytest.raises(SetupFailed) as error:
         later.recover()
     assert str(error.value) == (
-        f"{record.folder}, the folder of the previous build, is not there, so the new build stays installed; "
-        "if laguna-tui does not start any more, install it again"
+        f"{record.folder}, the folder of the previous build, is missing, so the new build stays installed; "
+        "if laguna-tui no longer starts, reinstall it"
     )
     assert fake_builds.says(place.python) == fake_builds.CPU
     assert not later.recover()
@@ -188,7 +188,7 @@ def test_a_plug_in_that_fails_once_installed_leaves_the_build_as_it_was(place, p
     )
     with pytest.raises(SetupFailed) as error:
         exchange.set_up("", [PLUGIN])
-    assert str(error.value) == "the installed build does not work: the card fell out; the previous build is restored"
+    assert str(error.value) == "the installed build does not work: the card fell out; the previous build was restored"
     assert fake_builds.listing(place.site) == before
 
 
