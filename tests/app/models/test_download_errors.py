@@ -423,7 +423,8 @@ def test_a_wait_of_thousands_of_digits_is_a_sentence(get: Get, hub: LoopbackHub)
     with pytest.raises(DownloadError) as error:
         get().run()
     assert str(error.value) == (
-        f"{REPOSITORY}: the hub asks to wait days; the download so far is kept, so run the same command again after that"
+        f"{REPOSITORY}: the hub asks to wait days; the download so far is kept, so run the same command again after "
+        "that"
     )
 
 

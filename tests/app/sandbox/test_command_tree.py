@@ -230,7 +230,7 @@ def test_a_folder_that_is_gone_is_an_error(tmp_path):
 
 @linux
 def test_a_command_does_not_begin_before_it_is_let_through_its_gate(tmp_path):
-    block, gate = os.pipe()
+    waits, gate = os.pipe()
     command = ("/bin/sh", "-c", f"head -c 1 /dev/fd/{waits} >/dev/null; echo begun")
     with closing(CommandTree(command, tmp_path, dict(os.environ), inherited=(waits,), gate=gate)) as tree:
         os.close(waits)
@@ -245,7 +245,7 @@ def test_a_command_does_not_begin_before_it_is_let_through_its_gate(tmp_path):
 @linux
 @pytest.mark.parametrize("killed", ["nobody", "the program that ends it"])
 def test_a_command_never_begins_if_it_is_closed_before_its_gate_was_opened(tmp_path, killed):
-    block, gate = os.pipe()
+    waits, gate = os.pipe()
     command = ("/bin/sh", "-c", f"(head -c 1 /dev/fd/{waits} >/dev/null; echo >begun) & echo $! >waiting; wait")
     tree = CommandTree(command, tmp_path, dict(os.environ), inherited=(waits,), gate=gate)
     os.close(waits)
