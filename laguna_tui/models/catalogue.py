@@ -116,7 +116,9 @@ def _from_path(wanted: str, catalogue: Mapping[str, ModelEntry]) -> ModelEntry:
     path = Path(wanted).expanduser()
     if not path.exists():
         names = ", ".join(name for name, entry in catalogue.items() if entry.path and entry.kind is ModelKind.TARGET)
-        raise UserError(f"--model {wanted}: no such file, and not a model of the catalogue (bundled: {names})")
+        raise UserError(
+            f"--model {wanted}: no such file, and no model of that name in the catalogue (bundled: {names})"
+        )
     known = match_entry(path.name, catalogue)
     if known is None:
         like = catalogue[FALLBACK]

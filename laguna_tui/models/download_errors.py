@@ -23,10 +23,12 @@ class Unsteady(Exception):
     Attributes:
         reason: What happened, as part of a sentence.
         wait_s: Seconds that the server asks to wait, if it does.
+        progressed: New bytes were received before it.
     """
 
     reason: str
     wait_s: float | None = None
+    progressed: bool = False
 
 
 def disk_error(error: OSError, folder: Path) -> DownloadError:

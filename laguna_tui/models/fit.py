@@ -177,7 +177,7 @@ _MARK = "*"
 def table(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int) -> list[str]:
     """Return the contexts by KV caches; the cell of `plan` is marked."""
     wide = width >= _WIDE
-    cells = [[(_wide if wide else _narrow)(cell, plan) for cell in row] for row in rows]
+    cells = [[_cell(cell, plan, wide=wide) for cell in row] for row in rows]
     column = max(len(cell) for row in cells for cell in row)
     head = f"{'context':>9}" + "".join(f"  {' ' + cell.kv.value:<{column}}" for cell in rows[0])
     lines = [
@@ -211,39 +211,21 @@ def wrapped(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
-def _mark(cell: FitCell, plan: Plan | None) -> str:
+def _cell(cell: FitCell, plan: Plan | None, *, wide: bool) -> str:
     chosen = plan is not None and (cell.context, cell.kv) == (plan.load.n_ctx, plan.load.kv)
-    return _MARK if chosen else " "
-
-
-def _wide(cell: FitCell, plan: Plan | None) -> str:
-    mark, found = _mark(cell, plan), cell.found
+    found = cell.found
     if found is None:
-        return f"{mark}{amount(-cell.left)} short"
-    if found.paged:
-        return f"{mark}from disk"
-    if found.merits.layers_in_ram:
-        return f"{mark}{_home(cell)} in RAM"
-    return f"{mark}{amount(cell.left)} free{'' if found.drafter else ', plain'}"
-
-
-def _home(cell: FitCell) -> str:
-    assert cell.found is not None, "only called for what fits"
-    load = cell.found.load
-    if load.gpu_layers == ALL:
-        return f"experts of {len(load.experts_in_ram)}"
-    return f"{cell.found.merits.layers_in_ram} layers"
-
-
-def _narrow(cell: FitCell, plan: Plan | None) -> str:
-    mark, found = _mark(cell, plan), cell.found
-    if found is None:
-        return f"{mark}-{-cell.left / GIB:.1f}"
-    if found.paged:
-        return f"{mark}disk"
-    if found.merits.layers_in_ram:
-        return f"{mark}{found.merits.layers_in_ram}r"
-    return f"{mark}{cell.left / GIB:.1f}{'' if found.drafter else 'p'}"
+        words, signs = f"{amount(-cell.left)} short", f"-{-cell.left / GIB:.1f}"
+    elif found.paged:
+        words, signs = "from disk", "disk"
+    elif layers := found.merits.layers_in_ram:
+        part = f"experts of {len(found.load.experts_in_ram)}" if found.load.gpu_layers == ALL else f"{layers} layers"
+        words, signs = f"{part} in RAM", f"{layers}r"
+    elif found.drafter:
+        words, signs = f"{amount(cell.left)} free", f"{cell.left / GIB:.1f}"
+    else:
+        words, signs = f"{amount(cell.left)} free, plain", f"{cell.left / GIB:.1f}p"
+    return f"{_MARK if chosen else ' '}{words if wide else signs}"
 
 
 def _legend(rows: Sequence[Sequence[FitCell]], plan: Plan | None, width: int, *, wide: bool) -> list[str]:

@@ -52,10 +52,6 @@ class RetryPolicy:
         return longest * random.uniform(0.5, 1.0)
 
 
-class UnsteadyAfterProgress(Unsteady):
-    """The connection broke after new bytes had been received."""
-
-
 def retry(
     work: Callable[[], _T], policy: RetryPolicy, cancellation: Cancellation, note: Callable[[str], None], subject: str
 ) -> _T:
@@ -68,14 +64,14 @@ def retry(
         subject: Start of the error sentence.
 
     Raises:
-        DownloadError: It failed `policy.tries` times in a row; `UnsteadyAfterProgress` restarts the count.
+        DownloadError: It failed `policy.tries` times in a row; new bytes restart the count.
     """
     failures = 0
     while True:
         try:
             return work()
         except Unsteady as fault:
-            failures = 1 if isinstance(fault, UnsteadyAfterProgress) else failures + 1
+            failures = 1 if fault.progressed else failures + 1
             if failures >= policy.tries:
                 raise DownloadError(
                     f"{subject}: {fault.reason}, {failures} times in a row; the download so far is kept: check the "
@@ -126,8 +122,7 @@ class Transfer:
             self._hub.fetch(self._item.source, self._item.commit, self._item.remote, self._part, self._tick)
         except Unsteady as fault:
             self._count()
-            if self._high_water > before:
-                raise UnsteadyAfterProgress(fault.reason, fault.wait_s) from fault
+            fault.progressed = self._high_water > before
             raise
         self._count()
 

@@ -59,7 +59,9 @@ def test_an_unknown_local_file_tells_its_chat_format_itself(tmp_path):
 def test_a_name_that_is_nothing_lists_what_there_is():
     with pytest.raises(UserError) as error:
         resolve("nonsense", load_catalogue())
-    assert str(error.value) == "--model nonsense: no such file, and not a model of the catalogue (bundled: nano)"
+    assert (
+        str(error.value) == "--model nonsense: no such file, and no model of that name in the catalogue (bundled: nano)"
+    )
 
 
 def test_a_known_model_without_a_file_asks_for_it(tmp_path):

@@ -83,7 +83,9 @@ def test_a_file_that_is_not_there_is_refused_before_anything_is_closed(session):
     before = engine(session)
     with pytest.raises(UserError) as error:
         session.models.switch("nowhere.gguf", quiet)
-    assert str(error.value) == ("--model nowhere.gguf: no such file, and not a model of the catalogue (bundled: nano)")
+    assert str(error.value) == (
+        "--model nowhere.gguf: no such file, and no model of that name in the catalogue (bundled: nano)"
+    )
     assert engine(session) is before
 
 
