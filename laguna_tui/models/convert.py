@@ -5,7 +5,7 @@ header is checked by the engine's reader, and against the target if one is given
 complete. Nothing is resumed: a conversion takes seconds, so an interrupted one starts over. The same folder gives the
 same bytes every time.
 
-`convert_files` is the last step of a drafter's download, a `laguna_tui.models.download_conversion.Converter`.
+`convert_files` is the last step of a drafter's download, a `laguna_tui.models.download.Converter`.
 """
 
 import re
