@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.spelling import nearest
 from laguna_tui.base.text_diff import LINE_CHARS, diff_texts
@@ -121,10 +121,14 @@ def edited_file(
     warning: str | None = None,
     notes: Sequence[str] = (),
 ) -> ChangeProposal:
-    """The proposal of a file's new text.
+    """Return the proposal of a file's new text.
 
     Args:
-        data: the file's bytes, of which `file` is the text.
+        workspace: its folder.
+        inside: its located path.
+        data: its bytes, of which `file` is the text.
+        file: its text now.
+        after: its new text.
         places: how many parts of it change.
         warning: sentences for the user; None for its new syntax errors.
         notes: sentences for the model.
@@ -132,29 +136,75 @@ def edited_file(
     Raises:
         EditError: the file's encoding lacks a character, or it would be too large.
     """
-    because = edit_asks_because(workspace, inside)
-    hunks = diff_texts(file.text, after)
-    long = any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines)
-    warning = syntax_warning(inside, file.text, after) if warning is None else warning
-    return ChangeProposal(
-        path=inside,
-        before=file.text,
-        after=after,
+    return proposal(
+        workspace,
+        inside,
+        ChangeKind.EDIT,
+        (file.text, after),
+        (data, encode(inside, file, after)),
+        edit_asks_because(workspace, inside),
+        warning=syntax_warning(inside, file.text, after) if warning is None else warning,
+        notes=notes,
         places=places,
-        hunks=hunks,
-        warning=" ".join(filter(None, (asked_anyway(because), warning, _LONG if long else ""))),
-        root=workspace.root,
-        old=data,
-        new=encode(inside, file, after),
-        identity=workspace.identity,
-        asks_because=because,
-        notes=tuple(notes),
     )
 
 
-def asked_anyway(because: str) -> str:
-    """Return the sentence for a change that is asked about whatever is allowed; empty without a reason."""
-    return _ASKED.format(because=because) if because else ""
+def proposal(
+    workspace: Workspace,
+    inside: str,
+    kind: ChangeKind,
+    texts: tuple[str, str],
+    data: tuple[bytes, bytes],
+    because: str,
+    *,
+    target: str = "",
+    warning: str = "",
+    notes: Sequence[str] = (),
+    places: int = 1,
+) -> ChangeProposal:
+    """Return the proposal of a change.
+
+    Args:
+        workspace: its folder.
+        inside: the file's located path.
+        kind: what the change does.
+        texts: before and after.
+        data: the file's bytes before and after.
+        because: why the user has to agree to it in any case, as a clause; may be empty.
+        target: where the file moves to.
+        warning: sentences for the user.
+        notes: sentences for the model.
+        places: how many parts of the text change.
+    """
+    hunks = diff_texts(*texts)
+    is_long = any(len(line.text) >= LINE_CHARS for hunk in hunks for line in hunk.lines)
+    warnings = (_ASKED.format(because=because) if because else "", warning, _LONG if is_long else "")
+    return ChangeProposal(
+        path=inside,
+        before=texts[0],
+        after=texts[1],
+        places=places,
+        hunks=hunks,
+        warning=" ".join(filter(None, warnings)),
+        root=workspace.root,
+        old=data[0],
+        new=data[1],
+        identity=workspace.identity,
+        asks_because=because,
+        notes=tuple(notes),
+        kind=kind,
+        target=target,
+    )
+
+
+def check_text(name: str, text: str) -> None:
+    """Refuse a text that no text file has.
+
+    Raises:
+        EditError: it has a NUL character.
+    """
+    if "\0" in text:
+        raise EditError(f"{name} has a NUL character, which no text file has; call again without it")
 
 
 def _check(old: str, new: str) -> None:
@@ -162,8 +212,7 @@ def _check(old: str, new: str) -> None:
         raise EditError("old is empty; call again with text of a file that exists, because edit creates no files")
     if with_line_feeds(old) == with_line_feeds(new):
         raise EditError("old and new are the same, so nothing would change; call again with another new text")
-    if "\0" in new:
-        raise EditError("new has a NUL character, which no text file has; call again without it")
+    check_text("new", new)
 
 
 def find_file(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> str:

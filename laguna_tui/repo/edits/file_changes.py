@@ -15,7 +15,14 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.text_diff import diff_texts, line_runs
-from laguna_tui.repo.edits.edit_files import EditError, asked_anyway, edited_file, encode, read_editable
+from laguna_tui.repo.edits.edit_files import (
+    EditError,
+    check_text,
+    edited_file,
+    encode,
+    proposal,
+    read_editable,
+)
 from laguna_tui.repo.files.editor_config import with_charset
 from laguna_tui.repo.files.protected_paths import asks_because, belongs_to_git
 from laguna_tui.repo.files.root_folder import MAX_DEPTH, RootFolder
@@ -53,8 +60,7 @@ def propose_write(workspace: Workspace, path: str, content: str) -> ChangePropos
     Raises:
         WorkspaceError: nothing can be written there, or it is there with this text already.
     """
-    if "\0" in content:
-        raise EditError("content has a NUL character, which no text file has; call again without it")
+    check_text("content", content)
     inside = workspace.locate(path)
     status = _status(workspace, inside)
     if status is None:
@@ -83,20 +89,7 @@ def propose_delete(workspace: Workspace, path: str) -> ChangeProposal:
         data = workspace.read(inside)
     text = "" if is_binary(data) else decode(data).text
     because = asks_because(workspace.root, inside)
-    return ChangeProposal(
-        path=inside,
-        before=text,
-        after="",
-        places=1,
-        hunks=diff_texts(text, ""),
-        warning=asked_anyway(because),
-        root=workspace.root,
-        old=data,
-        new=b"",
-        identity=workspace.identity,
-        asks_because=because,
-        kind=ChangeKind.DELETE,
-    )
+    return proposal(workspace, inside, ChangeKind.DELETE, (text, ""), (data, b""), because)
 
 
 def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal:
@@ -124,24 +117,10 @@ def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal
     data = workspace.read(inside)
     text = "" if is_binary(data) else decode(data).text
     because = asks_because(workspace.root, inside) or asks_because(workspace.root, goal)
-    return ChangeProposal(
-        path=inside,
-        before=text,
-        after=text,
-        places=1,
-        hunks=(),
-        warning=asked_anyway(because),
-        root=workspace.root,
-        old=data,
-        new=data,
-        identity=workspace.identity,
-        asks_because=because,
-        kind=ChangeKind.MOVE,
-        target=goal,
-    )
+    return proposal(workspace, inside, ChangeKind.MOVE, (text, text), (data, data), because, target=goal)
 
 
-def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
+def with_text(change: ChangeProposal, text: str) -> ChangeProposal:
     """A proposal of EDIT or CREATE with another text in the place of its own, as the user edited it.
 
     Raises:
@@ -149,14 +128,14 @@ def with_text(proposal: ChangeProposal, text: str) -> ChangeProposal:
     """
     if "\0" in text:
         raise EditError("the text has a NUL character, which no text file has")
-    file = _NEW_FILE if proposal.kind is ChangeKind.CREATE else decode(proposal.old)
-    file = with_charset(Workspace(proposal.root, proposal.identity), proposal.path, file)
-    text = text if proposal.kind is ChangeKind.CREATE else _like(file, text)
-    new = encode(proposal.path, file, text)
-    return replace(proposal, after=text, new=new, places=1, hunks=diff_texts(file.text, text), warning="", notes=())
+    file = _NEW_FILE if change.kind is ChangeKind.CREATE else decode(change.old)
+    file = with_charset(Workspace(change.root, change.identity), change.path, file)
+    text = text if change.kind is ChangeKind.CREATE else _like(file, text)
+    new = encode(change.path, file, text)
+    return replace(change, after=text, new=new, places=1, hunks=diff_texts(file.text, text), warning="", notes=())
 
 
-def apply_change(proposal: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:
+def apply_change(change: ChangeProposal, unfinished: TemporaryFiles | None = None) -> None:
     """Make the change, if the file still is what it was proposed for.
 
     Args:
@@ -165,36 +144,30 @@ def apply_change(proposal: ChangeProposal, unfinished: TemporaryFiles | None = N
     Raises:
         WorkspaceError: it is not, or the disk refuses; everything is as it was.
     """
-    workspace = Workspace(proposal.root, proposal.identity)
-    match proposal.kind:
+    workspace = Workspace(change.root, change.identity)
+    match change.kind:
         case ChangeKind.EDIT:
-            replace_file(workspace, proposal.path, digest(proposal.old), proposal.new, unfinished)
+            replace_file(workspace, change.path, digest(change.old), change.new, unfinished)
         case ChangeKind.CREATE:
-            create_file(workspace, proposal.path, proposal.new, unfinished)
+            create_file(workspace, change.path, change.new, unfinished)
         case ChangeKind.DELETE:
-            remove_file(workspace, proposal.path, digest(proposal.old))
+            remove_file(workspace, change.path, digest(change.old))
         case ChangeKind.MOVE:
-            move_file(workspace, proposal.path, proposal.target, digest(proposal.old))
+            move_file(workspace, change.path, change.target, digest(change.old))
 
 
 def _created(workspace: Workspace, path: str, inside: str, content: str) -> ChangeProposal:
     if path.rstrip().endswith("/"):
         raise EditError(f"{escaped(path.strip())} is the path of a folder; call again with that of a file in it")
     _check_new(workspace, path, inside)
-    because = asks_because(workspace.root, inside)
-    return ChangeProposal(
-        path=inside,
-        before="",
-        after=content,
-        places=1,
-        hunks=diff_texts("", content),
-        warning=" ".join(filter(None, (asked_anyway(because), syntax_warning(inside, "", content)))),
-        root=workspace.root,
-        old=b"",
-        new=encode(inside, with_charset(workspace, inside, _NEW_FILE), content),
-        identity=workspace.identity,
-        asks_because=because,
-        kind=ChangeKind.CREATE,
+    return proposal(
+        workspace,
+        inside,
+        ChangeKind.CREATE,
+        ("", content),
+        (b"", encode(inside, with_charset(workspace, inside, _NEW_FILE), content)),
+        asks_because(workspace.root, inside),
+        warning=syntax_warning(inside, "", content),
     )
 
 

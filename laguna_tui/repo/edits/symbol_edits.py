@@ -11,8 +11,8 @@ from math import gcd
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.spelling import nearest
-from laguna_tui.repo.edits.edit_files import EditError, edited_file, find_file, read_editable
-from laguna_tui.repo.edits.text_replacement import Replacement, replace_text, with_line_feeds
+from laguna_tui.repo.edits.edit_files import EditError, check_text, edited_file, find_file, read_editable
+from laguna_tui.repo.edits.text_replacement import Replacement, line_break, replace_text, with_line_feeds
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.repo.syntax.analysis import analyse, multiline_strings
 from laguna_tui.repo.syntax.symbols import Symbol
@@ -30,7 +30,6 @@ _BRACKETS = re.compile(r"\([^()]*\)\s*$")
 _SEPARATORS = re.compile(r"::|[#/]|->")
 _HEAD = re.compile(r"\s*(?:#|//|/\*|\*|@|--)")
 _CLOSING = re.compile(r"[)\]}]|end\b")
-_LINE_BREAK = re.compile("\r\n|\n|\r")
 _CLOSING_SIGN = re.compile(r"[;,]\s*\Z")
 _LEFT_OUT = (
     "The comments, decorators or attributes right before {name} were replaced with it, and new has none; edit the file"
@@ -94,8 +93,7 @@ def propose_symbol(
 def _check(symbol: str, new: str) -> None:
     if not new.strip():
         raise EditError("new is empty; call edit to remove a definition")
-    if "\0" in new:
-        raise EditError("new has a NUL character, which no text file has; call again without it")
+    check_text("new", new)
     if len(symbol) > _NAME_CHARS:
         raise EditError("symbol is no name; call again with the name of a definition")
 
@@ -170,7 +168,7 @@ def _fitted(inside: str, place: _Place, new: str) -> str:
     sign = _CLOSING_SIGN.search(made)
     if sign and sign.group().strip() == following:
         made = made[: sign.start()]
-    return made.replace("\n", _line_break(place))
+    return made.replace("\n", line_break(place.text, place.start))
 
 
 def _indented(lines: Sequence[str], blanks: str, old: str, kept: frozenset[int]) -> list[str]:
@@ -233,9 +231,3 @@ def _unit(lines: Sequence[str]) -> int:
 
 def _blanks(line: str) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _line_break(place: _Place) -> str:
-    """How the line that the definition begins on ends."""
-    end = _LINE_BREAK.search(place.text, place.start) or _LINE_BREAK.search(place.text)
-    return end.group() if end else "\n"

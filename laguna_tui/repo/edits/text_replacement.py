@@ -48,7 +48,7 @@ def find_replacements(text: str, old: str, new: str, *, every: bool, limit: int)
         return offset + bisect_left(crlf, offset)
 
     spans = [(place(start), place(start + len(found))) for start in islice(_occurrences(same, found, every), limit)]
-    return [Replacement(start, stop, _LINE_BREAK.sub(_line_break(text, start), new)) for start, stop in spans]
+    return [Replacement(start, stop, _LINE_BREAK.sub(line_break(text, start), new)) for start, stop in spans]
 
 
 def find_additions(text: str, old: str, new: str, *, limit: int) -> list[Replacement]:
@@ -70,7 +70,7 @@ def find_additions(text: str, old: str, new: str, *, limit: int) -> list[Replace
     places = islice(re.finditer(pattern, text), limit)
     added = new[len(old) :]
     return [
-        Replacement(place.end(), place.end(), _LINE_BREAK.sub(_line_break(text, place.start()), added), place.start())
+        Replacement(place.end(), place.end(), _LINE_BREAK.sub(line_break(text, place.start()), added), place.start())
         for place in places
     ]
 
@@ -120,7 +120,7 @@ def _is_word(part: str) -> bool:
     return re.match(r"\w", part) is not None
 
 
-def _line_break(text: str, offset: int) -> str:
+def line_break(text: str, offset: int) -> str:
     """How the line at a place ends; the last line like the one before it."""
     if "\n" not in text:
         return "\r" if "\r" in text else "\n"
