@@ -1,8 +1,8 @@
 """Attachments of a user message: instructions, map, mentioned files, the best code.
 
-Works on attachments; renders no turn, and knows the model only through `count`. Deterministic, unless a scorer runs out
-of time: the same words about the same files, with the same room, attach the same bytes. Attachments that depend on the
-question come last, so that as much as possible can be computed while it is being typed.
+Works on attachments, renders no turn, and knows the model only through `count`. Deterministic, unless a scorer runs out
+of time: the same message about the same files, with the same room, attaches the same bytes. Attachments that depend on
+the question come last, so that as much as possible can be computed while it is being typed.
 """
 
 import threading
@@ -48,14 +48,17 @@ _RECENT = 8
 class AttachOptions:
     """What is attached, and what it may cost.
 
-    pack: tokens for the map and the best code at the beginning of a conversation, 0 for none. wait_s: so long a
-    message that is sent waits for the index. trust: whose AGENTS.md is used; None is nobody's, and never looked for.
-    scorer: called when something has to be shortened; gives an open scorer, or None to go by words. reading_s: seconds
-    in which the model would read so many tokens, None before that was measured. unreadable: why a file's text may not
-    be shown to the model, by its path; empty where it may. scored: called when a scorer that was given is needed
-    no more. scoring_rate: the scorer's tokens per second, asked when a message being typed has something to be
-    shortened; None while unknown, and without a scorer. skipped: whether the user waits no longer for the scorer that
-    was given last. measuring: whether `scoring_rate` will be known soon.
+    Attributes:
+        pack: tokens for the map and the best code at the beginning of a conversation; 0 for none.
+        wait_s: longest wait for the index when a message is sent.
+        trust: the trusted folders, whose AGENTS.md is used; None uses none.
+        scorer: called when something has to be shortened; returns an open scorer, or None to rank by words.
+        reading_s: returns the seconds in which the model would read a number of tokens; None before that was measured.
+        unreadable: returns why a file's text may not be shown to the model, by its path; empty where it may.
+        scored: called when the scorer is no longer needed.
+        scoring_rate: returns the scorer's tokens per second; None while unknown, and without a scorer.
+        skipped: returns whether the user no longer waits for the scorer.
+        measuring: returns whether `scoring_rate` will be known soon.
     """
 
     pack: int = 0
@@ -103,15 +106,15 @@ class Attacher:
         *,
         first: bool = False,
     ) -> Gathered:
-        """What the message brings along, as it is to be sent.
+        """Return the attachments of a message that is sent.
 
         Args:
             message: the user's words.
-            room: tokens that everything together may take, framing included.
-            present: digests of what the conversation holds already.
-            should_stop: asked now and then; once true, what is ready by then is returned.
+            room: tokens for all attachments, framing included.
+            present: digests of what the conversation already contains.
+            should_stop: polled; once it returns True, what is ready is returned.
             progress: called while files that do not fit are shortened.
-            first: whether the conversation begins with this message: instructions and pack are attached only then.
+            first: whether the conversation begins with this message: only then instructions and pack are attached.
         """
         options = self._options
         if (first and self._affordable()) or needs_index(message, self._codebase, self._workspace):
@@ -150,7 +153,7 @@ class Attacher:
         return Gathered(gathered.attachments, notes, seconds, measuring)
 
     def _scoring_s(self, scored: Sequence[Attachment], rate: float) -> float:
-        """Seconds that `gather` will spend on scoring what these are shortened from; about right."""
+        """Estimate the seconds that `gather` will spend on scoring what these are shortened from."""
         whole, kept = (sum(map(self._count, texts)) for texts in zip(*((a.whole, a.text) for a in scored), strict=True))
         reading = self._options.reading_s(whole)
         told = estimate(whole, kept, whole / reading if reading else float("inf"), rate, SCORING_S)
@@ -173,14 +176,14 @@ class Attacher:
         return Gathered((*opening.attachments, *found), tuple(notes))
 
     def _opening(self, room: int) -> Gathered:
-        """Attachments at the beginning of every conversation, whatever the question."""
+        """Return the attachments at the beginning of every conversation, whatever the question."""
         trust = self._options.trust
         told = Gathered() if trust is None else instructions(self._workspace.root, trust, self._count, room)
         found, notes = self._folder_map(self._pack(room))
         return Gathered((*told.attachments, *found), (*told.notes, *notes))
 
     def _affordable(self) -> int:
-        """Tokens of the pack that are read soon enough. Decided once the speed is known: a pack must not change."""
+        """Return the tokens of the pack that are read soon enough; decided once, because a pack must not change."""
         if self._affords is None:
             pack = self._options.pack
             seconds = self._options.reading_s(pack)
@@ -192,14 +195,14 @@ class Attacher:
         return self._affords
 
     def _pack(self, room: int) -> int:
-        """Tokens for map and code. Halved until they fit, so that a room which shrinks a little changes nothing."""
+        """Return the tokens for map and code, halved until they fit, so that a little less room changes nothing."""
         pack = self._affordable()
         while pack > room * _PACK_MOST:
             pack //= 2
         return pack
 
     def _folder_map(self, pack: int) -> tuple[Sequence[Attachment], Sequence[str]]:
-        """The map, built once per state of the index; nothing while the index is not ready."""
+        """Return the map, built once per state of the index, and notes; nothing while the index is not ready."""
         if pack <= 0:
             return (), ()
         self._codebase.start()
@@ -214,13 +217,13 @@ class Attacher:
         return ((found,), ()) if found else ((), self._codebase.notes)
 
     def _best(self, message: str, room: int) -> Sequence[Attachment]:
-        """The index's best code for the first question, within the rest of the pack."""
+        """Return the index's best code for the first question, within the rest of the pack."""
         budget = int(self._pack(room) * (1 - MAP_SHARE))
         if budget <= 0 or not self._codebase.ready:
             return ()
         return best_spans(self._codebase, self._sources, message, budget, self._count)
 
     def _not_twice(self, notes: Sequence[str]) -> tuple[str, ...]:
-        """The notes without those about the folder that were already given."""
+        """Return the notes without those about the folder that were already given."""
         told, self._told = self._told, self._told | ({UNTRUSTED, *self._codebase.notes} & set(notes))
         return tuple(note for note in notes if note not in told)

@@ -1,4 +1,4 @@
-"""Values of the prompt's contents: blocks with their cost, what a message brings along, completions.
+"""Values of the prompt's contents: blocks with their cost, the attachments of a message, completions.
 
 Nothing here reads a file or counts a token. Texts are unsanitised (files, tools, the model): a front end passes them
 through `laguna_tui.base.text`, and the safe encoder reads them before a model does.
@@ -19,10 +19,10 @@ class ContextBlock:
         title: Name to show.
         tokens: Tokens it takes now.
         whole: Tokens it would take with nothing left out.
-        cached: How many of `tokens` are in the KV cache; None of a remote model, whose cache nobody knows here.
+        cached: How many of `tokens` are in the KV cache; None of a remote model, whose cache is unknown.
         place: How much of it is in the prompt.
         why: Sentence fragment: why it is whole, shortened or dropped.
-        choices: Places the user may choose, the present one included; a single one means that it is never changed.
+        choices: Places the user may choose, the present one included; with a single one it cannot be changed.
     """
 
     number: int
@@ -38,7 +38,7 @@ class ContextBlock:
 
 @dataclass(frozen=True, slots=True)
 class BlockText:
-    """A block's whole text, and as it is in the prompt; `after` is empty when it was dropped."""
+    """A block's whole text, and its text in the prompt, which is empty when it was dropped."""
 
     before: str
     after: str
@@ -52,10 +52,10 @@ class Cost:
         new: Tokens to compute.
         cached: Tokens reused from the KV cache; None of a remote model, where `new` is all of them, estimated.
         lost: Cached tokens to compute again, because something before them changes.
-        seconds: Until the first token, scoring of files that are shortened included; None before anything was measured.
+        seconds: Until the first token, including the scoring of files; None before anything was measured.
         fits: Whether prompt and answer have room.
         notes: Sentences about mentions and attachments.
-        measuring: Whether `seconds` lacks a scorer whose speed is being measured; ask again.
+        measuring: Whether `seconds` lacks a scorer whose speed is still being measured.
     """
 
     new: int
@@ -85,7 +85,7 @@ class Gathered:
         attachments: In the order of the prompt.
         notes: Sentences for the user about them.
         seconds: Estimated time to choose what to keep of files that are shortened; 0 once that is done.
-        measuring: Whether that lacks a scorer whose speed is being measured.
+        measuring: Whether `seconds` lacks a scorer whose speed is still being measured.
     """
 
     attachments: tuple[Attachment, ...] = ()

@@ -51,20 +51,21 @@ _Answer = TypeVar("_Answer")
 
 
 class Codebase:
-    """One folder's files, definitions and words. Create it, `start` it, ask it from any thread, `close` it.
+    """One folder's files, definitions and words. Create it, `start` it, query it from any thread, `close` it.
 
     Attributes:
         root: the folder, without links in its path.
-        progress: files read and files to read in the look that is under way.
-        withheld: why nothing is read before the user wants it, as a sentence; empty when it may be.
-        changes: grows whenever a look found something new; while it stays, the same question has the same answer.
+        progress: files read and files to read in the current scan.
+        withheld: why nothing is read before the user agrees, as a sentence; empty when it may be.
+        changes: grows whenever a scan found something new; while it stays, the same question has the same answer.
     """
 
     def __init__(self, root: Path, folder: Path | None = None) -> None:
         """Take a folder; nothing is read before `start`.
 
         Args:
-            folder: where indexes are kept; None means the cache folder.
+            root: the folder.
+            folder: folder of the indexes; None for the cache folder.
         """
         self.root = root.resolve()
         self.progress = (0, 0)
@@ -105,14 +106,15 @@ class Codebase:
 
     @property
     def ready(self) -> bool:
-        """Whether the folder was indexed once; `notes` says what the index lacks."""
+        """Return whether the folder was indexed once; `notes` says what the index lacks."""
         return self._looks_done > 0
 
     def wait(self, timeout: float, should_stop: Callable[[], bool] = lambda: False) -> bool:
-        """Wait until every look that was asked for so far is done; whether it is.
+        """Wait until every requested scan is done; returns whether it is.
 
         Args:
-            should_stop: asked now and then; nobody waits any more once it says so.
+            timeout: most seconds to wait.
+            should_stop: polled; the wait ends once it returns True.
         """
         until = time.monotonic() + timeout
         with self._changed:
@@ -132,19 +134,19 @@ class Codebase:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about the index now, as sentences."""
+        """Return what the user should know about the index now, as sentences."""
         return self._notes
 
     @property
     def unsearched(self) -> Unsearched:
-        """What no question to the index covers, as of the last look."""
+        """Return what no query covers, as of the last scan."""
         return self._answer(lambda connection: unindexed(connection, self._unsearched), self._unsearched)
 
     def paths(self, timeout: float = 0.0) -> Sequence[str]:
-        """The text files, sorted, relative to the folder; known long before the index is ready.
+        """Return the text files, sorted, relative to the folder; known long before the index is ready.
 
         Args:
-            timeout: seconds to wait for the first look to have listed them.
+            timeout: seconds to wait for the first scan to list them.
         """
         if timeout and not self._listed:
             with self._changed:
@@ -153,38 +155,38 @@ class Codebase:
         return self._paths
 
     def symbols(self, wanted: str, limit: int = 20) -> list[SymbolMatch]:
-        """Definitions whose name fits, best first (`lookup.find_symbols`)."""
+        """Return definitions with a matching name, best first (`symbol_search.find_symbols`)."""
         return self._answer(lambda connection: find_symbols(connection, wanted, limit), [])
 
     def definitions(self, name: str) -> list[SymbolMatch]:
-        """Every definition of exactly this name, dotted or not (`lookup.definitions_of`)."""
+        """Return every definition of exactly this name, dotted or not (`symbol_search.definitions_of`)."""
         return self._answer(lambda connection: definitions_of(connection, name), [])
 
     def named(self, names: Sequence[str]) -> list[SymbolMatch]:
-        """Every definition of these names (`lookup.named`)."""
+        """Return every definition of these names (`symbol_search.named`)."""
         return self._answer(lambda connection: named(connection, names), [])
 
     def members(self, scope: str, limit: int = 20) -> list[SymbolMatch]:
-        """What is defined right inside a class or the like (`lookup.members_of`)."""
+        """Return the definitions directly inside a class or another scope (`symbol_search.members_of`)."""
         return self._answer(lambda connection: members_of(connection, scope, limit), [])
 
     def uses(self, name: str, limit: int = 20, should_stop: Callable[[], bool] = lambda: False) -> list[Use]:
-        """The lines that use a name, with the definitions that they lie in (`symbol_uses.find_uses`)."""
+        """Return the lines that use a name, with the definitions around them (`symbol_uses.find_uses`)."""
         return self._answer(lambda connection: find_uses(connection, self.root, name, limit, should_stop), [])
 
     @property
     def places(self) -> FuzzyPaths:
-        """The paths and their folders, to be searched by a few letters."""
+        """Return the paths and their folders, prepared for matching a few letters."""
         self._asked()
         return self._places
 
     @property
     def spellings(self) -> FuzzySymbols:
-        """The names of definitions, to be searched by a few letters; as of the last look."""
+        """Return the names of definitions as of the last scan, prepared for matching a few letters."""
         return self._spellings
 
     def search(self, question: str, limit: int = 20) -> list[Found]:
-        """The units that answer a question best, best first, each with its reasons (`ranking.search`).
+        """Return the units that answer a question best, best first, each with its reasons (`ranking.search`).
 
         A long one is read as an issue (`issue_search`): its frames, paths and names count more than its prose.
         """
@@ -192,7 +194,7 @@ class Codebase:
         return self._answer(lambda connection: rank(connection, question, limit), [])
 
     def map(self, budget: int, count: TokenCounter = estimated_tokens, focus: Sequence[str] = ()) -> RepositoryMap:
-        """The definitions that matter most within so many tokens (`map.repository_map`)."""
+        """Return the most important definitions within a number of tokens (`repository_map.repository_map`)."""
         return self._answer(lambda connection: repository_map(connection, budget, focus, count), _NOTHING)
 
     def close(self) -> None:
@@ -228,7 +230,7 @@ class Codebase:
         return self._closed
 
     def _run(self) -> None:
-        """The thread: looks whenever one is requested."""
+        """Scan whenever a scan is requested, until closed."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._looks_wanted > self._looks_done)
@@ -277,7 +279,7 @@ class Codebase:
             self.changes += 1
 
     def _explained(self, error: Exception) -> str:
-        """Why the look failed, and what to do."""
+        """Return why a scan failed, and what to do."""
         if isinstance(error, UserError):
             return str(error)
         if isinstance(error, sqlite3.Error):

@@ -1,7 +1,7 @@
-"""What a mention that is being typed could become: files, folders and definitions, the likeliest first.
+"""Completions of a mention that is being typed: files, folders and definitions, the most likely first.
 
-Ranked as editors do: what begins with the letters, then what has them at the beginning of words, then what has them
-anywhere in their order; among equals what was mentioned lately, then short names. Asks the codebase; reads no file.
+Ranked as editors do: names that begin with the letters, then those with a word that does, then those that contain them
+in order; among equals recently mentioned ones, then short names. Queries the codebase; reads no file.
 """
 
 import re
@@ -36,10 +36,16 @@ _LINES = re.compile(r"(?::|#L)\d+(?:-L?\d*)?$")
 
 
 class _Rank(NamedTuple):
-    """What decides, in this order; less comes first.
+    """Sort key of a completion; less comes first.
 
-    late: how long ago it was mentioned. other: a file where capitals ask for a definition, or the other way round.
-    unlike: letters are in it in another case. length: of the name, or the depth of a path.
+    Attributes:
+        fit: how well the name matches.
+        late: how long ago it was mentioned.
+        other: a file where capitals ask for a definition, or the other way round.
+        test: whether it is a test.
+        unlike: whether the letters occur in another case only.
+        length: of the name, or the depth of a path.
+        place: path and line.
     """
 
     fit: int
@@ -52,7 +58,14 @@ class _Rank(NamedTuple):
 
 
 class _Typed(NamedTuple):
-    """What was typed. start: of the mention. ends: what closes the mention once it is chosen."""
+    """A mention as typed so far.
+
+    Attributes:
+        start: index of its "@".
+        name: what was typed.
+        ends: text that ends the mention once it is chosen.
+        limit: most completions.
+    """
 
     start: int
     name: str
@@ -66,11 +79,13 @@ class _Typed(NamedTuple):
 def completions(
     codebase: Codebase, text: str, cursor: int, limit: int = LIMIT, recent: Sequence[str] = ()
 ) -> list[Completion]:
-    """Ways to go on with the mention that the cursor is in or behind; none when it is in no mention.
+    """Return completions of the mention that the cursor is in or behind; none when it is in no mention.
 
     Args:
+        codebase: what is searched.
         text: the message so far.
-        cursor: how many of its characters come before the cursor.
+        cursor: number of characters before the cursor.
+        limit: most completions.
         recent: paths that were mentioned before, the latest first.
     """
     open_ = open_mention(text, cursor)
@@ -85,7 +100,7 @@ def completions(
 
 
 def _best_places(places: FuzzyPaths, typed: _Typed, recent: Sequence[str]) -> list[tuple[_Rank, str]]:
-    """The files and folders that fit best."""
+    """Return the files and folders that match best."""
     late = {path: number for number, path in enumerate(recent[:_RECENT]) if places.has(path)}
     capitals = typed.name != typed.name.lower()
     found = {place: fit for place, fit in _fitting(places, typed, late) if place != typed.name}
@@ -96,7 +111,7 @@ def _best_places(places: FuzzyPaths, typed: _Typed, recent: Sequence[str]) -> li
 
 
 def _fitting(places: FuzzyPaths, typed: _Typed, late: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Places and how they fit; without letters what was mentioned lately, and what lies right in the folder."""
+    """Yield places and how they match; without letters recent mentions, and what is directly in the folder."""
     if not typed.name:
         yield from ((place, FuzzyMatch.BEGINS) for place in places.whole if "/" not in place[:-1])
         yield from ((place, FuzzyMatch.SAME) for place in late)
@@ -112,7 +127,7 @@ def _fitting(places: FuzzyPaths, typed: _Typed, late: Iterable[str]) -> Iterator
 
 
 def _name_fits(places: FuzzyPaths, typed: _Typed) -> dict[int, int]:
-    """By the last part of the path; by all of it where that gives too little."""
+    """Match the last parts of paths; whole paths where that gives too little."""
     fits: dict[int, int] = {**places.names.best(typed.name, typed.limit)}
     if len(fits) < typed.limit:
         letters = typed.name.lower()
@@ -123,7 +138,7 @@ def _name_fits(places: FuzzyPaths, typed: _Typed) -> dict[int, int]:
 
 
 def _path_fits(places: FuzzyPaths, typed: _Typed) -> dict[int, int]:
-    """By the whole path: its beginning, that of one of its parts, the letters somewhere in it, or scattered."""
+    """Match whole paths: their beginning, that of one of their parts, the letters inside, or scattered."""
     letters = typed.name.lower()
     steps: Iterable[tuple[FuzzyMatch, Iterator[int]]] = (
         (FuzzyMatch.BEGINS, places.paths.containing("\n" + letters)),
@@ -162,7 +177,7 @@ def _of_place(typed: _Typed, place: str) -> Completion:
 
 
 def _of_symbols(codebase: Codebase, typed: _Typed) -> Iterator[tuple[_Rank, Completion]]:
-    """Definitions that fit, each by its name, or by its place where the name alone does not say which is meant."""
+    """Yield matching definitions, each by its name, or by its place where the name is ambiguous."""
     found, fits = _definitions(codebase, typed)
     for qualified in dict.fromkeys(definition.qualified for definition in found):
         meant = meanings(qualified, (definition for definition in found if definition.qualified == qualified))
@@ -178,7 +193,7 @@ def _of_symbols(codebase: Codebase, typed: _Typed) -> Iterator[tuple[_Rank, Comp
 
 
 def _definitions(codebase: Codebase, typed: _Typed) -> tuple[list[SymbolMatch], dict[str, int]]:
-    """Definitions whose last part fits and whose scopes are those that were typed, and how each name fits."""
+    """Return definitions whose last part matches and whose scopes are those typed, and how each name matches."""
     scopes, _, last = typed.name.replace("::", ".").rpartition(".")
     if scopes:
         members = codebase.members(scopes, _MEMBERS)

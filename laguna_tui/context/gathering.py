@@ -1,7 +1,7 @@
 """Attachments for the mentions of one message: exact lines, whole files while they fit, the rest shortened together.
 
 Used for one message. Mentioned lines and definitions take their room before files do. A folder is a unit: attached
-whole, or with its files shortened together, those that fit the question best first.
+whole, or with its files shortened together, those that match the question best first.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ Shorten = Callable[[tuple[SourceFile, ...], int], Gathered]
 
 @dataclass(slots=True)
 class _Files:
-    """A group of files that were read. size: tokens of all of it, None when it does not fit whole."""
+    """A group of files that were read; `size` is the tokens of all of it, None when it does not fit whole."""
 
     group: Group
     sources: list[SourceFile]
@@ -45,7 +45,7 @@ class _Files:
 
 @dataclass(slots=True)
 class Gathering:
-    """The gathering of one message. shorten: cached `how.attachments`. present: digests in the conversation."""
+    """The gathering of one message. `shorten` is `how.attachments`, cached; `present`: digests known to it."""
 
     sources: SourceFiles
     codebase: Codebase
@@ -56,7 +56,7 @@ class Gathering:
     _notes: list[str] = field(default_factory=list)
 
     def mentioned(self, asked: MentionedContent, room: int) -> Gathered:
-        """Everything that is asked for, within so many tokens; what is shortened comes last."""
+        """Return everything that is asked for, within a number of tokens; what is shortened comes last."""
         exact, large = self._that_fit(asked.exact, room)
         room -= sum(self.count(each.text) for each in exact.values())
         grouped = {path for group in asked.groups for path in group.paths}
@@ -71,7 +71,7 @@ class Gathering:
         return Gathered((*apart, *kept, *shortened), tuple(self._notes))
 
     def _that_fit(self, asked: Sequence[Exact], room: int) -> tuple[dict[Exact, Attachment], dict[str, None]]:
-        """The lines that fit, and the files of definitions that do not: those can be shortened."""
+        """Return the lines that fit, and the files of definitions that do not: those can be shortened."""
         fit: dict[Exact, Attachment] = {}
         large: dict[str, None] = {}
         for each in asked:
@@ -89,7 +89,7 @@ class Gathering:
         return fit, large
 
     def _exact(self, asked: Exact) -> Attachment | None:
-        """Lines as they stand; None when they are gone, or in the conversation already."""
+        """Return lines unchanged; None when they are gone, or in the conversation already."""
         source = self._source(asked.path, READ_LIMIT_BYTES)
         if source is None or asked.first > len(source.lines):
             return None
@@ -105,7 +105,7 @@ class Gathering:
         return Attachment(BlockKind.FILE, title, asked.path, text, text, Place.KEPT, why)
 
     def _read(self, group: Group, room: int) -> _Files:
-        """A group's files that are not in the conversation yet, as far as they can matter."""
+        """Read a group's files that are not in the conversation yet, as far as they can matter."""
         read = _Files(group, [])
         chars = 0
         for path in self._ordered(group):
@@ -119,13 +119,13 @@ class Gathering:
         return read
 
     def _ordered(self, group: Group) -> Sequence[str]:
-        """A folder's files that fit the question first; without a question as they are."""
+        """Return a folder's files, those that match the question first."""
         if group.folder is None or not self.how.question:
             return group.paths
         return ranked_paths(group.paths, self.how.question, self.codebase)
 
     def _source(self, path: str, limit: int = SEARCH_LIMIT_BYTES, *, named: bool = True) -> SourceFile | None:
-        """A file's text; None for one that cannot be attached, which is said. A folder's binary files are no news."""
+        """Read a file; None for one that cannot be attached, with a note. A folder's binary files get none."""
         try:
             source = self.sources.read(path, limit)
         except WorkspaceError as error:
@@ -137,7 +137,7 @@ class Gathering:
         return source
 
     def _size(self, sources: Sequence[SourceFile], room: int) -> int | None:
-        """The tokens of whole files, None when they are more than there is room."""
+        """Return the tokens of whole files; None when they are more than the room."""
         total = 0
         for source in sources:
             size = self.count.within(framed_whole(source), room - total)
@@ -155,7 +155,7 @@ class Gathering:
         return [each for each in made.attachments if not self._is_present(each.title, each.path, each.text)]
 
     def _is_present(self, title: str, path: str, text: str) -> bool:
-        """Whether the conversation holds exactly this; says so."""
+        """Return whether the conversation contains exactly this, and note it."""
         found = digest_of(path, text) in self.present
         if found:
             self._notes.append(PRESENT.format(title=title))
@@ -163,7 +163,7 @@ class Gathering:
 
 
 def _inside_another(asked: Exact, all_asked: Iterable[Exact]) -> bool:
-    """Whether lines are part of other ones; of two that are the same lines, the first stays."""
+    """Return whether lines are part of other ones; of two equal ranges, the first stays."""
     around = [
         each for each in all_asked if each.path == asked.path and each.first <= asked.first and asked.last <= each.last
     ]
@@ -176,7 +176,7 @@ def _by_path(files: _Files) -> list[SourceFile]:
 
 
 def _group_notes(files: _Files, made: dict[str, Attachment]) -> Iterator[str]:
-    """What became of a group that did not fit."""
+    """Yield what became of a group that did not fit."""
     kept = [made[source.path] for source in files.sources if source.path in made]
     folder = files.group.folder
     title = escaped(files.group.paths[0] if folder is None else f"{folder}/" if folder else "this folder")
@@ -189,13 +189,13 @@ def _group_notes(files: _Files, made: dict[str, Attachment]) -> Iterator[str]:
 
 
 def taken_whole(sizes: Sequence[int | None], room: int) -> frozenset[int]:
-    """Which of several things are taken whole; the others share what is left.
+    """Return which of several things are taken whole; the others share what is left.
 
     What is smaller than an equal share is taken whole, and what it leaves goes to the others (max-min fairness), so
     that one large file cannot push three small ones out. When all of them fit, all are whole.
 
     Args:
-        sizes: tokens, None for more than can be.
+        sizes: tokens, None for too many.
         room: tokens for all of them.
     """
     chosen: set[int] = set()

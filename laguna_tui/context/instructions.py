@@ -1,8 +1,8 @@
-"""AGENTS.md: what the people of a folder want its assistants to know, as the first thing a conversation is given.
+"""AGENTS.md: a folder's instructions for assistants, as the first thing in a conversation.
 
 Every AGENTS.md from the repository's top down to the folder counts, the nearest last, because it may overrule the
-others. It speaks to the model with the user's voice, so it is used only where the user trusts the folder and only with
-the words that the user trusted: of an untrusted folder nothing is opened, only the name is looked for. It cannot lead
+others. It speaks to the model with the user's voice, so it is used only where the user trusts the folder, and only with
+the text that the user trusted: of an untrusted folder nothing is opened, only the name is looked for. It cannot lead
 out of the repository by a link.
 """
 
@@ -64,19 +64,20 @@ _MORE = "… {count} more lines; read them in the file"
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """What came of trusting a folder. folder: what is trusted now. lines: what is new about it, for the user, raw."""
+    """The result of trusting a folder: the trusted folder, and what is new about it for the user, raw."""
 
     folder: Path
     lines: tuple[str, ...]
 
 
 def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: int) -> Gathered:
-    """What the AGENTS.md files say, the nearest last, within a share of the room.
+    """Return what the AGENTS.md files say, the nearest last, within a share of the room.
 
     Args:
-        folder: what the session is about.
-        count: the tokens of a text.
-        room: tokens that everything attached may take.
+        folder: the session's folder.
+        trust: the trusted folders.
+        count: returns the tokens of a text.
+        room: tokens for all attachments.
     """
     root, real = project_root(folder), Path(os.path.realpath(folder))
     here = found(folder)
@@ -91,7 +92,7 @@ def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: 
 
 
 def found(folder: Path) -> list[Path]:
-    """The folders that have such a file, from the given one up to the top of its project."""
+    """Return the folders that have such a file, from the given one up to the top of its project."""
     root, real = project_root(folder), Path(os.path.realpath(folder))
     return [place for place in _places(root, real) if os.path.lexists(place / NAME)]
 
@@ -132,12 +133,12 @@ def trust_folder(folder: Path, trust: Trust) -> str:
 
 
 def _places(root: Path, folder: Path) -> list[Path]:
-    """The folders whose file counts, the nearest first."""
+    """Return the folders whose file counts, the nearest first."""
     return [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
 
 
 def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, trust: Trust) -> Iterator[str]:
-    """What is new about a file that is trusted now."""
+    """Yield what is new about a file that is trusted now."""
     digest = before.digest(file) if before is not None else None
     path = escaped(inside)
     if data is None:
@@ -171,7 +172,7 @@ class _Reading:
         self._changed: list[str] = []
 
     def gathered(self, places: list[Path]) -> Gathered:
-        """The files in these places, nearest first: the nearest has the first claim on the room."""
+        """Return the files in these places, nearest first: the nearest has the first claim on the room."""
         for place in places:
             path = os.path.relpath(place / NAME, self._folder)
             try:
@@ -204,7 +205,7 @@ class _Reading:
 
 
 def _fitted(path: str, source: SourceFile, count: CachedTokenCounter, room: int) -> Attachment | None:
-    """The file as it is put into the prompt: whole, or as many of its first lines as fit."""
+    """Return the file as an attachment: whole, or as many of its first lines as fit; None where none do."""
     lines = source.lines
     whole = framed(path, source.text, f"{frame.whole(len(lines))}; {_WHOSE}")
     if count.within(whole, room) is not None:

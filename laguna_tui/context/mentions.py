@@ -1,10 +1,10 @@
-r"""What a message names with an `@`: files, folders, lines of files, definitions. Deals in text; looks nothing up.
+r"""What a message names with an `@`: files, folders, lines of files, definitions. Works on text alone.
 
     @src/cart.py   @src/   @src/cart.py:10-20   @src/cart.py:10   @src/cart.py#L10-L20
     @ShoppingCart   @ShoppingCart.total_price   @"with blanks.py":10
 
-Code in a message names nothing: what is between backticks or in a fenced block is left alone, so decorators can be
-pasted. An `@` inside a word (an e-mail address) begins nothing either. In quotes, `\"` and `\\` stand for `"` and `\`.
+Code in a message names nothing: text between backticks or in a fenced block is ignored, so decorators can be pasted.
+An `@` inside a word (an e-mail address) begins nothing either. In quotes, `\"` and `\\` stand for `"` and `\`.
 """
 
 import re
@@ -36,8 +36,13 @@ _JOINING = "_.+-/\\@#&="
 class Mention:
     """One mention.
 
-    text: as it was written, the "@" included; message[start:stop]. name: what it names, without quotes and lines, as
-    `repo.names.shown` shows odd bytes. first, last: line numbers from 1 as they were written, None without any.
+    Attributes:
+        text: as written, the "@" included; message[start:stop].
+        start: index of the "@".
+        stop: past its last character.
+        name: what it names, without quotes and lines, odd bytes as `base.paths.escaped` shows them.
+        first: first line, from 1, as written; None without any.
+        last: last line.
     """
 
     text: str
@@ -49,7 +54,7 @@ class Mention:
 
     @property
     def plain(self) -> str:
-        """The name, and its lines as compilers write them."""
+        """Return the name, and its lines as compilers write them."""
         if self.first is None:
             return self.name
         last = "" if self.last == self.first else f"-{self.last}"
@@ -58,7 +63,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class OpenMention:
-    """What was typed of a mention up to the cursor. start: of the "@". name: without quotes; may be empty."""
+    """A mention up to the cursor: the index of the "@", and the name without quotes, which may be empty."""
 
     start: int
     name: str
@@ -66,7 +71,7 @@ class OpenMention:
 
 
 def mentions(message: str) -> tuple[Mention, ...]:
-    """Every mention of a message, in order; takes time in proportion to its length."""
+    """Return every mention of a message, in order; takes time in proportion to its length."""
     code = _code(message)
     found = []
     at = message.find("@")
@@ -81,14 +86,14 @@ def mentions(message: str) -> tuple[Mention, ...]:
 
 
 def unmarked(message: str) -> str:
-    """The message with its mentions as plain names."""
+    """Return the message with its mentions as plain names."""
     for mention in reversed(mentions(message)):
         message = message[: mention.start] + mention.plain + message[mention.stop :]
     return message
 
 
 def open_mention(message: str, cursor: int) -> OpenMention | None:
-    """The mention that the cursor is in or right behind, or None."""
+    """Return the mention that the cursor is in or directly behind, or None."""
     before = message[:cursor]
     begin = before.rfind("\n") + 1
     # An open quote may hold blanks and another "@"; the first "@" of the line that reaches the cursor is meant.
@@ -102,7 +107,7 @@ def open_mention(message: str, cursor: int) -> OpenMention | None:
 
 
 def written(name: str, first: int | None = None, last: int | None = None) -> str:
-    """The mention of a name, in quotes where it needs them. The name must be on one line (`repo.names.shown`)."""
+    """Return the mention of a name, in quotes where it needs them. The name must be one line (`base.paths.escaped`)."""
     lines = "" if first is None else f":{first}" if last in (None, first) else f":{first}-{last}"
     plain = f"@{name}{lines}"
     read = mentions(plain)
@@ -128,7 +133,7 @@ def _mention(match: re.Match[str]) -> Mention | None:
 
 
 def _begins(message: str, at: int) -> bool:
-    """Whether an "@" is where a mention may begin: not in the middle of a word."""
+    """Return whether an "@" is where a mention may begin: not in the middle of a word."""
     before = message[at - 1] if at else " "
     if before in _JOINING:
         return False
@@ -137,7 +142,7 @@ def _begins(message: str, at: int) -> bool:
 
 
 def _untrailed(bare: str) -> str:
-    """Without what belongs to the sentence: marks at its end, and brackets that were opened before the mention."""
+    """Strip what belongs to the sentence: marks at the end, and brackets that were opened before the mention."""
     opened = {bracket: bare.count(bracket) for bracket in "()[]{}"}
     stop = len(bare)
     while stop:
@@ -161,7 +166,7 @@ def _inside(code: Sequence[tuple[int, int]], at: int) -> bool:
 
 
 def _code(message: str) -> list[tuple[int, int]]:
-    """Where code is: fenced blocks (an open one reaches to the end), and what is between backticks in a line."""
+    """Return where code is: fenced blocks (an open one reaches to the end), and text between backticks in a line."""
     found: list[tuple[int, int]] = []
     fence, begun = "", 0
     at = 0
@@ -180,7 +185,7 @@ def _code(message: str) -> list[tuple[int, int]]:
 
 
 def _spans(line: str) -> Iterator[tuple[int, int]]:
-    """Between a run of backticks and the next run of the same length."""
+    """Yield the spans between a run of backticks and the next run of the same length."""
     runs = [match.span() for match in _BACKTICKS.finditer(line)]
     following: dict[int, int] = {}
     closes = [0] * len(runs)

@@ -1,10 +1,10 @@
 """Which definition a name means when there are several. The rule, in this order:
 
-1. One that is called exactly so is meant before one that is only called so inside something else.
-2. Code is meant before tests, and before what is old, copied, an example or a stub.
+1. An exact qualified name comes before the same name inside something else.
+2. Code comes before tests, and before old or copied code, examples and stubs.
 3. In one file, definitions of the same qualified name (overloads, a property's getter and setter) are one.
 
-Whatever is left is what the name could mean: with more than one, nobody can say.
+If more than one is left, the name is ambiguous.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from laguna_tui.repo.search.symbol_search import SymbolMatch
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a name could mean: definitions of one qualified name in one file, in the order of their lines."""
+    """A possible meaning of a name: definitions of one qualified name in one file, in the order of their lines."""
 
     definitions: tuple[SymbolMatch, ...]
 
@@ -30,12 +30,12 @@ class Meaning:
 
     @property
     def longest(self) -> SymbolMatch:
-        """The one with the most lines: an implementation rather than a declaration."""
+        """Return the definition with the most lines: an implementation rather than a declaration."""
         return max(self.definitions, key=lambda definition: definition.end - definition.line)
 
 
 def meanings(name: str, definitions: Iterable[SymbolMatch]) -> list[Meaning]:
-    """What a name could mean, by path and line; `definitions` are those that are called so."""
+    """Return the possible meanings of a name, by path and line; `definitions` are those of that name."""
     whole = name.replace("::", ".")
     found = list(definitions)
     found = [definition for definition in found if definition.qualified == whole] or found

@@ -1,8 +1,8 @@
-"""What a conversation begins with when nothing was read yet: a map of the folder, and the code that fits the question.
+"""The pack at the beginning of a conversation: a map of the folder, and the code that matches the question best.
 
-Frozen: the same question about the same files gives the same bytes, and nothing in it moves by itself (no time, no
+Frozen: the same question about the same files gives the same bytes, and nothing in it changes by itself (no time, no
 git state). The map does not depend on the question, so it comes before everything that does. Both come from the index
-as it is; who waits for that, and how long, is decided elsewhere.
+as it is; whether to wait for it is decided elsewhere.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class _FileSpans:
 
 
 def folder_map(codebase: Codebase, budget: int, count: CachedTokenCounter) -> Attachment | None:
-    """The map of the folder within so many tokens, framing included; None when there is nothing to show."""
+    """Return the map of the folder within a number of tokens, framing included; None when there is nothing to show."""
     head = count(headed(_MAP_HEAD.format(shown=10**4, known=10**6), ""))
     if budget < head + MIN_TOKENS:
         return None
@@ -58,7 +58,7 @@ def folder_map(codebase: Codebase, budget: int, count: CachedTokenCounter) -> At
 def best_spans(
     codebase: Codebase, sources: SourceFiles, question: str, budget: int, count: CachedTokenCounter
 ) -> tuple[Attachment, ...]:
-    """The code that the index ranks best for the question, within so many tokens, one attachment a file."""
+    """Return the code that the index ranks best for the question, within a number of tokens, one attachment a file."""
     pieces: dict[str, _FileSpans] = {}
     costs: dict[str, int] = {}
     found = codebase.search(question, _SPANS)
@@ -75,7 +75,7 @@ def best_spans(
 
 
 def _with(piece: _FileSpans | None, sources: SourceFiles, path: str, first: int, last: int) -> _FileSpans | None:
-    """The piece with some more lines; None when the file cannot be read or no longer has anything there."""
+    """Return the piece with more lines; None when the file cannot be read or no longer has anything there."""
     if piece is None:
         try:
             piece = _FileSpans(sources.read(path), ())
@@ -88,7 +88,7 @@ def _with(piece: _FileSpans | None, sources: SourceFiles, path: str, first: int,
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The ranges sorted, those that touch as one."""
+    """Return the ranges sorted, adjacent ones joined."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:

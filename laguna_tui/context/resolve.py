@@ -7,18 +7,20 @@ that leads out of the folder, into `.git`, to a pipe or to a binary file gives a
 `mentioned_content` collects what a message's mentions ask for, as exact lines and groups of files. Counts no tokens.
 """
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
 from laguna_tui.base.paths import escaped
+from laguna_tui.base.units import either
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.completion import completions
 from laguna_tui.context.mentions import Mention, mentions, written
 from laguna_tui.context.name_resolution import Meaning, meanings
 from laguna_tui.repo.files.root_folder import nfc
-from laguna_tui.repo.files.text_files import SNIFF_BYTES, decode, is_binary, split_lines
+from laguna_tui.repo.files.text_files import SNIFF_BYTES, decode, is_binary, line_starts, split_lines
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, OutsideError, UnreadableError, Workspace
 from laguna_tui.repo.syntax.analysis import analyse
@@ -45,7 +47,7 @@ STILL_READING = (
 
 
 class MentionKind(Enum):
-    """What a mention turned out to be."""
+    """Kinds of what a mention means."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -57,9 +59,13 @@ class MentionKind(Enum):
 class Resolved:
     """What a mention means.
 
-    path: relative to the folder, without links in it; "" is the folder itself. first, last: line numbers from 1, both
-    included, of LINES and SYMBOL (comments and decorators before a definition belong to it); None otherwise. paths: the
-    text files of a FOLDER, else the path alone. symbol: the qualified name of a SYMBOL, else "".
+    Attributes:
+        kind: what it is.
+        path: relative to the folder, without links in it; "" is the folder itself.
+        first: first line from 1, of LINES and SYMBOL (with the comments and decorators before it); else None.
+        last: last line, included.
+        paths: the text files of a FOLDER, else the path alone.
+        symbol: the qualified name of a SYMBOL, else "".
     """
 
     kind: MentionKind
@@ -72,13 +78,13 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """A mention that means nothing here. sentence: why, with what may have been meant."""
+    """A mention that means nothing here; the sentence says why, with what may have been meant."""
 
     sentence: str
 
 
 def resolve(mention: Mention, codebase: Codebase, workspace: Workspace) -> Resolved | Unresolved:
-    """What a mention means now; what is no path as it stands, by what the index has until now."""
+    """Return what a mention means now, by the folder and the index as they are."""
     text = escaped(mention.text)
     try:
         return _as_path(mention, text, codebase, workspace) or _by_name(mention, text, codebase, workspace)
@@ -89,7 +95,7 @@ def resolve(mention: Mention, codebase: Codebase, workspace: Workspace) -> Resol
 
 
 def _as_path(mention: Mention, text: str, codebase: Codebase, workspace: Workspace) -> Resolved | Unresolved | None:
-    """The mention as a path, with its lines belonging to the name if such a file exists; None if there is none."""
+    """Resolve the mention as a path, whose name may end like lines; None if there is no such file."""
     literal = mention.text[1:]
     if mention.first is not None and (inside := _located(literal, workspace)) is not None:
         return _of_path(inside, Mention(mention.text, mention.start, mention.stop, literal), text, codebase, workspace)
@@ -98,7 +104,7 @@ def _as_path(mention: Mention, text: str, codebase: Codebase, workspace: Workspa
 
 
 def _located(name: str, workspace: Workspace) -> str | None:
-    """The path that a name is as it stands, or None when nothing is there.
+    """Return the path that a name is as it stands; None when nothing is there.
 
     Raises:
         OutsideError: something may be there, but not in the folder.
@@ -150,7 +156,7 @@ def _folder(
 
 
 def _by_name(mention: Mention, text: str, codebase: Codebase, workspace: Workspace) -> Resolved | Unresolved:
-    """The mention as a definition, or as the end of a path."""
+    """Resolve the mention as a definition, or as the end of a path."""
     if mention.first is None and (found := meanings(mention.name, codebase.definitions(mention.name))):
         if len(found) > 1:
             return _several(text, [_at(meaning) for meaning in found])
@@ -165,7 +171,7 @@ def _by_name(mention: Mention, text: str, codebase: Codebase, workspace: Workspa
 
 
 def _symbol(meaning: Meaning, workspace: Workspace) -> Resolved | None:
-    """The lines of a definition in its file as it is now; None when it is no longer there."""
+    """Return the lines of a definition in its file as it is now; None when it is no longer there."""
     try:
         content = decode(workspace.read(meaning.path, SEARCH_LIMIT_BYTES)).text
     except (OutsideError, UnreadableError):
@@ -173,8 +179,8 @@ def _symbol(meaning: Meaning, workspace: Workspace) -> Resolved | None:
     found = [symbol for symbol in analyse(meaning.path, content).symbols if symbol.qualified == meaning.qualified]
     if not found:
         return None
-    count = _line_counter(content)
-    pieces = sorted((count(symbol.start), symbol.end) for symbol in found)
+    starts = line_starts(content)
+    pieces = sorted((bisect_right(starts, symbol.start), symbol.end) for symbol in found)
     first, last = pieces[0]
     if all(after[0] - before[1] <= _BETWEEN_LINES for before, after in pairwise(pieces)):
         last = max(end for _, end in pieces)
@@ -183,14 +189,8 @@ def _symbol(meaning: Meaning, workspace: Workspace) -> Resolved | None:
     return Resolved(MentionKind.SYMBOL, meaning.path, first, last, (meaning.path,), meaning.qualified)
 
 
-def _line_counter(content: str) -> Callable[[int], int]:
-    """From a character's place to its line."""
-    newline = "\n" if "\n" in content else "\r"
-    return lambda place: content.count(newline, 0, place) + 1
-
-
 def _ending(name: str, paths: Sequence[str]) -> list[str]:
-    """Files and folders whose last parts are exactly these; in any case when there are none."""
+    """Return files and folders whose last parts are exactly these; in any case when there are none."""
     wanted = f"/{nfc(name).strip('/').removeprefix('./')}"
     if wanted == "/":
         return []
@@ -210,7 +210,7 @@ def _ending(name: str, paths: Sequence[str]) -> list[str]:
 
 
 def _several(text: str, candidates: Sequence[str]) -> Unresolved:
-    return Unresolved(SEVERAL.format(text=text, candidates=_listed(candidates, "or")))
+    return Unresolved(SEVERAL.format(text=text, candidates=either(candidates, _NAMED)))
 
 
 def _at(meaning: Meaning) -> str:
@@ -223,16 +223,9 @@ def _unknown(mention: Mention, text: str, codebase: Codebase) -> Unresolved:
         return Unresolved(STILL_READING.format(text=text))
     typed = f"@{mention.name}"
     near = [found.insert.strip() for found in completions(codebase, typed, len(typed), _NAMED)]
-    return Unresolved(NEAREST.format(text=text, candidates=_listed(near, "and")) if near else UNKNOWN.format(text=text))
-
-
-def _listed(candidates: Sequence[str], word: str) -> str:
-    """A few of them, and how many more there are."""
-    named = list(candidates[:_NAMED])
-    more = len(candidates) - len(named)
-    if more:
-        named.append(f"{more} more")
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} {word} {named[-1]}"
+    return Unresolved(
+        NEAREST.format(text=text, candidates=either(near, _NAMED, "and")) if near else UNKNOWN.format(text=text)
+    )
 
 
 # More places than this no folder's ranking needs: what comes later has next to nothing in common with the question.
@@ -241,7 +234,7 @@ _SEARCHED = 200
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Some lines of one file, never shortened. symbol: the definition that they are, "" for lines that were named."""
+    """Some lines of one file, never shortened; `symbol` is the definition that they are, "" for named lines."""
 
     path: str
     first: int
@@ -267,13 +260,13 @@ class MentionedContent:
 
 
 def needs_index(message: str, codebase: Codebase, workspace: Workspace) -> bool:
-    """Whether a message mentions what can only be looked up in an index that is not ready yet."""
+    """Return whether a message mentions what can only be looked up in an index that is not ready yet."""
     found = (resolve(mention, codebase, workspace) for mention in mentions(message))
     return not codebase.ready and any(isinstance(each, Unresolved) for each in found)
 
 
 def mentioned_content(message: str, codebase: Codebase, workspace: Workspace) -> MentionedContent:
-    """What the mentions of a message ask for."""
+    """Return what the mentions of a message ask for."""
     exact: dict[Exact, None] = {}
     files: dict[str, None] = {}
     folders: dict[str, tuple[str, ...]] = {}
@@ -294,7 +287,7 @@ def mentioned_content(message: str, codebase: Codebase, workspace: Workspace) ->
 
 
 def ranked_paths(paths: Sequence[str], question: str, codebase: Codebase) -> list[str]:
-    """A folder's files, those that the index finds for the question first, the others by their paths."""
+    """Return a folder's files, those that the index finds for the question first, the others by their paths."""
     inside = set(paths)
     found = (result.unit.path for result in codebase.search(question, _SEARCHED))
     best = dict.fromkeys(path for path in found if path in inside)
@@ -302,7 +295,7 @@ def ranked_paths(paths: Sequence[str], question: str, codebase: Codebase) -> lis
 
 
 def _groups(files: dict[str, None], folders: dict[str, tuple[str, ...]]) -> list[Group]:
-    """Single files first; a file of two folders belongs to the one that was named first."""
+    """Group files: single ones first; a file of two folders belongs to the one that was named first."""
     taken = set(files)
     groups = [Group((path,)) for path in files]
     for folder, paths in folders.items():

@@ -1,4 +1,4 @@
-"""The scorer of files that are shortened: which one, what it said before, and how long it may take."""
+"""The scorer of files that are shortened: opening it, caching its scores, and its time limit."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class _KnownScores:
         self._known: dict[str, Scores] = {}
 
     def known(self, scorer: object, query: str) -> dict[str, Scores]:
-        """What is known for this scorer and question; what was known for another is forgotten."""
+        """Return what is known for this scorer and question; what was known for another is forgotten."""
         with self._lock:
             if self._asked is None or self._asked[0] is not scorer or self._asked[1] != query:
                 self._asked, self._known = (scorer, query), {}
@@ -65,7 +65,7 @@ _KNOWN = _KnownScores()
 def remembering(
     scorer: "Scorer", seconds: float, should_stop: Callable[[], bool], progress: Callable[[float], None]
 ) -> SpanScorer:
-    """A scorer that is asked only for what it has not been asked yet, and for at most so many seconds."""
+    """Return a function that scores only texts that were not scored yet, within a number of seconds."""
 
     def scores(texts: Sequence[str], query: str) -> Sequence[Scores]:
         known = _KNOWN.known(scorer, query)

@@ -55,13 +55,18 @@ def shorten(
     progress: Progress = lambda phase, share: None,
     seconds: float = SCORING_S,
 ) -> Compression:
-    """What to keep of the files (path, text), in their order, within `budget` tokens to answer `query`.
+    """Shorten files (path, text), in their order, to `budget` tokens for answering `query`.
 
     Args:
-        measure: the tokens of a text. scorer: an open one, or None to rank by words alone.
-        should_stop: asked now and then; scoring ends when it says so. protected: paths to keep whole.
-        progress: is given what is being done, and which share of it is; None where that is not known.
-        seconds: most that all of it takes if there is a scorer; what it has no time for is ranked by words.
+        files: path and text of each.
+        query: the question.
+        budget: most tokens of the result.
+        measure: returns the tokens of a text.
+        scorer: an open scorer, or None to rank by words alone.
+        should_stop: polled; scoring ends once it returns True.
+        protected: paths to keep whole.
+        progress: called with the phase and its finished share, None where that is unknown.
+        seconds: time limit if there is a scorer; text that it has no time for is ranked by words.
     """
     began = time.monotonic()
     documents = []
@@ -108,11 +113,16 @@ FAILED = "the scorer cannot be used ({reason}), so words alone decide what is ke
 class Shortening:
     """How files are shortened.
 
-    question: what for. measure: the tokens of a text. scorer: gives an open one when it is needed, or None. reading_s:
-    seconds in which the model would read so many tokens, None before that was measured. should_stop: asked now and
-    then; no scorer is asked any more once it says so. scored: called when the scorer is needed no more.
-    scoring_s: most seconds that the scorer may take. progress: called several times a second. skipped: whether the user
-    wants to wait for the scorer no longer; asked like `should_stop`.
+    Attributes:
+        question: what for.
+        measure: returns the tokens of a text.
+        scorer: returns an open scorer when one is needed, or None.
+        reading_s: returns the seconds in which the model would read a number of tokens; None before that was measured.
+        should_stop: polled; scoring ends once it returns True.
+        scored: called when the scorer is no longer needed.
+        scoring_s: time limit of the scorer in seconds.
+        progress: called several times a second.
+        skipped: polled; returns whether the user no longer waits for the scorer.
     """
 
     question: str
@@ -126,7 +136,7 @@ class Shortening:
     skipped: Callable[[], bool] = lambda: False
 
     def attachments(self, sources: tuple[SourceFile, ...], room: int) -> Gathered:
-        """As much of the files as fits; files of which nothing would be left are not among them."""
+        """Return as much of the files as fits, without files of which nothing would be left."""
         heads = [self._head(source) for source in sources]
         while heads and sum(heads) + TOKENS_A_FILE > room:
             heads.pop()
@@ -143,14 +153,14 @@ class Shortening:
         return Gathered(tuple(made), notes) if made else Gathered()
 
     def whole(self, source: SourceFile) -> Attachment:
-        """A file with nothing left out, which the user may have shortened."""
+        """Return a file as a whole, which the user may have shortened."""
 
         text, title = framed_whole(source), escaped(source.path)
         cut = FileShortener(source, self.question, self.measure) if len(source.lines) >= _FEWEST_LINES else None
         return Attachment(BlockKind.FILE, title, source.path, text, text, Place.KEPT, "it fits", shorter=cut)
 
     def _compressed(self, sources: tuple[SourceFile, ...], budget: int) -> tuple[Compression, tuple[str, ...]]:
-        """What is left of the files, and what there is to say about it."""
+        """Return what is left of the files, and notes about it."""
         files = [(escaped(source.path), source.text) for source in sources]
         notes: tuple[str, ...] = ()
         # Opening a scorer and measuring it takes seconds too.
@@ -175,11 +185,11 @@ class Shortening:
         return found, (*notes, *found.notes)
 
     def _reporter(self, files: int, limit_s: float | None) -> Progress:
-        """Reports what `shorten` does with so many files."""
+        """Return a callback that reports the progress of `shorten`."""
         return lambda phase, share: self.progress(Choosing(files, phase, share, limit_s))
 
     def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, float, tuple[str, ...]]":
-        """The scorer and its seconds, unless asking it takes longer than reading everything would; and what to say."""
+        """Return the scorer and its seconds, unless scoring takes longer than reading everything would; and notes."""
         scorer = self.scorer() if tokens > budget else None
         seconds = self.reading_s(tokens)
         if scorer is None or not seconds:
@@ -205,7 +215,7 @@ class Shortening:
 
 
 class FileShortener:
-    """Shortens one file as the user wishes: the same every time, by words alone.
+    """Shortens one file when the user asks for it: the same every time, by words alone.
 
     Attributes:
         question: what for.
@@ -218,12 +228,12 @@ class FileShortener:
 
     @classmethod
     def of_attached(cls, attachment: Attachment, question: str, measure: CachedTokenCounter) -> "FileShortener":
-        """What shortens a file that was attached whole, from what stands in the prompt of it."""
+        """Return the shortener of a file that was attached whole, from its text in the prompt."""
         text = frame.unframed(attachment.whole)
         return cls(SourceFile(attachment.path, text, 0, 0), question, measure)
 
     def __call__(self) -> str:
-        """The shortened text in its frame."""
+        """Return the shortened text in its frame."""
         if self._text is None:
             budget = max(1, int(self._measure(self._source.text) * KEEP))
             found, _ = Shortening(self.question, self._measure)._compressed((self._source,), budget)
@@ -232,17 +242,17 @@ class FileShortener:
 
 
 def framed_whole(source: SourceFile) -> str:
-    """A file's frame with all of it in it."""
+    """Return a whole file in its frame."""
     return framed(source.path, source.text, frame.whole(len(source.lines)))
 
 
 def framed_part(source: SourceFile, part: Part) -> str:
-    """A file's frame with what is left of it."""
+    """Return the kept part of a file in its frame."""
     return framed(source.path, part.text, frame.shortened(_kept_lines(part), len(source.lines)))
 
 
 def _kept_lines(part: Part) -> int:
-    """How many of the file's lines are in the text."""
+    """Count the file's lines in the text."""
     lines: set[int] = set()
     for _, start, length in part.copies:
         first, last = part.document.lines(start, start + length)

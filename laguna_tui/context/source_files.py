@@ -1,4 +1,4 @@
-"""The folder's files as text: read safely, only as far as is needed, and not twice while they stay as they are."""
+"""The folder's files as text: read safely, only as far as needed, and cached while they are unchanged."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,14 @@ FORBIDDEN = "{path} is not attached, because a rule forbids reading it; change t
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One file. text: its lines, each ending in a newline. size: its bytes. read: so many of them made the text."""
+    """One file.
+
+    Attributes:
+        path: relative to the folder.
+        text: its lines, each ending in a newline.
+        size: its bytes.
+        read: how many of them were read.
+    """
 
     path: str
     text: str = field(repr=False)
@@ -35,36 +42,38 @@ class SourceFile:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of `text`, without their newlines."""
+        """Return the lines of `text`, without their newlines."""
         return self.text.split("\n")[:-1]
 
     @property
     def complete(self) -> bool:
-        """Whether the whole file was read."""
+        """Return whether the whole file was read."""
         return self.read >= self.size
 
 
 class SourceFiles:
-    """The files of a workspace. Any thread."""
+    """The files of a workspace. Callable from any thread."""
 
     def __init__(self, workspace: Workspace, unreadable: Callable[[str], str] = lambda path: "") -> None:
         """Read nothing yet.
 
         Args:
-            unreadable: why a file's text may not be shown to the model, by its located path; empty where it may.
+            workspace: the folder.
+            unreadable: returns why a located file's text may not be shown to the model; empty where it may.
         """
         self._workspace = workspace
         self._unreadable = unreadable
         self._known = BoundedCache[tuple[str, int], tuple[_Stamp, SourceFile]](_REMEMBERED_CHARS)
 
     def read(self, path: str, limit: int = SEARCH_LIMIT_BYTES) -> SourceFile:
-        """A file's text, or that of its first `limit` bytes.
+        """Return a file's text, or that of its first `limit` bytes.
 
         Args:
             path: as the workspace locates it.
+            limit: most bytes to read.
 
         Raises:
-            WorkspaceError: it cannot or may not be read, or is no text; the message is a sentence.
+            WorkspaceError: it cannot or may not be read, or is not text; the message is a sentence.
         """
         if self._unreadable(path):
             why = sensitive_because(path)
@@ -79,7 +88,7 @@ class SourceFiles:
         return source
 
     def _stamp(self, path: str) -> _Stamp | None:
-        """What changes when a file does."""
+        """Return what changes when a file does."""
         try:
             status = os.lstat(self._workspace.root / path)
         except (OSError, ValueError):
@@ -88,19 +97,19 @@ class SourceFiles:
 
 
 def read_source(workspace: Workspace, path: str, limit: int) -> SourceFile:
-    """A file's text as it is now, or that of its first `limit` bytes without a torn line at the end.
+    """Return a file's text as it is now, or that of its first `limit` bytes without a torn line at the end.
 
     Raises:
-        WorkspaceError: it cannot be read, or is no text; the message is a sentence.
+        WorkspaceError: it cannot be read, or is not text; the message is a sentence.
     """
     return source_of(path, *workspace.read_beginning(path, limit))
 
 
 def source_of(path: str, data: bytes, size: int) -> SourceFile:
-    """The text of a file's first bytes, without a torn line at the end; `size` is how many it has in all.
+    """Return the text of a file's first bytes, without a torn line at the end; `size` is how many it has in all.
 
     Raises:
-        WorkspaceError: it is no text; the message is a sentence.
+        WorkspaceError: it is not text; the message is a sentence.
     """
     if is_binary(data):
         raise UnreadableError(f"{escaped(path)} is a binary file; try another file")
@@ -111,7 +120,7 @@ def source_of(path: str, data: bytes, size: int) -> SourceFile:
 
 
 def _untorn(data: bytes) -> TextFile:
-    """The text of a file's first bytes, whose last character may be torn: that must not make it another encoding."""
+    """Decode a file's first bytes, whose last character may be torn: that must not make it another encoding."""
     rest = len(data) % _CHARACTER_BYTES
     # UTF-32 that is cut elsewhere would pass for UTF-16; UTF-16 has pairs of two bytes each.
     cuts = (rest, rest + 2) if has_wide_bom(data) else range(_CHARACTER_BYTES)

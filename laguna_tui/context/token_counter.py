@@ -1,4 +1,4 @@
-"""Counting tokens without counting twice, and finding what fits into a number of them. Knows no vocabulary itself."""
+"""Counting tokens without counting twice. Knows no vocabulary itself."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,14 +12,14 @@ MOST_CHARS_A_TOKEN = 12
 
 
 class CachedTokenCounter:
-    """Tokens of texts, remembered by their contents. Any thread."""
+    """Counts tokens, cached by the text's content. Callable from any thread."""
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self._count = count
         self._known = BoundedCache[bytes, int](_REMEMBERED)
 
     def __call__(self, text: str) -> int:
-        """How many tokens a text has."""
+        """Return the tokens of a text."""
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         tokens = self._known.get(key)
         if tokens is None:
@@ -28,7 +28,7 @@ class CachedTokenCounter:
         return tokens
 
     def within(self, text: str, limit: int) -> int | None:
-        """A text's tokens when there are at most `limit`, else None; of a text that is far too long, at no cost."""
+        """Return a text's tokens if there are at most `limit`, else None; far too long texts are not counted."""
         if len(text) > limit * MOST_CHARS_A_TOKEN:
             return None
         tokens = self(text)
@@ -36,7 +36,7 @@ class CachedTokenCounter:
 
 
 def largest(high: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `high` that fits, where everything smaller fits too; 0 when not even 1 does."""
+    """Return the largest number up to `high` that fits, where everything smaller fits too; 0 when not even 1 does."""
     low = 0
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,12 +1,12 @@
 """Trusted folders, and the texts they were trusted with: whose AGENTS.md may instruct the model.
 
-Kept in one private file in the user's state folder, never in the folder that is asked about; a folder cannot trust
-itself. Trust is for a project: the repository that a folder lies in, else the folder itself. It covers everything below
-it, but ends where another repository begins, so that a clone put into a trusted folder is asked about again. Paths are
-compared with every link resolved. A file that is damaged, or that others can write, counts as if it named no folder.
+Saved in one private file in the user's state folder, never in the folder itself, which must not trust itself. Trust is
+for a project: the repository that a folder is in, else the folder itself. It covers everything below it, but ends where
+another repository begins, so that a clone put into a trusted folder is asked about again. Paths are compared with every
+link resolved. A file that is damaged, or that others can write, counts as an empty list.
 
-A project is trusted with what its files said then, by their hashes: whatever a pull brings, or another project at that
-path says, is asked about again. The texts are kept beside the list, so that the difference can be shown.
+A project is trusted with the hashes of its files' contents: whatever a pull brings, or another project at that path
+says, is asked about again. The texts are saved beside the list, so that the difference can be shown.
 """
 
 import hashlib
@@ -54,60 +54,58 @@ class Trusted:
     Attributes:
         folder: without links in its path.
         digests: the hash of each file that was trusted, by its path below the folder; None when an earlier version
-            trusted it, which kept none: nothing is accepted then.
+            trusted it, which saved none: nothing is accepted then.
     """
 
     folder: Path
     digests: Mapping[str, str] | None
 
     def digest(self, file: Path) -> str | None:
-        """The hash that a file had when it was trusted; None when it was not."""
+        """Return the hash that a file had when it was trusted; None when it was not."""
         return (self.digests or {}).get(file.relative_to(self.folder).as_posix())
 
     def accepts(self, file: Path, data: bytes) -> bool:
-        """Whether a file was trusted with exactly these bytes."""
+        """Return whether a file was trusted with exactly these bytes."""
         return self.digest(file) == digest_of(data)
 
 
 class Trust:
-    """The list of trusted folders. Reads the file whenever it is asked, so that other processes' changes count.
-
-    state: the user's state folder; None means that nothing is kept, and nothing trusted.
-    """
+    """The list of trusted folders. Reads the file at every query, so that other processes' changes count."""
 
     def __init__(self, state: Path | None) -> None:
         self._path = state / FILE if state is not None else None
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about the list, as sentences."""
+        """Return what the user should know about the list, as sentences."""
         note = self._read()[1]
         return (note,) if note else ()
 
     def folders(self) -> tuple[Path, ...]:
-        """The folders that were trusted, sorted."""
+        """Return the folders that were trusted, sorted."""
         return tuple(Path(folder) for folder in sorted(self._read()[0]))
 
     def covers(self, folder: Path) -> bool:
-        """Whether a folder is trusted, itself or with one around it, with what some files said."""
+        """Return whether a folder is trusted, itself or with one around it, with hashes of its files."""
         trusted = self.of(folder)
         return trusted is not None and trusted.digests is not None
 
     def of(self, folder: Path) -> Trusted | None:
-        """What was trusted that covers a folder."""
+        """Return the trusted folder that covers a folder; None if none does."""
         listed = self._read()[0]
         place = self._through(folder, listed)
         return None if place is None else Trusted(place, listed[str(place)])
 
     def grant(self, folder: Path, texts: Mapping[str, bytes | None] | None = None) -> Path:
-        """Trust a folder's project with what these files say; returns what is trusted now.
+        """Trust a folder's project with these texts; returns the trusted folder.
 
         Args:
-            texts: bytes by the file's path below the project's top folder; None for a file that is not there. What
-                was trusted of other files stays trusted.
+            folder: the folder, or one inside its project.
+            texts: bytes by the file's path below the project's top folder; None for a missing file. Other files stay
+                trusted as they were.
 
         Raises:
-            UserError: it is too wide, or the list cannot be kept.
+            UserError: it is too wide, or the list cannot be written.
         """
         root = project_root(folder)
         if too_wide_because(root):
@@ -123,7 +121,7 @@ class Trust:
         return root
 
     def text(self, digest: str) -> bytes | None:
-        """What was trusted under a hash; None when it is no longer kept."""
+        """Return the text that was trusted under a hash; None when it is no longer saved."""
         if self._path is None:
             return None
         try:
@@ -150,7 +148,7 @@ class Trust:
         return Path(min(named & trusted.keys()))
 
     def _through(self, folder: Path, trusted: _Folders) -> Path | None:
-        """The trusted folder that covers a folder."""
+        """Return the trusted folder that covers a folder."""
         real = Path(os.path.realpath(folder))
         for place in (real, *real.parents):
             if str(place) in trusted and not too_wide_because(place):
@@ -160,7 +158,7 @@ class Trust:
         return None
 
     def _read(self) -> tuple[_Folders, str]:
-        """The list, and a sentence about the file if it cannot be believed."""
+        """Return the list, and a sentence about the file if it cannot be used."""
         if self._path is None:
             return {}, ""
         try:
@@ -211,9 +209,9 @@ class Trust:
 
 
 def project_root(folder: Path) -> Path:
-    """The repository's top folder, links resolved; outside of one, the folder itself.
+    """Return the repository's top folder, links resolved; outside of one, the folder itself.
 
-    A home folder that is a repository (of settings, mostly) makes no project of everything in it.
+    A home folder that is a repository (of settings, mostly) does not make a project of everything in it.
     """
     real = Path(os.path.realpath(folder))
     for place in (real, *real.parents):
@@ -225,17 +223,16 @@ def project_root(folder: Path) -> Path:
 
 
 def _has_repository(place: Path) -> bool:
-    """Whether a repository begins here: `.git` is a folder, or a file in worktrees and submodules."""
+    """Return whether a repository begins here: `.git` is a folder, or a file in worktrees and submodules."""
     return os.path.lexists(place / ".git")
 
 
 def digest_of(data: bytes) -> str:
-    """What tells these bytes from all others."""
     return hashlib.sha256(data).hexdigest()
 
 
 def _listed(path: Path) -> _Folders:
-    """The folders in the file; ValueError says why it cannot be believed."""
+    """Return the folders in the file; ValueError says why it cannot be used."""
     data = read_small_file(path, _LIMIT_BYTES, check=_check_owner)
     try:
         table = json.loads(data)
@@ -258,7 +255,7 @@ def _listed(path: Path) -> _Folders:
 
 
 def _check_owner(status: os.stat_result) -> None:
-    """ValueError if somebody else could have written the file."""
+    """Raise ValueError if somebody else could have written the file."""
     if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
         raise ValueError("can be written by others")
 

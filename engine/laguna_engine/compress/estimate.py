@@ -77,7 +77,7 @@ class TimedScorer(Protocol):
 
     @property
     def rate(self) -> float:
-        """Tokens per second, 0.0 before anything was measured."""
+        """Return the tokens per second, 0.0 before anything was measured."""
         ...
 
     def measure(self) -> float:
@@ -85,7 +85,7 @@ class TimedScorer(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """Tokens of a text."""
+        """Return the tokens of a text."""
         ...
 
     def score(
@@ -115,7 +115,7 @@ def score_in_time(
     progress: Callable[[float], None] = lambda share: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Scores]:
-    """One `Scores` per text, `UNSCORED` for those that there was no time for.
+    """Return one `Scores` per text, `UNSCORED` where there was no time.
 
     Args:
         texts: the most promising first: a text is scored if the measured rate says that it is done in time.
@@ -136,7 +136,7 @@ def score_in_time(
     done, at = 0, 0
 
     def tell(part: float) -> None:
-        """A share of the newest batch is done."""
+        """Report a finished share of the newest batch."""
         over = (clock() - began) / seconds if seconds > 0.0 else 1.0
         progress(min(1.0, max((done + part * taken) / whole, over)))
 

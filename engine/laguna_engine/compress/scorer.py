@@ -51,7 +51,7 @@ class Scorer:
     """
 
     def __init__(self, thread: EngineWorker, model: ScorerModel) -> None:
-        """Takes ownership of both; use `open`."""
+        """Take ownership of both; use `open`."""
         self.tokens, self.rate = 0, 0.0
         self._thread, self._model = thread, model
         self._lock = threading.Lock()
@@ -95,11 +95,11 @@ class Scorer:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the device."""
+        """Return the bytes on the device."""
         return self._model.nbytes
 
     def count(self, text: str) -> int:
-        """Tokens of `text` in the scorer's vocabulary."""
+        """Return the tokens of `text` in the scorer's vocabulary."""
         return len(self._thread.call(lambda: self._model.vocab.tokenize(text, special=False)))
 
     def measure(self) -> float:
@@ -113,7 +113,7 @@ class Scorer:
         should_stop: Callable[[], bool] = lambda: False,
         progress: Callable[[float], None] = lambda _: None,
     ) -> list[Scores]:
-        """One `Scores` per text. A text longer than a window is split, and its best piece counts.
+        """Return one `Scores` per text. A text longer than a window is split, and its best piece counts.
 
         Args:
             texts: the texts to score.
@@ -197,7 +197,7 @@ class Scorer:
         return Query(tuple(tokens[-min(MAX_QUERY_TOKENS, self._model.window // _QUERY_SHARE) :]), self._model.newline)
 
     def _pieces(self, texts: Sequence[str], query: Query) -> list[tuple[int, list[int]]]:
-        """(text index, tokens) of all pieces; the first one is empty."""
+        """Return (text index, tokens) of all pieces; the first one is empty."""
         most = self._model.window - query.length([query.newline]) + 1
         pieces: list[tuple[int, list[int]]] = [(_NOTHING, [])]
         for index, text in enumerate(texts):
@@ -213,7 +213,7 @@ class Scorer:
         should_stop: Callable[[], bool],
         progress: Callable[[float], None],
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Attention [pieces, layers, heads] and mean log-probabilities [pieces], NaN if not all layers are run."""
+        """Return attention [pieces, layers, heads] and mean log-probabilities [pieces], NaN without all layers."""
         model = self._model
         piece_attention = np.empty((len(pieces), model.layers, model.file.heads), np.float32)
         log_probs = np.full(len(pieces), np.nan, np.float32)
@@ -239,7 +239,7 @@ def _close_all(models: Sequence[ScorerModel]) -> None:
 def _pooled(
     count: int, owners: Sequence[int], piece_attention: NDArray[np.float32], log_probs: NDArray[np.float32]
 ) -> list[Scores]:
-    """Scores of texts from those of their pieces; the first piece is the query alone."""
+    """Return the scores of texts from those of their pieces; the first piece is the query alone."""
     attention, gain = np.full(count, -np.inf), np.full(count, -np.inf)
     gains = np.nan_to_num(log_probs - log_probs[0])
     for owner, piece, more in zip(owners[1:], piece_attention[1:], gains[1:], strict=True):

@@ -119,7 +119,7 @@ def _check_tensors(file: Header, hparams: HParams) -> None:
 
 
 def _layer(hparams: HParams, width: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of one layer's tensors; `width` is that of its feed-forward part."""
+    """Yield the names and shapes of one layer's tensors; `width` is that of its feed-forward part."""
     embd, head = hparams.n_embd, hparams.head_size
     queries, keys = hparams.heads[0] * head, hparams.kv_heads[0] * head
     yield from {"attn_norm": (embd,), "ffn_norm": (embd,), "attn_q_norm": (head,), "attn_k_norm": (head,)}.items()

@@ -62,7 +62,7 @@ class BodyGraph:
         self._score_ports = [self._graph.port(_name(layer), np.zeros(count, np.float32)) for layer in range(layers)]
 
     def run(self, window: Window) -> NDArray[np.float32]:
-        """The largest score q·k / sqrt(head) of each block's tail over its text, [layers, heads, blocks].
+        """Return the largest score q·k / sqrt(head) of each block's tail over its text, [layers, heads, blocks].
 
         Writes the hidden states of `window.query_rows`, flattened, to the first rows of `hidden`.
         """
@@ -85,7 +85,7 @@ class BodyGraph:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of inputs and intermediate results."""
+        """Return the bytes of inputs and intermediate results."""
         return self._graph.nbytes
 
     def close(self) -> None:
@@ -123,14 +123,14 @@ class BodyGraph:
         return self._graph.mul_mat(self._weights[f"blk.{layer}.{name}.weight"], x)
 
     def _heads(self, layer: int, kind: str, x: Tensor, positions: Tensor, count: int) -> Tensor:
-        """Queries or keys of x: projected, each head normed and rotated, [head, count, rows]."""
+        """Return queries or keys of x: projected, each head normed and rotated, [head, count, rows]."""
         head = self._model.head_size
         split = self._graph.reshape(self._product(layer, f"attn_{kind}", x), head, count, self._rows)
         normed = self._norm(split, f"blk.{layer}.attn_{kind}_norm.weight")
         return self._graph.rope(normed, positions, head, self._model.rope_base)
 
     def _by_head(self, x: Tensor) -> Tensor:
-        """[head, kv heads, rows] to F16 [head, rows, kv heads], as in llama.cpp's KV cache."""
+        """Convert [head, kv heads, rows] to F16 [head, rows, kv heads], as in llama.cpp's KV cache."""
         return self._graph.permute(self._graph.cast(x, Type.F16), 0, 2, 1, 3)
 
     def _attention(self, layer: int, normed: Tensor, queries: Tensor, keys: Tensor, mask: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ class BodyGraph:
         return self._product(layer, "ffn_down", gated)
 
     def _tail_scores(self, queries: Tensor, keys: Tensor, tail_rows: Tensor, text_mask: Tensor) -> Tensor:
-        """The largest q·k of each slot's tail over its own text, for each head: [slots * heads], slots first."""
+        """Return the largest q·k of each slot's tail over its own text, for each head: [slots * heads], slots first."""
         graph, model = self._graph, self._model
         flat = graph.reshape(queries, model.head_size * model.heads, self._rows)
         tail_queries = graph.reshape(graph.get_rows(flat, tail_rows), model.head_size, model.heads, self._slots * TAIL)
@@ -192,7 +192,7 @@ class HeadGraph:
             raise
 
     def run(self, targets: NDArray[np.int32]) -> NDArray[np.float32]:
-        """log p of `targets`, of any shape, taken in order from the first hidden row on."""
+        """Return log p of `targets`, of any shape, taken in order from the first hidden row on."""
         found, start = np.empty(targets.size, np.float32), 0
         large, small = self._parts
         while start < targets.size:
@@ -206,7 +206,7 @@ class HeadGraph:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of inputs and intermediate results."""
+        """Return the bytes of inputs and intermediate results."""
         return sum(part.nbytes for part in self._parts)
 
     def close(self) -> None:
@@ -237,7 +237,7 @@ class _HeadBatch:
         return self._graph.nbytes
 
     def run(self, start: int, targets: NDArray[np.int32]) -> NDArray[np.float32]:
-        """log p of at most `rows` targets, from hidden row `start` on; NaN where the logits are not finite."""
+        """Return log p of at most `rows` targets, from hidden row `start` on; NaN where the logits are not finite."""
         count = len(targets)
         self._hidden_rows.values[:count], self._targets.values[:count] = np.arange(start, start + count), targets
         self._hidden_rows.push()
@@ -253,7 +253,7 @@ class _HeadBatch:
         self._graph.close()
 
     def _build(self, matrix: Tensor, hidden: Tensor) -> None:
-        """log softmax at the targets, relative to the largest logit, whose own probability never underflows to 0."""
+        """Build log softmax at the targets, relative to the largest logit, whose probability never underflows to 0."""
         graph, rows = self._graph, self.rows
         hidden_rows, targets = graph.input("hidden_rows", Type.I32, rows), graph.input("targets", Type.I32, rows)
         logits = graph.mul_mat(matrix, graph.get_rows(hidden, hidden_rows))
@@ -280,7 +280,7 @@ class ScorerModel:
     """
 
     def __init__(self, vocabulary: Model, file: ScorerFile, layers: int, window: int, backend: ComputeBackend) -> None:
-        """Takes ownership of `vocabulary` and `backend`, also when it raises."""
+        """Take ownership of `vocabulary` and `backend`, even when it raises."""
         self.vocab, self.file, self.layers, self.window = vocabulary.vocab, file, layers, window
         self._vocabulary, self._backend = vocabulary, backend
         self.stop = AbortFlag()
@@ -327,18 +327,18 @@ class ScorerModel:
 
     @property
     def whole(self) -> bool:
-        """Whether all layers are run, which log-probabilities need."""
+        """Return whether all layers are run, which log-probabilities need."""
         return self.layers == self.file.n_layer
 
     @property
     def nbytes(self) -> int:
-        """Bytes of weights, hidden states and graphs on the device. Callable from any thread."""
+        """Return the bytes of weights, hidden states and graphs on the device. Callable from any thread."""
         # Copied in one interpreter step: a graph may be added meanwhile.
         held = [*tuple(self._bodies.values()), self._weights, self._hidden, self._head]
         return sum(part.nbytes for part in held if part is not None)
 
     def run(self, window: Window) -> tuple[TailScores, NDArray[np.float32] | None]:
-        """The query's attention to each text, and log p of its tokens after each, [blocks, query]."""
+        """Return the query's attention to each text, and log p of its tokens after each, [blocks, query]."""
         scores = self._body(window.rows, window.query_rows.size if self.whole else 0).run(window)
         return scores, None if self._head is None else self._head.run(window.targets)
 
@@ -368,7 +368,7 @@ class ScorerModel:
             self._head = HeadGraph(self._weights[file.head], self._hidden["hidden"], self._backend, file.file.path)
 
     def _runs(self, name: str) -> bool:
-        """Whether a tensor belongs to a layer that is run."""
+        """Return whether a tensor belongs to a layer that is run."""
         return int(name.split(".")[1]) < self.layers
 
     def _body(self, rows: int, query_rows: int) -> BodyGraph:

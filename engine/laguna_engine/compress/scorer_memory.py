@@ -16,24 +16,24 @@ _HIDDEN, _QUERIES, _KEYS, _INNER, _TAILS = 5, 3, 4, 3, 3
 
 
 def scorer_room(file: ScorerFile, window: int) -> int:
-    """Bytes of weights, hidden states and graphs on the device, at most, for windows of up to `window` tokens."""
+    """Return the most bytes of weights, hidden states and graphs on the device for windows of up to `window` tokens."""
     head = _HEAD_ROWS * _F32 * (_LOGITS * file.n_vocab + 2 * file.n_embd)
     hidden = _F32 * file.n_embd * window
     return weights_size(file) + hidden + head + graphs_room(file, window)
 
 
 def weights_size(file: ScorerFile) -> int:
-    """Bytes of weights on the device: the embeddings stay in RAM unless they are the output matrix too."""
+    """Return the bytes of weights on the device: the embeddings stay in RAM unless they are the output matrix too."""
     return sum(info.size for info in file.file.tensors if info.name != EMBEDDINGS or info.name == file.head)
 
 
 def graphs_room(file: ScorerFile, window: int) -> int:
-    """Bytes that the graphs of all sizes of windows share: as many as the largest one takes, at most."""
+    """Return the most bytes that the graphs of all window sizes share: those of the largest one."""
     return graph_size(file, window)
 
 
 def graph_size(file: ScorerFile, rows: int) -> int:
-    """Bytes of the graph for windows of `rows` rows, at most."""
+    """Return the most bytes of the graph for windows of `rows` rows."""
     queries, keys = file.heads * file.head_size, file.kv_heads * file.head_size
     tails = slots(rows) * TAIL
     inputs = rows * (_F32 * file.n_embd + _F16 * rows + _F32 * tails + 3 * _F32)

@@ -31,7 +31,7 @@ OUTSIDE_TEXT = np.float32(-1e30)
 
 
 def sizes(window: int) -> list[int]:
-    """The possible rows of a window, smallest first: powers of two, then `window` itself."""
+    """Return the possible numbers of rows of a window, smallest first: powers of two, then `window` itself."""
     found = []
     size = _SMALLEST
     while size < window:
@@ -41,12 +41,12 @@ def sizes(window: int) -> list[int]:
 
 
 def slots(rows: int) -> int:
-    """Most blocks of a window of `rows` rows."""
+    """Return the maximum number of blocks of a window of `rows` rows."""
     return max(1, min(rows // _ROWS_A_SLOT, _MAX_SLOTS))
 
 
 def capacity(rows: int, query_rows: int) -> int:
-    """Query rows of the graph that serves `query_rows` of them: a quarter, half or all of the window."""
+    """Return the query rows of the graph that serves `query_rows` of them: a quarter, half or all of the window."""
     return next(size for size in (rows // 4, rows // 2, rows) if size >= query_rows)
 
 
@@ -73,7 +73,7 @@ def pack(lengths: Sequence[int], window: int) -> list[tuple[int, list[int]]]:
 
 
 def _shrunk(known: list[int], blocks: list[int], lengths: Sequence[int]) -> int:
-    """The fewest rows that hold these blocks."""
+    """Return the smallest number of rows that hold these blocks."""
     rows = sum(lengths[block] for block in blocks)
     return next(size for size in known if size >= rows and slots(size) >= len(blocks))
 
@@ -91,11 +91,11 @@ class Query:
     newline: int
 
     def block(self, piece: Sequence[int]) -> list[int]:
-        """All tokens of a piece's block; for an empty piece there is only one newline."""
+        """Return all tokens of a piece's block; for an empty piece there is only one newline."""
         return [self.newline, *piece, *([self.newline] if piece else []), *self.tokens]
 
     def length(self, piece: Sequence[int]) -> int:
-        """Number of tokens of the block."""
+        """Return the number of tokens of the block."""
         return len(self.tokens) + 1 + (len(piece) + 1 if piece else 0)
 
 
@@ -132,7 +132,7 @@ class Window:
 
     @property
     def mask(self) -> NDArray[np.float16]:
-        """F16, added to attention scores."""
+        """Return the F16 mask that is added to attention scores."""
         return self._bits.view(np.float16)
 
     def _place(self, slot: int, start: int, query: Query, piece: Sequence[int]) -> int:

@@ -98,7 +98,7 @@ def find_boosts(
     starts: Sequence[int],
     nearness: Sequence[float],
 ) -> Boosts:
-    """All boosts of the documents for a question.
+    """Return all boosts of the documents for a question.
 
     Args:
         known: the documents' definitions.
@@ -131,13 +131,13 @@ def find_boosts(
 
 
 def is_code(query: str) -> bool:
-    """Whether a question is a piece of code, by the look of its lines."""
+    """Return whether a question is a piece of code, by the look of its lines."""
     lines = [line for line in query.splitlines() if line.strip()]
     return len(lines) >= _CODE_LINES and sum(_CODE.match(line) is not None for line in lines) > _CODE_SHARE * len(lines)
 
 
 def _home(documents: Sequence[Document], nearness: Sequence[float]) -> int:
-    """The document in whose scope the question's names are resolved: an edited one, else the lexically nearest."""
+    """Return the document in whose scope the question's names are resolved: an edited or the lexically nearest one."""
     return max(range(len(documents)), key=lambda number: (documents[number].protected, nearness[number], -number))
 
 
@@ -235,7 +235,7 @@ _ERROR = re.compile(
 
 
 def _is_diff(path: str, text: str) -> bool:
-    """Whether a text is a patch, by its name or its beginning."""
+    """Return whether a text is a patch, by its name or its beginning."""
     return path.lower().endswith(_DIFF_SUFFIXES) or bool(
         _DIFF.match(text) or (_DIFF.search(text, 0, _SNIFF_CHARS) and "\n@@ -" in text)
     )

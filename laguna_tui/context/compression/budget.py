@@ -125,7 +125,7 @@ def _heads(document: Document, unit: int | None) -> Iterator[int]:
 
 
 def _added_marks(kept: dict[int, Why], new: dict[int, Why], count: int) -> int:
-    """Change of the number of gaps when `new` is kept too; while nothing is kept there is one gap."""
+    """Return the change of the number of gaps when `new` is kept too; while nothing is kept there is one gap."""
     added = 0
     for index in new:
         if index - 1 not in new:
@@ -136,7 +136,7 @@ def _added_marks(kept: dict[int, Why], new: dict[int, Why], count: int) -> int:
 
 
 def _missing(kept: dict[int, Why], count: int) -> Iterator[range]:
-    """The gaps: runs of spans that are not kept."""
+    """Yield the gaps: runs of spans that are not kept."""
     start = 0
     for index in [*sorted(kept), count]:
         if index > start:

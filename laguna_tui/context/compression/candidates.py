@@ -75,7 +75,7 @@ _HEADS = {Phase.ASKED: Phase.ASKED_HEAD, Phase.USED: Phase.USED_HEAD}
 
 
 def phase_of(boost: Boost) -> Phase:
-    """The phase of a boost.
+    """Return the phase of a boost.
 
     A name with several definitions asks for none of them with certainty: putting all of them before the callees took
     recall at keep 0.1 from 0.95 to 0.89.
@@ -93,7 +93,7 @@ class CandidateSet:
         self._costs, self._room = costs, room
 
     def generate(self) -> Iterator[Candidate]:
-        """All candidates; a span may be in several."""
+        """Yield all candidates; a span may be in several."""
         files = self._ranking.boosts.files
         if self._number in files and sum(self._costs) <= _BOOSTED_SHARE * self._room / len(files):
             yield self._candidate(Phase.USED, CALLED, tuple(range(len(self._costs))), Why.NAMED)
@@ -130,7 +130,7 @@ class CandidateSet:
             yield whole
 
     def _head(self, outline: tuple[int, ...]) -> tuple[int, ...]:
-        """The minimum to show of a definition: its outline, or the first span of one that is too large."""
+        """Return the minimum to show of a definition: its outline, or the outline's first span if it is too large."""
         return outline if sum(self._costs[index] for index in outline) <= _BOOSTED_SHARE * self._room else outline[:1]
 
     def _is_whole(self, spans: Sequence[int], *, boosted: bool) -> bool:
@@ -145,7 +145,7 @@ class CandidateSet:
         return lines <= _WHOLE_LINES and cost <= _WHOLE_SHARE * self._room
 
     def _statements(self, whole: Candidate) -> Iterator[Candidate]:
-        """The statements of a long definition, those with words of the question first."""
+        """Yield the statements of a long definition, those with words of the question first."""
         least, most = _STATEMENT_FACTORS
         for index in whole.spans:
             factor = least + (most - least) * self._ranking.spans[self._number][index]

@@ -61,7 +61,7 @@ def compress(
 
 
 def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, measure: Measure) -> tuple[Part, ...]:
-    """The largest of the selections tried whose final text, measured, fits; else the last one tried."""
+    """Return the largest tried selection whose measured text fits; else the last one tried."""
     room = budget - sum(measure(document.text) for document in documents if document.protected)
     names = _names_that_fit(documents, room, measure)
     costs = [_costs(document, names, measure) for document in documents]
@@ -88,14 +88,14 @@ def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, measu
 
 
 def _next_target(target: float, after: int, room: int, tries: int) -> float:
-    """The next target after a selection for `target` took `after` tokens."""
+    """Return the next target after a selection for `target` took `after` tokens."""
     if tries < _CORRECTIONS:
         return target * max(room, 0) / max(after, 1) * (_CAUTION if after > room else 1.0)
     return target * _SMALLER if target >= 1.0 else 0.0
 
 
 def _names_that_fit(documents: Sequence[Document], room: int, measure: Measure) -> int:
-    """Names listed per gap: fewer when the markers would take too much of the budget."""
+    """Return the number of names per gap: fewer when the markers would take too much of the budget."""
     for names in range(NAMES, 0, -2):
         if sum(_mark(document, names, measure, full=True) for document in documents) <= _MARKS_SHARE * room:
             return names
@@ -111,7 +111,7 @@ def _costs(document: Document, names: int, measure: Measure) -> TokenCosts:
 
 
 def _mark(document: Document, names: int, measure: Measure, *, full: bool) -> float:
-    """Estimated tokens of a marker line; a gap inside a document lists few names."""
+    """Return the estimated tokens of a marker line; a gap inside a document lists few names."""
     if not document.spans:
         return 0.0
     return float(measure(marker(document, 0, len(document.spans) - 1, names, full=full) + "\n"))
@@ -120,7 +120,7 @@ def _mark(document: Document, names: int, measure: Measure, *, full: bool) -> fl
 def _candidates(
     documents: Sequence[Document], ranking: Ranking, costs: Sequence[TokenCosts], room: int
 ) -> list[Candidate]:
-    """All candidates, in the order in which to take them."""
+    """Return all candidates, in the order of selection."""
     found: list[Candidate] = []
     for number, document in enumerate(documents):
         if not document.protected:
@@ -167,13 +167,13 @@ def _part(
 
 
 def _whole(document: Document, tokens: int) -> Part:
-    """An unchanged document."""
+    """Return the part of an unchanged document."""
     kept = tuple(SpanResult(span, Why.FITS, 1.0) for span in document.spans)
     return Part(document, document.text, kept, (), tokens, tokens, ((0, 0, len(document.text)),))
 
 
 def _notes(parts: Sequence[Part], ranking: Ranking, budget: int, after: int) -> Iterator[str]:
-    """Sentences for the user where the result falls short of the request."""
+    """Yield sentences for the user where the result falls short of the request."""
     if after > budget:
         yield f"Text that must not be shortened takes {after:,} tokens, more than the budget of {budget:,}."
     asked = list(dict.fromkeys(_missing_named(parts, ranking)))
@@ -189,7 +189,7 @@ def _notes(parts: Sequence[Part], ranking: Ranking, budget: int, after: int) -> 
 
 
 def _missing_named(parts: Sequence[Part], ranking: Ranking) -> Iterator[str]:
-    """Names of definitions that the question names and the result lacks."""
+    """Yield the names of definitions that the question names and the result lacks."""
     shown = {(number, kept.span.unit) for number, part in enumerate(parts) for kept in part.kept}
     for unit_id, boost in ranking.boosts.units.items():
         if boost.why is Why.NAMED and phase_of(boost) is Phase.ASKED and unit_id not in shown:

@@ -68,7 +68,7 @@ class Definitions:
         return name in self._unit_ids
 
     def with_members(self, unit_id: UnitId) -> Iterator[UnitId]:
-        """The unit and, if it is short, the units inside it: a class is not understood without its methods."""
+        """Yield the unit and, if it is short, the units inside it: a class is not understood without its methods."""
         yield unit_id
         unit = self._documents[unit_id.document].units[unit_id.unit]
         if unit.end - unit.line < _SHORT_LINES:
@@ -76,7 +76,7 @@ class Definitions:
                 yield from self.with_members(inner)
 
     def find(self, mention: SymbolMention, near: int) -> Sequence[UnitId]:
-        """The definitions that a name may refer to when used in document `near`."""
+        """Return the definitions that a name may refer to when used in document `near`."""
         unit_ids = self._unit_ids.get(mention.name, ())
         if len(unit_ids) < 2:
             return unit_ids
@@ -89,17 +89,17 @@ class Definitions:
 
     @cached_property
     def _modules(self) -> Sequence[frozenset[str]]:
-        """Names each document may be imported as: its file's, or its folder's for a package file."""
+        """Return the names by which each document may be imported: its file's, or its folder's for a package file."""
         return [frozenset(_module(document.path)) for document in self._documents]
 
     @cached_property
     def _imported(self) -> Sequence[frozenset[str]]:
-        """Words of each document's imports."""
+        """Return the words of each document's imports."""
         return [frozenset(imported_words(document)) for document in self._documents]
 
 
 def mentions(query: str, known: Definitions) -> list[SymbolMention]:
-    """The names in a question that are defined in the documents, each once with its greatest strength."""
+    """Return the names in a question that are defined in the documents, each once with its greatest strength."""
     quoted = {part for match in _QUOTED.findall(query) for part in (match, *_SEPARATOR.split(match))}
     found: dict[tuple[str, str], float] = {}
     for match in _NAME.finditer(query):
@@ -109,7 +109,7 @@ def mentions(query: str, known: Definitions) -> list[SymbolMention]:
 
 
 def named_files(query: str, paths: Sequence[str]) -> frozenset[int]:
-    """Indices of the paths that a question names in full, by their last parts, or as part of a longer path."""
+    """Return the indices of paths that a question names in full, by their last parts, or in a longer path."""
     by_name: dict[str, list[int]] = {}
     for number, path in enumerate(paths):
         by_name.setdefault(path.rsplit("/", 1)[-1], []).append(number)
@@ -126,7 +126,7 @@ def named_files(query: str, paths: Sequence[str]) -> frozenset[int]:
 
 
 def _readings(match: re.Match[str], quoted: set[str], known: Definitions) -> Iterator[SymbolMention]:
-    """Readings of names joined by dots: the longest known suffix, and the words before it."""
+    """Yield the readings of names joined by dots: the longest known suffix, and the words before it."""
     pieces = _SEPARATOR.split(match["name"])
     dotted = ".".join(pieces)
     most = 1.0
@@ -160,7 +160,7 @@ def _module(path: str) -> Iterator[str]:
 
 
 def imported_words(document: Document) -> Iterator[str]:
-    """The words of a document's imports."""
+    """Yield the words of a document's imports."""
     for span in document.spans:
         if span.role is SpanRole.OUTLINE and not document.units[span.unit].defines:
             yield from _WORD.findall(document.text[span.start : span.stop])

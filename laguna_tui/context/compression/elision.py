@@ -35,7 +35,7 @@ _BY_NAME = dict.fromkeys(("makefile", "dockerfile", "gnumakefile", "gemfile", "r
 
 
 def comment(path: str, words: str) -> str:
-    """`words` as a comment in the file's language; unchanged if its comment syntax is unknown."""
+    """Return `words` as a comment in the file's language; unchanged if its comment syntax is unknown."""
     name = path.rsplit("/", 1)[-1].lower()
     before, after = _BY_NAME.get(name) or _BY_SUFFIX.get(name.rpartition(".")[2], _PLAIN)
     if after:
@@ -90,7 +90,7 @@ def render(document: Document, kept: Collection[int], names: int = NAMES) -> tup
 
 
 def marker(document: Document, first: int, last: int, names: int = NAMES, *, full: bool) -> str:
-    """The marker line for the spans `first` to `last`, without a newline; `full` spells out the `read` call."""
+    """Return the marker line for the spans `first` to `last`, without a newline; `full` spells out the `read` call."""
     start, end = _lines(document, first, last)
     listed = list(_names(document, first, last)) if names else []
     gone = f" ({some_of(listed, names)})" if listed else ""
@@ -103,7 +103,7 @@ def marker(document: Document, first: int, last: int, names: int = NAMES, *, ful
 
 
 def _names(document: Document, first: int, last: int) -> Iterator[str]:
-    """Names of the definitions whose head is among the spans, and of headings among them."""
+    """Yield the names of the definitions whose head is among the spans, and of headings among them."""
     seen: set[int] = set()
     for span in document.spans[first : last + 1]:
         unit = document.units[span.unit]
@@ -117,7 +117,7 @@ def _names(document: Document, first: int, last: int) -> Iterator[str]:
 
 
 def _lines(document: Document, first: int, last: int) -> tuple[int, int]:
-    """First and last line of the spans, without blank lines at their ends."""
+    """Return the first and last line of the spans, without blank lines at their ends."""
     start, stop = document.spans[first].start, document.spans[last].stop
     piece = document.text[start:stop]
     start, stop = start + len(piece) - len(piece.lstrip()), stop - len(piece) + len(piece.rstrip())
@@ -125,7 +125,7 @@ def _lines(document: Document, first: int, last: int) -> tuple[int, int]:
 
 
 def _cuts_a_line(document: Document, first: int, last: int) -> bool:
-    """Whether the first or the last line has text outside the spans."""
+    """Return whether the first or the last line has text outside the spans."""
     text = document.text
     before = text[document.line_starts[document.line(document.spans[first].start) - 1] : document.spans[first].start]
     stop = document.spans[last].stop
@@ -135,7 +135,7 @@ def _cuts_a_line(document: Document, first: int, last: int) -> bool:
 
 
 def _indent(document: Document, first: int) -> str:
-    """The indentation of the first dropped character."""
+    """Return the indentation of the first dropped character."""
     start = document.spans[first].start
     head = document.text[start : start + _INDENT_CHARS * 4].lstrip("\r\n")
     blanks = head[: len(head) - len(head.lstrip(" \t"))]

@@ -42,7 +42,7 @@ class Lexicon:
             self.counts[group[0]].update(found * times)
 
     def scores(self, groups: Iterable[Sequence[int]]) -> list[float]:
-        """BM25 score of each group of pieces taken together; 0 for a group without a word of the question."""
+        """Return the BM25 score of each group of pieces taken together; 0 without any word of the question."""
         groups = list(groups)
         lengths = [sum(self.lengths[index] for index in group) for group in groups]
         average = sum(lengths) / max(len(lengths), 1) or 1.0

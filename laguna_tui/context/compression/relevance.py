@@ -43,7 +43,7 @@ def fuse(words: Sequence[float], scores: Sequence[Scores] | None) -> list[float]
 
 
 def _points(values: Sequence[float]) -> list[float]:
-    """Points by rank, equal for equal values; 0.0 for values that are not above 0 (or NaN)."""
+    """Return points by rank, equal for equal values; 0.0 for values that are not above 0 (or NaN)."""
     order = sorted((index for index, value in enumerate(values) if value > 0.0), key=lambda index: -values[index])
     points = [0.0] * len(values)
     rank = 0
@@ -55,7 +55,7 @@ def _points(values: Sequence[float]) -> list[float]:
 
 
 def _above(values: Sequence[float]) -> list[float]:
-    """Values shifted so that the least is 0: attention has no natural zero. Values that are not finite become 0."""
+    """Return the values shifted so that the least is 0, as attention has no natural zero; not finite ones become 0."""
     least = min((value for value in values if isfinite(value)), default=0.0)
     return [value - least if isfinite(value) else 0.0 for value in values]
 
@@ -119,7 +119,7 @@ def rank(
 
 
 def _used(documents: Sequence[Document], known: Definitions, values: Sequence[float]) -> list[float]:
-    """How much the best units use each unit, 0 to 1: the definitions that relevant code refers to are relevant too."""
+    """Return how much the best units use each unit, 0 to 1: what relevant code refers to is relevant too."""
     unit_ids = [
         UnitId(number, unit) for number, document in enumerate(documents) for unit in range(len(document.units))
     ]
@@ -153,7 +153,7 @@ def _score_units(
     should_stop: Callable[[], bool],
     order: Sequence[int],
 ) -> tuple[Sequence[Scores] | None, tuple[str, ...]]:
-    """The scorer's scores of every unit, asked for in `order`, and notes.
+    """Score every unit, in `order`; returns the scores and notes.
 
     None without a scorer, without a query, after a stop, and when there was no time for any.
     """

@@ -86,5 +86,5 @@ class Compression:
 
     @property
     def text(self) -> str:
-        """All parts, joined."""
+        """Return all parts, joined."""
         return "".join(part.text for part in self.parts)

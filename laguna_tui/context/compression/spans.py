@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
+from laguna_tui.repo.files.text_files import line_starts
+
 
 class SpanRole(Enum):
     """The part of its unit that a span is.
@@ -92,25 +94,21 @@ class Document:
             raise ValueError(f"{self.path}: a span names no unit")
 
     def line(self, offset: int) -> int:
-        """The line of a character; a newline is the last character of its line."""
+        """Return the line of a character; a newline is the last character of its line."""
         return bisect_right(self.line_starts, offset)
 
     def lines(self, start: int, stop: int) -> tuple[int, int]:
-        """First and last line of the characters `start` to `stop` (not empty)."""
+        """Return the first and last line of the characters `start` to `stop` (not empty)."""
         return self.line(start), self.line(stop - 1)
 
     @cached_property
     def line_starts(self) -> Sequence[int]:
-        r"""Offset of each line. "\r" ends lines only in a text without "\n"."""
-        newline = "\n" if "\n" in self.text else "\r"
-        starts = [0]
-        while (at := self.text.find(newline, starts[-1])) >= 0:
-            starts.append(at + 1)
-        return starts
+        """Return the offset of each line."""
+        return line_starts(self.text)
 
     @cached_property
     def unit_spans(self) -> Sequence[Sequence[int]]:
-        """The indices of each unit's spans."""
+        """Return the indices of each unit's spans."""
         found: list[list[int]] = [[] for _ in self.units]
         for index, span in enumerate(self.spans):
             found[span.unit].append(index)
@@ -118,7 +116,7 @@ class Document:
 
     @cached_property
     def outlines(self) -> Mapping[int, Sequence[int]]:
-        """The indices of the OUTLINE spans of each unit that has any."""
+        """Return the indices of the OUTLINE spans of each unit that has any."""
         found: dict[int, list[int]] = {}
         for index, span in enumerate(self.spans):
             if span.role is SpanRole.OUTLINE:
@@ -135,7 +133,7 @@ class Document:
 
     @cached_property
     def outer(self) -> Sequence[int | None]:
-        """The enclosing unit of each unit, such as a method's class, or None."""
+        """Return the enclosing unit of each unit, such as a method's class, or None."""
         found: list[int | None] = [None] * len(self.units)
         around: list[int] = []
         definitions = [index for index, unit in enumerate(self.units) if unit.defines]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from laguna_tui.base.paths import escaped
 from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
 from laguna_tui.context.compression.statements import LineLooks, pieces, read_lines
+from laguna_tui.repo.files.text_files import line_starts
 from laguna_tui.repo.search.identifiers import COMMON_NAMES, looks_like_code
 from laguna_tui.repo.syntax.analysis import analyse
 from laguna_tui.repo.syntax.language_patterns import language_of
@@ -49,7 +50,7 @@ class _Owner(NamedTuple):
 
 
 def document(path: str, text: str, *, protected: bool = False) -> Document:
-    """The document of a file's text; `path` as the `read` tool takes it. Any text gives one."""
+    """Return the document of a file's text; `path` as the `read` tool takes it. Any text gives one."""
     return _Cutter(path, text).document(protected=protected)
 
 
@@ -58,7 +59,7 @@ class _Cutter:
 
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
-        self._starts = _line_starts(text)
+        self._starts = [start for start in line_starts(text) if start < len(text)] or [0]
         self._lines = [text[a:b] for a, b in zip(self._starts, [*self._starts[1:], len(text)], strict=True)]
         self._syntax = analyse(path, text)
         self._names = DefinedNames(self._syntax)
@@ -91,11 +92,11 @@ class _Cutter:
         return Document(escaped(self._path), self._text, tuple(self._spans), tuple(self._units), protected)
 
     def _line(self, offset: int) -> int:
-        """The line of a character, from 0."""
+        """Return the line of a character, from 0."""
         return min(bisect_right(self._starts, offset), len(self._lines)) - 1
 
     def _inner(self) -> set[int]:
-        """The lines, from 0, that begin inside a string or comment."""
+        """Return the lines, from 0, that begin inside a string or comment."""
         language = language_of(self._path)
         found: set[int] = set()
         if language is not None and max(map(len, self._lines), default=0) <= LINE_CHARS:
@@ -105,7 +106,7 @@ class _Cutter:
         return found
 
     def _owners(self) -> list[_Owner]:
-        """Whose each line is; what lies inside comes after what it lies in, and takes its lines from it."""
+        """Return the owner of each line; an inner definition comes after the outer one and takes its lines from it."""
         owners = [_Owner(-1, SpanRole.TEXT)] * len(self._lines)
         reach = 0
         for index, symbol in enumerate(self._syntax.symbols):
@@ -118,7 +119,7 @@ class _Cutter:
         return owners
 
     def _roles(self, symbol: Symbol) -> Iterator[tuple[int, SpanRole]]:
-        """The lines of a definition and what each is: its lead, its head, the first line of its docstring, its body."""
+        """Yield the lines of a definition and the role of each: lead, head, first line of the docstring, body."""
         first, last = self._line(symbol.start), self._line(symbol.stop - 1)
         begin = next((n for n in range(first, last + 1) if not _LEAD.match(self._lines[n])), first)
         if symbol.kind is DefinitionKind.VARIABLE:
@@ -131,7 +132,7 @@ class _Cutter:
             yield line, SpanRole.OUTLINE if line <= head and not lead else SpanRole.BODY
 
     def _opens(self, symbol: Symbol, body: int) -> bool:
-        """Whether the line where the inside begins still belongs to the head: code before it, a brace, a docstring."""
+        """Return whether the line where the inside begins belongs to the head: code before it, a brace, a docstring."""
         before = self._text[self._starts[body] : symbol.body]
         return bool(before.strip()) or self._text[symbol.body] == "{" or bool(_QUOTES.match(self._lines[body]))
 
@@ -146,13 +147,13 @@ class _Cutter:
         return len(self._units) - 1
 
     def _inside(self, look: LineLooks, first: int, last: int, role: SpanRole, unit: int) -> None:
-        """The spans of a run of a definition's lines."""
+        """Add the spans of a run of a definition's lines."""
         cut = pieces(look, first, last + 1) if role is SpanRole.BODY else iter([(first, last + 1)])
         for start, stop in cut:
             self._add(start, stop, role, unit)
 
     def _begun_in(self, line: int, owner: int) -> list[Symbol]:
-        """The definitions that begin in a line that is too long, functions in functions aside."""
+        """Return the definitions that begin in a line that is too long, without functions in functions."""
         if len(self._lines[line]) <= LINE_CHARS:
             return []
         start, reach = self._starts[line], 0
@@ -164,7 +165,7 @@ class _Cutter:
         return found
 
     def _crowded(self, line: int, inside: Sequence[Symbol]) -> None:
-        """A long line of many definitions, as in minified code: a unit of each group of them that is short together."""
+        """Add a long line of many definitions, as in minified code: a unit for each group that is short together."""
         start, stop = self._starts[line], self._starts[line] + len(self._lines[line])
         groups: list[list[Symbol]] = []
         begin = start
@@ -182,7 +183,7 @@ class _Cutter:
                 self._spans.append(Span(*span, SpanRole.BODY, len(self._units) - 1))
 
     def _outside(self, look: LineLooks, first: int, last: int, headings: dict[int, str]) -> None:
-        """The units and spans of a run of lines that belong to no definition."""
+        """Add the units and spans of a run of lines outside definitions."""
         title = ""
         for start, stop, imports in self._blocks(first, last + 1, headings):
             title = headings.get(start, title)
@@ -198,7 +199,7 @@ class _Cutter:
                 self._add(a, b, SpanRole.TEXT, len(self._units) - 1)
 
     def _blocks(self, start: int, stop: int, headings: dict[int, str]) -> Iterator[tuple[int, int, bool]]:
-        """Lines in groups: imports apart, a heading begins another, and after so many lines too."""
+        """Yield the lines in groups: imports apart, a heading begins another, and after so many lines too."""
         begin, imports, until = start, False, start
         for number in range(start, stop):
             if number < until:
@@ -217,7 +218,7 @@ class _Cutter:
             yield begin, stop, imports
 
     def _import_end(self, number: int, stop: int) -> int:
-        """The line after an import that begins at `number`, its brackets closed."""
+        """Return the line after an import that begins at `number`, its brackets closed."""
         depth = 0
         for at in range(number, min(stop, number + _IMPORT_LINES)):
             line = self._lines[at]
@@ -227,7 +228,7 @@ class _Cutter:
         return number + 1
 
     def _add(self, first: int, stop: int, role: SpanRole, unit: int) -> None:
-        """The lines as a span, without blank lines at the end; lines that are too long in pieces."""
+        """Add the lines as a span, without blank lines at its ends; lines that are too long in pieces."""
         while stop > first and not self._lines[stop - 1].strip():
             stop -= 1
         while first < stop and not self._lines[first].strip():
@@ -245,7 +246,7 @@ class _Cutter:
 
 
 def _runs(owners: Sequence[_Owner]) -> Iterator[tuple[int, int, _Owner]]:
-    """Neighbouring lines of one owner and role: first, last, whose."""
+    """Yield runs of lines of one owner and role: first line, last line, owner."""
     first = 0
     for number in range(1, len(owners) + 1):
         if number == len(owners) or owners[number] != owners[first]:
@@ -254,7 +255,7 @@ def _runs(owners: Sequence[_Owner]) -> Iterator[tuple[int, int, _Owner]]:
 
 
 def _cut_long(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Characters in pieces that end at a break near `PIECE_CHARS`, or there when none is near."""
+    """Yield pieces of a text that end at a break near `PIECE_CHARS`, or there if none is near."""
     while stop - start > 2 * PIECE_CHARS:
         found = _BREAK.search(text, start + PIECE_CHARS, start + 2 * PIECE_CHARS)
         end = found.end() if found else start + PIECE_CHARS
@@ -263,14 +264,6 @@ def _cut_long(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
         start = end
     if text[start:stop].strip():
         yield start, stop
-
-
-def _line_starts(text: str) -> list[int]:
-    newline = "\n" if "\n" in text else "\r"
-    starts = [0]
-    while (at := text.find(newline, starts[-1])) >= 0 and at + 1 < len(text):
-        starts.append(at + 1)
-    return starts
 
 
 _MIN_CHARS = 3
@@ -299,7 +292,7 @@ class DefinedNames:
         }
 
     def defined(self, symbol: Symbol, inside: Iterable[Symbol]) -> frozenset[str]:
-        """What a definition can be asked for by; `inside` are the definitions that lie in its lines."""
+        """Return the names by which a question can refer to a definition; `inside` are the definitions in its lines."""
         names = {symbol.name, symbol.qualified} | {other.name for other in inside}
         outer = symbol.qualified.split(".")[:-1]
         if outer and (symbol.name in _CONSTRUCTORS or symbol.name == outer[-1]):
@@ -307,7 +300,7 @@ class DefinedNames:
         return frozenset(names)
 
     def on_itself(self, symbol: Symbol | None, name: str, *, inherited: bool) -> Iterator[str]:
-        """What a definition may mean that it calls on its own object; `inherited`: not in its own class."""
+        """Yield the names that a call on a definition's own object may mean; `inherited`: not in its own class."""
         own = None if inherited else self._in_class(symbol, name)
         if own is not None:
             yield own
@@ -317,7 +310,7 @@ class DefinedNames:
             yield f"{base}.{name}"
 
     def _inherited(self, symbol: Symbol | None) -> Iterator[str]:
-        """What the class of a definition inherits from, as far as this file says, the nearest first."""
+        """Yield the base classes of a definition's class, as far as this file says, the nearest first."""
         outer = "" if symbol is None else symbol.qualified
         while outer and outer not in self._bases:
             outer = outer.rpartition(".")[0]
@@ -330,7 +323,7 @@ class DefinedNames:
                     yield base
 
     def _in_class(self, symbol: Symbol | None, name: str) -> str | None:
-        """The qualified name of what a definition calls on its own object, if its class has it."""
+        """Return the qualified name of what a definition calls on its own object, if its class has it."""
         outer = "" if symbol is None else symbol.qualified
         while outer:
             if f"{outer}.{name}" in self.qualified:
@@ -340,7 +333,7 @@ class DefinedNames:
 
 
 def refers_of(text: str, names: DefinedNames, symbol: Symbol | None) -> frozenset[str]:
-    """The names of definitions that a piece of code seems to use."""
+    """Return the names of definitions that a piece of code seems to use."""
     found: set[str] = set()
     for match in _NAME.finditer(text):
         name = match["name"]
@@ -354,7 +347,7 @@ def refers_of(text: str, names: DefinedNames, symbol: Symbol | None) -> frozense
 
 
 def keys_of(text: str) -> frozenset[str]:
-    """The names before `=` and `:` at the beginning of lines: settings, entries, fields."""
+    """Return the names before `=` and `:` at the beginning of lines: settings, entries, fields."""
     found: list[str] = []
     for match in _KEY.finditer(text):
         if match["key"] not in COMMON_NAMES:

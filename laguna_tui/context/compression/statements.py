@@ -29,7 +29,7 @@ class LineLooks(NamedTuple):
 
 
 def read_lines(lines: Sequence[str], inner: Collection[int]) -> LineLooks:
-    """The look of each line; `inner` are the numbers (from 0) of those that begin inside a string or comment."""
+    """Return the look of each line; `inner` are the lines, from 0, that begin inside a string or comment."""
     indents: list[int | None] = []
     begins: list[bool] = []
     opens: list[bool] = []
@@ -46,7 +46,7 @@ def read_lines(lines: Sequence[str], inner: Collection[int]) -> LineLooks:
 
 
 def pieces(look: LineLooks, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """The lines `start` to `stop` in pieces, in order and without a gap; small neighbours stay together."""
+    """Yield the lines `start` to `stop` in pieces, in order and without a gap; small neighbours stay together."""
     held: tuple[int, int] | None = None
     for first, last in _cut(look, start, stop, 0):
         if held is None:
@@ -61,12 +61,12 @@ def pieces(look: LineLooks, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _paragraph_ends(look: LineLooks, held: tuple[int, int], first: int) -> bool:
-    """Whether a blank line is between a piece of more than one line and the next."""
+    """Return whether a blank line is between a piece of more than one line and the next."""
     return look.indents[first - 1] is None and held[1] - held[0] > 2
 
 
 def _cut(look: LineLooks, start: int, stop: int, depth: int) -> Iterator[tuple[int, int]]:
-    """The statements of one level; long ones as their head and the statements inside."""
+    """Yield the statements of one level; long ones as their head and the statements inside."""
     begins = _statements(look, start, stop)
     for first, last in zip(begins, [*begins[1:], stop], strict=True):
         if last - first <= PIECE_LINES:
@@ -82,7 +82,7 @@ def _cut(look: LineLooks, start: int, stop: int, depth: int) -> Iterator[tuple[i
 
 
 def _head_end(look: LineLooks, first: int, last: int) -> int:
-    """The line after a block's head, which is one line or goes to where its bracket is closed."""
+    """Return the line after a block's head, which is one line or ends where its bracket is closed."""
     if look.opens[first]:
         for number in range(first + 1, min(last, first + _HEAD_LINES)):
             if look.closes[number] and (look.indents[number] or 0) <= (look.indents[first] or 0):
@@ -91,7 +91,7 @@ def _head_end(look: LineLooks, first: int, last: int) -> int:
 
 
 def _statements(look: LineLooks, start: int, stop: int) -> list[int]:
-    """Where the statements of the outermost level begin; the first one at `start`."""
+    """Return the first lines of the statements of the outermost level; the first one is `start`."""
     level = min((look.indents[n] or 0 for n in range(start, stop) if look.begins[n]), default=None)
     if level is None:
         return [start]

@@ -13,7 +13,7 @@ from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.spelling import nearest
 from laguna_tui.base.text_diff import LINE_CHARS, diff_texts
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import either, plural
 from laguna_tui.repo.edits.nearest_text import nearest_text, unseen_difference
 from laguna_tui.repo.edits.text_replacement import (
     Replacement,
@@ -79,7 +79,7 @@ def propose_edit(
     *,
     dialect: EditDialect = EditDialect(),
 ) -> ChangeProposal:
-    """What replacing `old` by `new` would make of a file; nothing is written.
+    """Propose to replace `old` by `new` in a file; nothing is written.
 
     Args:
         path: a file's path, or the end of exactly one file's path.
@@ -216,7 +216,7 @@ def _check(old: str, new: str) -> None:
 
 
 def find_file(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> str:
-    """The located path of the file that is meant: as given, or the only one that ends so.
+    """Return the located path of the file that is meant: as given, or the only one with this ending.
 
     Raises:
         EditError: there is none, or several end so.
@@ -232,24 +232,25 @@ def find_file(workspace: Workspace, path: str, should_stop: Callable[[], bool]) 
     if len(ends) == 1:
         return workspace.locate(ends[0])
     if ends:
-        raise EditError(f"{escaped(inside)} could be {_listed(ends)}; call again with one of these paths")
+        raise EditError(
+            f"{escaped(inside)} could be {either(list(map(escaped, ends)), _NAMED)}; call again with one of these paths"
+        )
     near = _near(inside, paths)
-    advice = f"the nearest is {_listed(near)}" if near else "use find to see which files there are"
+    advice = (
+        f"the nearest is {either(list(map(escaped, near)), _NAMED)}"
+        if near
+        else "use find to see which files there are"
+    )
     raise EditError(f"there is no file {escaped(inside)} to edit; {advice}")
 
 
 def _near(inside: str, paths: Sequence[str]) -> list[str]:
-    """Paths whose last part is the same or nearly so."""
+    """Return the paths whose last part is the same or nearly so."""
     by_name: dict[str, list[str]] = {}
     for known in paths:
         by_name.setdefault(known.rpartition("/")[2], []).append(known)
     names = nearest(inside.rpartition("/")[2], by_name, _NAMED)
     return [known for name in names for known in by_name[name]]
-
-
-def _listed(paths: Sequence[str]) -> str:
-    more = len(paths) - _NAMED
-    return " or ".join([*map(escaped, paths[:_NAMED]), *([f"{more} more"] if more > 0 else [])])
 
 
 def _check_places(inside: str, text: str, old: str, made: Sequence[Replacement], *, every: bool) -> None:
@@ -272,7 +273,7 @@ def _check_places(inside: str, text: str, old: str, made: Sequence[Replacement],
 
 
 def _alike(text: str, old: str) -> str:
-    """Where the old text may have been meant: a line that looks like its first one, and what is different there."""
+    """Return a clause about a line that looks like the old text's first one, and what differs there."""
     lines, first = split_lines(text), next(filter(str.strip, split_lines(old)), "")
     return unseen_difference(lines, [first] * len(lines), range(len(lines))) if first else ""
 
@@ -280,7 +281,7 @@ def _alike(text: str, old: str) -> str:
 def _sound(
     inside: str, text: str, made: list[Replacement], *, reindents: bool
 ) -> tuple[list[Replacement], list[str], list[str]]:
-    """The changes as the file stays valid, if it is Python.
+    """Return the changes, corrected where a Python file would not stay valid.
 
     Returns:
         The changes, and what there is to say about them: to the user before they are made, to the model afterwards.
@@ -297,7 +298,7 @@ def _sound(
 
 
 def edit_asks_because(workspace: Workspace, inside: str) -> str:
-    """Why the text of a located file is changed only with approval, as a clause; empty for most files.
+    """Return why the text of a located file is changed only with approval, as a clause; empty for most files.
 
     A file with other names, hard links, becomes a file of its own when it is written. The others may lie anywhere.
     """
@@ -312,7 +313,7 @@ def edit_asks_because(workspace: Workspace, inside: str) -> str:
 
 
 def read_editable(workspace: Workspace, inside: str) -> tuple[bytes, TextFile]:
-    """The bytes of a located file, and its text.
+    """Return the bytes of a located file, and its text.
 
     Raises:
         WorkspaceError: it cannot be read, belongs to git, or is binary.
@@ -326,7 +327,7 @@ def read_editable(workspace: Workspace, inside: str) -> tuple[bytes, TextFile]:
 
 
 def encode(inside: str, file: TextFile, after: str) -> bytes:
-    """A file's new text in its encoding, or in the one that the new text declares.
+    """Return a file's new text in its encoding, or in the one that the new text declares.
 
     Raises:
         EditError: the encoding lacks a character, or is a guess and it is a new character beyond ASCII; or the file

@@ -48,7 +48,7 @@ _LINK = "{path} is a link to {target}; call again with {target}, or use shell fo
 
 
 def propose_write(workspace: Workspace, path: str, content: str) -> ChangeProposal:
-    """What writing a whole file would make; nothing is written. CREATE, or EDIT of a file that exists.
+    """Propose to write a whole file: CREATE, or EDIT of an existing one; nothing is written.
 
     A file that exists keeps its encoding, byte order mark and mode; unchanged lines keep their line breaks, and others
     get the file's.
@@ -75,7 +75,7 @@ def propose_write(workspace: Workspace, path: str, content: str) -> ChangePropos
 
 
 def propose_delete(workspace: Workspace, path: str) -> ChangeProposal:
-    """What deleting a file, or an empty folder, would remove; nothing is deleted.
+    """Propose to delete a file, or an empty folder; nothing is deleted.
 
     Raises:
         WorkspaceError: it cannot be deleted, or is a folder that is not empty.
@@ -93,7 +93,7 @@ def propose_delete(workspace: Workspace, path: str) -> ChangeProposal:
 
 
 def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal:
-    """What giving a file another path would do; nothing is moved.
+    """Propose to give a file another path; nothing is moved.
 
     Args:
         target: the new path, or an existing folder to move it into; folders in it need not exist.
@@ -121,7 +121,7 @@ def propose_move(workspace: Workspace, path: str, target: str) -> ChangeProposal
 
 
 def with_text(change: ChangeProposal, text: str) -> ChangeProposal:
-    """A proposal of EDIT or CREATE with another text in the place of its own, as the user edited it.
+    """Return a proposal of EDIT or CREATE with the text as the user edited it.
 
     Raises:
         EditError: the file's encoding lacks a character, it would be too large, or has a NUL character.
@@ -191,7 +191,7 @@ def _check_new(workspace: Workspace, path: str, inside: str) -> None:
 
 
 def _existing(workspace: Workspace, path: str) -> tuple[str, os.stat_result]:
-    """A file or folder to move or delete, itself and not what a link leads to; its path has to be given in full."""
+    """Return a file or folder to move or delete, never what a link leads to; its path has to be given in full."""
     inside = workspace.locate(path)
     if workspace.is_link(path):
         raise EditError(_LINK.format(path=escaped(path.strip()), target=escaped(inside)))
@@ -204,7 +204,7 @@ def _existing(workspace: Workspace, path: str) -> tuple[str, os.stat_result]:
 
 
 def _status(workspace: Workspace, inside: str) -> os.stat_result | None:
-    """The status of a located path; None where nothing is."""
+    """Return the status of a located path; None where nothing is."""
     with RootFolder(workspace.root, workspace.identity) as tree:
         try:
             return tree.lstat(inside)
@@ -218,7 +218,7 @@ def _status(workspace: Workspace, inside: str) -> os.stat_result | None:
 
 
 def _entries(workspace: Workspace, inside: str) -> bool:
-    """Whether a folder has anything in it."""
+    """Return whether a folder has anything in it."""
     with RootFolder(workspace.root, workspace.identity) as tree:
         try:
             with os.scandir(tree.folder(inside)) as entries:
@@ -228,7 +228,7 @@ def _entries(workspace: Workspace, inside: str) -> bool:
 
 
 def _like(file: TextFile, content: str) -> str:
-    """A text with the line breaks of the file: unchanged lines keep theirs, others get the one that most have."""
+    """Return a text with the file's line breaks: unchanged lines keep theirs, others get the most frequent one."""
     if "\r" not in file.text:
         return _LINE_BREAK.sub("\n", content) if file.text else content
     old, new = _LINE.findall(file.text), _LINE.findall(content)

@@ -43,7 +43,7 @@ _CUT = "…"
 
 
 def nearest_text(inside: str, text: str, old: str) -> str:
-    """A sentence for the model about a text that is not in a file, with the numbered lines that are most like it."""
+    """Return a sentence for the model about a text that is not in a file, with the most similar lines."""
     lines = split_lines(text)
     wanted = split_lines(old.strip("\r\n"))[:_WANTED_LINES]
     none = _NONE.format(path=escaped(inside))
@@ -87,7 +87,7 @@ def unseen_difference(lines: Sequence[str], wanted: Sequence[str], numbers: Iter
 
 @lru_cache(maxsize=1024)
 def _looks(line: str) -> str:
-    """A line with one blank for any blanks, and without what is not seen."""
+    """Return a line with single blanks and without invisible characters."""
     plain = line if line.isascii() else "".join(c for c in normalize("NFC", line) if category(c) != "Cf")
     return " ".join(plain.split())
 
@@ -97,7 +97,7 @@ def _form(text: str) -> str:
 
 
 def _named(run: str) -> str:
-    """Characters that are not seen, by name and number: "2 spaces and a tab"."""
+    """Return invisible characters by name and number: "2 spaces and a tab"."""
     if not run or not _UNSEEN.fullmatch(run):
         return repr(run[:_RUN_CHARS]) if run else "nothing"
     named = []
@@ -109,18 +109,18 @@ def _named(run: str) -> str:
 
 
 def _share(found: Sequence[str], wanted: Sequence[str]) -> float:
-    """The share of the wanted words that lines have."""
+    """Return the share of the wanted words that the lines contain."""
     words, text = _longest(set(_WORD.findall("\n".join(wanted)))), "\n".join(found)
     return sum(word in text for word in words) / len(words)
 
 
 def _longest(words: Set[str]) -> list[str]:
-    """The longest of the words; each of them is looked for in what may be a very long line."""
+    """Return the longest of the words; each of them is looked for in what may be a very long line."""
     return sorted(words, key=len)[-_SOUGHT:]
 
 
 def _scores(lines: Sequence[str], wanted: Sequence[str]) -> tuple[list[float], frozenset[str]]:
-    """What each line has in common with the wanted ones, and the wanted words that there are."""
+    """Score each line by what it has in common with the wanted ones; also returns the wanted words that occur."""
     words = set(_WORD.findall("\n".join(wanted)))
     same = {_looks(line) for line in wanted} - {""}
     having: dict[str, list[int]] = defaultdict(list)
@@ -142,7 +142,7 @@ def _scores(lines: Sequence[str], wanted: Sequence[str]) -> tuple[list[float], f
 
 
 def _cut(line: str, words: Set[str]) -> str:
-    """The line, or the part of a long one around the rarest of the wanted words in it."""
+    """Return the line, or the part of a long one around the rarest of the wanted words in it."""
     if len(line) <= LINE_CHARS:
         return line
     likely = [word for word in _longest(words) if word in line]

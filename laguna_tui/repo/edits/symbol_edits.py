@@ -11,6 +11,7 @@ from math import gcd
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.spelling import nearest
+from laguna_tui.base.units import either, some_of
 from laguna_tui.repo.edits.edit_files import EditError, check_text, edited_file, find_file, read_editable
 from laguna_tui.repo.edits.text_replacement import Replacement, line_break, replace_text, with_line_feeds
 from laguna_tui.repo.files.workspace import Workspace
@@ -55,7 +56,7 @@ def propose_symbol(
     should_stop: Callable[[], bool] = lambda: False,
     unreadable: Callable[[str], str] = lambda path: "",
 ) -> ChangeProposal:
-    """What replacing a whole definition would make of a file; nothing is written.
+    """Propose to replace a whole definition in a file; nothing is written.
 
     Args:
         path: a file's path, or the end of exactly one file's path.
@@ -99,7 +100,7 @@ def _check(symbol: str, new: str) -> None:
 
 
 def _chosen(inside: str, symbols: Sequence[Symbol], wanted: str) -> Symbol:
-    """The one definition that is meant."""
+    """Return the one definition that is meant."""
     name, line = _parted(wanted)
     fitting = [each for each in symbols if f".{each.qualified}".endswith(f".{name}")]
     if line:
@@ -116,20 +117,19 @@ def _chosen(inside: str, symbols: Sequence[Symbol], wanted: str) -> Symbol:
             " with old and new text"
         )
     if fitting:
-        places = [f"{each.qualified}:{each.line}" for each in fitting[:_NAMED]]
-        more = [f"{len(fitting) - _NAMED} more"] if len(fitting) > _NAMED else []
+        places = some_of([f"{each.qualified}:{each.line}" for each in fitting], _NAMED)
         raise EditError(
             f"{escaped(wanted)} is {len(fitting)} definitions in {escaped(inside)}; call again with one of them:"
-            f" {', '.join([*places, *more])}"
+            f" {places}"
         )
     names = {each.qualified: each.line for each in symbols}
     near = nearest(name, names, 3) or [one for one in names if one.rpartition(".")[2] == name.rpartition(".")[2]][:3]
-    advice = f"the nearest is {' or '.join(f'{one}:{names[one]}' for one in near)}" if near else "read it first"
+    advice = f"the nearest is {either([f'{one}:{names[one]}' for one in near], 3)}" if near else "read it first"
     raise EditError(f"there is no definition {escaped(wanted)} in {escaped(inside)}; {advice}")
 
 
 def _parted(wanted: str) -> tuple[str, int]:
-    """A name with "." between its parts, and the line that it begins in, or 0."""
+    """Return a name with "." between its parts, and the line that it begins in, or 0."""
     name = _KEYWORD.sub("", wanted.strip())
     line = _LINE.search(name)
     name = _LINE.sub("", name).strip()
@@ -149,7 +149,7 @@ def _check_alone(inside: str, symbols: Sequence[Symbol], found: Symbol) -> None:
 
 
 def _place(text: str, symbol: Symbol) -> _Place:
-    """Where a definition is, without the blanks around it."""
+    """Return the place of a definition, without the blanks around it."""
     whole = text[symbol.start : symbol.stop]
     start = symbol.start + len(whole) - len(whole.lstrip())
     begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
@@ -158,7 +158,7 @@ def _place(text: str, symbol: Symbol) -> _Place:
 
 
 def _fitted(inside: str, place: _Place, new: str) -> str:
-    """The new text as it is in the file: indented, with the file's line breaks, and without a doubled sign."""
+    """Return the new text as it is written: indented, with the file's line breaks, and without a doubled sign."""
     old = with_line_feeds(place.text[place.start : place.stop])
     lines = with_line_feeds(new).strip("\n").rstrip().split("\n")
     lines = _in_style(lines, place.blanks + old)
@@ -172,7 +172,7 @@ def _fitted(inside: str, place: _Place, new: str) -> str:
 
 
 def _indented(lines: Sequence[str], blanks: str, old: str, kept: frozenset[int]) -> list[str]:
-    """The lines with the place's blanks before each but the first, which is behind them already.
+    """Return the lines with the place's blanks before each but the first, which follows them already.
 
     kept: lines, from 0, that begin inside of a string and stay as they are.
     """
@@ -191,7 +191,7 @@ def _indented(lines: Sequence[str], blanks: str, old: str, kept: frozenset[int])
 
 
 def _first_alone(lines: Sequence[str], blanks: str, old: str) -> bool:
-    """Whether only the first line lacks the indentation of the place: it was copied from its name on."""
+    """Return whether only the first line lacks the place's indentation, because it was copied from its name on."""
     rest = [line for line in lines[1:] if line.strip()]
     if not blanks or not rest or not all(line.startswith(blanks) for line in rest):
         return False
@@ -203,7 +203,7 @@ def _first_alone(lines: Sequence[str], blanks: str, old: str) -> bool:
 
 
 def _in_style(lines: Sequence[str], old: str) -> list[str]:
-    """The lines indented by tabs or blanks, whichever the old text has; as they are where it has both or neither."""
+    """Return the lines indented by tabs or blanks as the old text is; unchanged where it has both or neither."""
     used = {_blanks(line)[:1] for line in old.split("\n")} - {""}
     if used == {"\t"}:
         unit, before, after = _unit(lines), " ", "\t"
@@ -223,7 +223,7 @@ def _in_style(lines: Sequence[str], old: str) -> list[str]:
 
 
 def _unit(lines: Sequence[str]) -> int:
-    """By how many blanks each level is indented; 0 where that cannot be told."""
+    """Return the number of blanks per level of indentation; 0 where it is unknown."""
     widths = {len(_blanks(line)) for line in lines if line.strip() and not _blanks(line).strip(" ")} - {0}
     unit = gcd(*widths)
     return unit if unit > 1 else 0

@@ -31,12 +31,12 @@ class Replacement(NamedTuple):
 
     @property
     def begin(self) -> int:
-        """Where what is changed, or added to, begins."""
+        """Return the offset of the text that is changed, or added to."""
         return self.start if self.anchor is None else self.anchor
 
 
 def find_replacements(text: str, old: str, new: str, *, every: bool, limit: int) -> list[Replacement]:
-    """What replaces each occurrence of `old`, in their order, at most `limit`.
+    """Return the replacement of each occurrence of `old`, in order, at most `limit`.
 
     Args:
         every: occurrences do not overlap, and an identifier is only found as a whole word; else each place counts.
@@ -52,7 +52,7 @@ def find_replacements(text: str, old: str, new: str, *, every: bool, limit: int)
 
 
 def find_additions(text: str, old: str, new: str, *, limit: int) -> list[Replacement]:
-    """What is added to each place that reads like `old`, if `new` is `old` and more; at most `limit`.
+    """Return the additions at each place that reads like `old`, if `new` begins with `old`; at most `limit`.
 
     A place may differ in blanks, line breaks and a comma before a closing bracket: a definition is often told on one
     line and written on several. It stays as it is written.
@@ -76,7 +76,7 @@ def find_additions(text: str, old: str, new: str, *, limit: int) -> list[Replace
 
 
 def replace_text(text: str, changes: Sequence[Replacement]) -> str:
-    """The text after the changes, which are sorted and do not overlap."""
+    """Return the text after the changes, which are sorted and do not overlap."""
     pieces, at = [], 0
     for change in changes:
         pieces += [text[at : change.start], change.new]
@@ -85,7 +85,7 @@ def replace_text(text: str, changes: Sequence[Replacement]) -> str:
 
 
 def reindent(text: str, changes: Sequence[Replacement]) -> list[Replacement]:
-    """The changes with the following lines of each indented like the line that it begins.
+    """Return the changes with the following lines of each indented like the line that it begins on.
 
     A change that does not begin, or belongs to nothing that begins, with the first code of a line stays as it is.
     """
@@ -95,12 +95,12 @@ def reindent(text: str, changes: Sequence[Replacement]) -> list[Replacement]:
 
 
 def line_number(text: str, offset: int) -> int:
-    """The number, from 1, of the line that a place is in."""
+    """Return the number, from 1, of the line at an offset."""
     return text.count("\n" if "\n" in text else "\r", 0, offset) + 1
 
 
 def with_line_feeds(text: str) -> str:
-    r"""The text with "\n" for every line break."""
+    r"""Return the text with "\n" for every line break."""
     text = text.replace("\r\n", "\n")
     return text if "\n" in text else text.replace("\r", "\n")
 
@@ -121,7 +121,7 @@ def _is_word(part: str) -> bool:
 
 
 def line_break(text: str, offset: int) -> str:
-    """How the line at a place ends; the last line like the one before it."""
+    """Return the line break of the line at an offset; for the last line that of the line before."""
     if "\n" not in text:
         return "\r" if "\r" in text else "\n"
     end = text.find("\n", offset)
@@ -131,7 +131,7 @@ def line_break(text: str, offset: int) -> str:
 
 
 def _indentation(text: str, offset: int) -> str:
-    """The blanks in front of a place, if nothing else is there on its line."""
+    """Return the blanks before an offset if its line has nothing else there."""
     begin = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     blanks = text[begin:offset]
     return blanks if not blanks.strip(" \t") else ""

@@ -50,7 +50,7 @@ def with_charset(workspace: Workspace, inside: str, file: TextFile) -> TextFile:
 
 
 def _charset(workspace: Workspace, inside: str) -> str:
-    """The charset of a file, in lower case; empty where none is named. The nearest file, and its last section, win."""
+    """Return the charset of a file; empty where none is set. The nearest file, and its last section, win."""
     folders = inside.split("/")[:-1]
     with RootFolder(workspace.root, workspace.identity) as tree:
         for depth in range(len(folders), -1, -1):
@@ -70,7 +70,7 @@ def _read(tree: RootFolder, folder: str) -> str:
 
 
 def _charsets(text: str) -> Iterator[tuple[str, str]]:
-    """Sections and the charset that they name."""
+    """Yield sections and the charset that they set."""
     section = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):

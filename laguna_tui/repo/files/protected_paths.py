@@ -163,12 +163,12 @@ def protected_names() -> tuple[str, ...]:
 
 
 def is_git_name(part: str) -> bool:
-    """Whether a part of a path names git's folder or file on some file system."""
+    """Return whether a part of a path names git's folder or file on some file system."""
     return folded(part) in _GIT_NAMES
 
 
 def belongs_to_git(root: Path, inside: str) -> bool:
-    """Whether a located file is git's own: below `.git`, below the target of a `.git` file, or in a bare repository.
+    """Return whether a located file is git's own: below `.git` or the target of a `.git` file, or in a bare repository.
 
     Args:
         root: The workspace's folder, without links in its path.
@@ -200,7 +200,7 @@ def executed_because(inside: str) -> str:
 
 
 def _named(parts: Sequence[str]) -> str:
-    """The reason for a path in the table."""
+    """Return the reason for a path in the table."""
     names = [folded(part) for part in parts]
     for why, wanted in _entries():
         size = len(wanted)
@@ -211,7 +211,7 @@ def _named(parts: Sequence[str]) -> str:
 
 
 def _linked(top: Path, path: Path) -> str:
-    """The reason for a link in the table, in a parent folder, that leads to the file or to a folder around it."""
+    """Return the reason for a link of the table, in a parent folder, to the file or to a folder around it."""
     for place in path.parents:
         if not place.is_relative_to(top):
             break
@@ -225,7 +225,7 @@ def _linked(top: Path, path: Path) -> str:
 
 
 def _configured(path: Path) -> str:
-    """The reason for a file that the configuration of a repository around it names, or that is in such a folder."""
+    """Return the reason for a file that the configuration of a repository names, or that is in such a folder."""
     for place in path.parents:
         if os.path.lexists(place / ".git"):
             configured = git_programs.configured_paths(place)
@@ -259,7 +259,7 @@ def _has_all(folder: Path, names: Iterable[str]) -> bool:
 
 
 def folded(part: str) -> str:
-    """A name as the most permissive file systems see it: without case, invisible characters and trailing dots."""
+    """Return a name as the most permissive file systems see it: no case, invisible characters or trailing dots."""
     plain = part
     if not part.isascii():
         whole = unicodedata.normalize("NFKC", part)

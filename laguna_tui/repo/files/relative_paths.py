@@ -58,17 +58,17 @@ def is_test(path: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def is_secondary(path: str) -> bool:
-    """Whether the file is old, copied from elsewhere, an example, or only declares what another one defines."""
+    """Return whether the file is old, copied from elsewhere, an example, or only declares what another one defines."""
     return _OLD.search(path) is not None or _EXAMPLES.search(path) is not None or path.endswith(_STUBS)
 
 
 def is_prose(path: str) -> bool:
-    """Whether the file is text or data rather than code."""
+    """Return whether the file is text or data rather than code."""
     return path.lower().endswith(_PROSE)
 
 
 def is_binary_name(path: str) -> bool:
-    """Whether files with such a name contain no text."""
+    """Return whether files with such a name contain no text."""
     return path.lower().endswith(_BINARY)
 
 

@@ -78,6 +78,6 @@ def unreadable_because(path: str) -> str:
 
 @cache
 def _one_of(names: str) -> Callable[[str], re.Match[str] | None]:
-    """What matches one of the globs, whole."""
+    """Return a matcher of whole names that match one of the globs."""
     globs = (re.escape(name.casefold()).replace(r"\*", "[^/]*") for name in names.split())
     return re.compile("|".join(globs)).fullmatch

@@ -50,7 +50,7 @@ class TemporaryFiles:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        """folder: of the notes; None keeps none."""
+        """Take the folder of the notes; None keeps none."""
         self._folder = folder
 
     @contextmanager
@@ -280,7 +280,7 @@ def rename_without_replacing(folder: int, name: str, into: int, new: str) -> Non
 
 
 def _is_same_name(folder: int, name: str, into: int, new: str) -> bool:
-    """Whether both are one directory entry, as on disks that ignore case; two hard links are not."""
+    """Return whether both are one directory entry, as on disks that ignore case; two hard links are not."""
     old, taken = (os.stat(n, dir_fd=d, follow_symlinks=False) for d, n in ((folder, name), (into, new)))
     same = old.st_nlink == 1 and (old.st_dev, old.st_ino) == (taken.st_dev, taken.st_ino)
     return same and new not in os.listdir(into)
@@ -302,7 +302,7 @@ def _reason(error: OSError) -> str:
 
 
 def _checked(folder: int, name: str, inside: str, before: bytes) -> tuple[os.stat_result, dict[str, bytes]]:
-    """Status and extended attributes of a file that is writable and has the expected bytes."""
+    """Return the status and extended attributes of a file that is writable and has the expected bytes."""
     try:
         descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
     except PermissionError as error:
@@ -343,7 +343,7 @@ def written(
     attributes: Mapping[str, bytes] = MappingProxyType({}),
     mode: int | None = None,
 ) -> Iterator[None]:
-    """A new file in the folder with these bytes; removed at the end, unless it was renamed.
+    """Write a new file in the folder; it is removed at the end, unless it was renamed.
 
     Args:
         folder: Descriptor of its folder.

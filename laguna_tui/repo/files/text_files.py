@@ -61,7 +61,7 @@ class TextFile:
 
     @property
     def newline(self) -> str:
-        r"""The newline of the lines: "\r\n" when every one is, "\r" in files without "\n", else "\n"."""
+        r"""Return the newline of the lines: "\r\n" when every one is, "\r" in files without "\n", else "\n"."""
         if "\n" not in self.text:
             return "\r" if "\r" in self.text else "\n"
         return "\r\n" if self.text.count("\r\n") == self.text.count("\n") else "\n"
@@ -132,7 +132,7 @@ def _declared_in(text: str) -> str:
 
 
 def _codec(name: str) -> str:
-    """The codec of an encoding in which ASCII is ASCII; empty if it is none that files have."""
+    """Return the codec of an encoding in which ASCII is ASCII; empty if files do not use it."""
     name = re.sub(r"-(unix|dos|mac)$", "", name.lower().replace("_", "-"))
     try:
         codec = codecs.lookup(name).name
@@ -143,7 +143,7 @@ def _codec(name: str) -> str:
 
 
 def _decoded(data: bytes, encoding: str) -> TextFile | None:
-    """The text, with characters for bytes that are none; None if the same bytes could not be written again."""
+    """Return the text, with private characters for invalid bytes; None if it cannot be encoded to the same bytes."""
     try:
         text, raw = data.decode(encoding), False
     except UnicodeDecodeError:
@@ -168,7 +168,7 @@ def _with_raw_bytes(text: str, encoding: str) -> bytes:
 
 
 def _raw_bytes(error: UnicodeError) -> tuple[str, int]:
-    """Error handler for decoding: private characters for bytes that are no text."""
+    """Return private characters for bytes that are not text: an error handler for decoding."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return "".join(chr(_RAW_BASE + byte) for byte in error.object[error.start : error.end]), error.end
@@ -178,7 +178,7 @@ codecs.register_error(_RAW_ERRORS, _raw_bytes)
 
 
 def _is_mostly_text(text: str) -> bool:
-    """Whether a text in UTF-8 has as many characters beyond ASCII as bytes that are none.
+    """Return whether a text in UTF-8 has as many characters beyond ASCII as bytes that are none.
 
     In other encodings, letters beyond ASCII are nearly always wrong UTF-8.
     """
@@ -187,12 +187,12 @@ def _is_mostly_text(text: str) -> bool:
 
 
 def has_wide_bom(data: bytes) -> bool:
-    """Whether the bytes begin with a UTF-16 or UTF-32 mark, so that NUL bytes are part of the text."""
+    """Return whether the bytes begin with a UTF-16 or UTF-32 mark, so that NUL bytes are part of the text."""
     return any(data.startswith(bom) for bom, encoding in _BOMS if encoding != "utf-8")
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether the bytes are binary: a NUL near the start, without a byte order mark that explains it."""
+    """Return whether the bytes are binary: a NUL near the start, without a byte order mark that explains it."""
     return b"\0" in data[:SNIFF_BYTES] and not has_wide_bom(data)
 
 
@@ -206,6 +206,15 @@ def split_lines(text: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def line_starts(text: str) -> list[int]:
+    r"""Return the offset of each line as `split_lines` counts them, and of an empty one after a newline at the end."""
+    newline = "\n" if "\n" in text else "\r"
+    starts = [0]
+    while (at := text.find(newline, starts[-1])) >= 0:
+        starts.append(at + 1)
+    return starts
 
 
 def lines_below(tree: RootFolder, path: str) -> list[str]:

@@ -2,11 +2,11 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 
 from laguna_tui.base.paths import escaped
-from laguna_tui.base.units import plural
+from laguna_tui.base.units import plural, some_of
 from laguna_tui.repo.files.text_files import INDEXED_BYTES
 
 BARE = (
@@ -58,11 +58,11 @@ class Unsearched:
             ),
             (self.bare, "bare repository", "bare repositories", "use git worktree add"),
         )
-        parts = [
-            f"{len(paths):,} {plural(len(paths), one, many)} ({_named(paths)}{advice and f'; {advice}'})"
-            for paths, one, many, advice in groups
-            if paths
-        ]
+        parts = []
+        for paths, one, many, advice in groups:
+            if paths:
+                named = some_of(list(map(escaped, paths)), _NAMES)
+                parts.append(f"{len(paths):,} {plural(len(paths), one, many)} ({named}{advice and f'; {advice}'})")
         return f"not searched: {', '.join(parts)}" if parts else ""
 
     def below(self, inside: str) -> "Unsearched":
@@ -74,17 +74,8 @@ class Unsearched:
         return self._mapped(lambda path: (prefix + path).rstrip("/"))
 
     def _mapped(self, change: Callable[[str], str]) -> "Unsearched":
-        def changed(paths: Iterable[str]) -> tuple[str, ...]:
-            return tuple(filter(None, map(change, paths)))
-
-        return Unsearched(
-            changed(self.large),
-            changed(self.binary),
-            changed(self.repositories),
-            changed(self.absent),
-            changed(self.sparse),
-            changed(self.bare),
-        )
+        groups = (getattr(self, each.name) for each in fields(self))
+        return Unsearched(*(tuple(filter(None, map(change, group))) for group in groups))
 
 
 def unindexed(connection: sqlite3.Connection, walked: Unsearched) -> Unsearched:
@@ -99,7 +90,3 @@ def unindexed(connection: sqlite3.Connection, walked: Unsearched) -> Unsearched:
 
 def _concerns(path: str, inside: str) -> bool:
     return path == inside or path.startswith(f"{inside}/") or inside.startswith(f"{path}/")
-
-
-def _named(paths: tuple[str, ...]) -> str:
-    return ", ".join([*map(escaped, paths[:_NAMES]), *(["…"] if len(paths) > _NAMES else [])])

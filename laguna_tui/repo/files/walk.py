@@ -185,7 +185,7 @@ def list_tree(root: Path, should_stop: Callable[[], bool] = lambda: False) -> Tr
 
 
 def folded(path: str) -> str:
-    """A path as the most permissive file systems compare it: without case, and with accents composed."""
+    """Return a path as the most permissive file systems compare it: without case, and with accents composed."""
     return path if path.isascii() and path.islower() else unicodedata.normalize("NFC", path).casefold()
 
 
@@ -228,7 +228,7 @@ class _Walker:
                     yield path
 
     def _children(self, folder: str, *, links: bool = False) -> list[tuple[str, bool]]:
-        """Names in a folder, sorted, and whether each is a folder; links (never folders) only if asked for."""
+        """Return the names in a folder, sorted, and whether each is a folder; links (never folders) on request."""
         try:
             with os.scandir(self._tree.folder(folder.removesuffix("/"))) as found:
                 return sorted(
@@ -240,7 +240,7 @@ class _Walker:
             return []
 
     def _own_ignores(self, folder: str) -> _Specs:
-        """The folder's own `.gitignore`, if it is readable and the total of patterns is not exceeded."""
+        """Return the folder's own `.gitignore`, if it is readable and within the limit of patterns."""
         try:
             holder = self._tree.folder(folder.removesuffix("/"))
             data = read_small_file(".gitignore", _IGNORE_FILE_LIMIT_BYTES, dir_fd=holder, follow=False)
@@ -295,7 +295,7 @@ class _TreeWalker(_Walker):
                     self.files.append(path)
 
     def _rules(self, folder: str, above: _Specs | None) -> _Specs | None:
-        """The rules for a repository's folder: None when its git says what is ignored, else the ignore files above."""
+        """Return the ignore rules of a repository's folder; None when its git says what is ignored."""
         place = self._root / folder
         ignored = tracked = None
         if self._repositories_left > 0 and repository.is_repository(place):
@@ -317,7 +317,7 @@ def _default_ignores() -> _Specs:
 
 
 def is_generated(path: str) -> bool:
-    """Whether a path is never source, whatever git says: a cache, an environment, what a compiler left behind."""
+    """Return whether a path is never source, even if git lists it: a cache, an environment, a compiler's output."""
     return _ignored(path, _default_ignores())
 
 
@@ -328,12 +328,12 @@ def _compiled(patterns: Iterable[str]) -> "GitIgnoreSpec":
 
 
 def _harmless(lines: Iterable[str]) -> list[str]:
-    """The patterns without those whose time could grow without limit."""
+    """Return the patterns without those whose time could grow without limit."""
     return [line for line in lines if line.count("**") <= _IGNORE_STARS >= line.replace("**", "").count("*")]
 
 
 def _ignored(path: str, specs: _Specs) -> bool:
-    """Whether the last pattern that matches the path excludes it; deeper ignore files take precedence."""
+    """Return whether the last pattern that matches the path excludes it; deeper ignore files take precedence."""
     for folder, spec in reversed(specs):
         verdict = spec.check_file(path[len(folder) :]).include
         if verdict is not None:

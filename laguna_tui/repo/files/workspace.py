@@ -61,7 +61,7 @@ class Workspace:
 
     @property
     def name(self) -> str:
-        """Name of the folder."""
+        """Return the name of the folder."""
         return self.root.name or str(self.root)
 
     def files(self, should_stop: Callable[[], bool] = lambda: False) -> FileListing:
@@ -109,7 +109,7 @@ class Workspace:
         return "" if inside == "." else inside
 
     def _given(self, path: str) -> PurePosixPath:
-        """The path that is meant: as given, else without surrounding blanks, else unescaped from `find`'s form."""
+        """Return the path that is meant: as given, else without surrounding blanks or unescaped from `find`'s form."""
         try:
             if not os.path.lexists(self.root / path):
                 path = unescaped(path.strip()) if "\\x" in path else path.strip()
@@ -157,7 +157,7 @@ class Workspace:
 
     @contextmanager
     def _regular(self, inside: str) -> Iterator[tuple[BinaryIO, int]]:
-        """A located regular file, open for reading, and its size in bytes."""
+        """Open a located regular file for reading; yields it and its size in bytes."""
         with self._opened(inside) as file:
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
@@ -167,7 +167,7 @@ class Workspace:
 
     @contextmanager
     def _opened(self, inside: str) -> Iterator[int]:
-        """A descriptor of a located file, reached from the root without following any link."""
+        """Open a located file from the root without following any link; yields its descriptor."""
         with RootFolder(self.root, self.identity) as tree:
             try:
                 file = tree.open(inside)
@@ -182,7 +182,7 @@ class Workspace:
 
     @contextmanager
     def holding(self, inside: str) -> Iterator[tuple[int, str]]:
-        """A descriptor of a located file's parent folder, reached without following any link, and the file's name.
+        """Open a located file's parent folder without following any link; yields its descriptor and the file's name.
 
         Raises:
             OutsideError: The workspace was replaced by another folder.

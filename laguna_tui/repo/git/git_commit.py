@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from laguna_tui.base.units import some_of
 from laguna_tui.repo.git import git_objects, repository
 from laguna_tui.repo.git.git_objects import TreeEntry
 
@@ -81,12 +82,12 @@ class PendingChanges:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to commit."""
+        """Return whether there is nothing to commit."""
         return not self.files
 
     @property
     def files(self) -> Mapping[str, TreeEntry | None]:
-        """What would be committed: what is staged, or everything if nothing is."""
+        """Return what would be committed: what is staged, or everything if nothing is."""
         return self.staged_files or self.changed_files
 
 
@@ -144,7 +145,7 @@ def pending_changes(
 
 
 def _without_secrets(paths: Iterable[str], sensitive_because: Callable[[str], str]) -> Iterator[str]:
-    """Pathspecs that exclude files with secrets: a model reads the diff."""
+    """Return pathspecs that exclude files with secrets: a model reads the diff."""
     return (f":(exclude,literal){path}" for path in paths if sensitive_because(path))
 
 
@@ -165,7 +166,7 @@ def _check(folder: Path, tree: str, inside: str, staged: Mapping[str, TreeEntry]
 
 
 def _entries(raw: bytes) -> Iterator[tuple[str, TreeEntry]]:
-    """Paths and new states of git's raw format; a conflict has the hash `_UNMERGED`."""
+    """Yield the paths and new states of git's raw format; a conflict has the hash `_UNMERGED`."""
     fields = os.fsdecode(raw).split("\0")
     for about, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, object_id, status = about.split()
@@ -173,7 +174,7 @@ def _entries(raw: bytes) -> Iterator[tuple[str, TreeEntry]]:
 
 
 def _contents(folder: Path, changed: Mapping[str, TreeEntry], untracked: Sequence[str]) -> dict[str, TreeEntry | None]:
-    """Files with the hashes of their contents; an empty hash where git converts them, or they cannot be read."""
+    """Return files with the hashes of their contents; empty where git converts or nobody can read them."""
     found: dict[str, TreeEntry | None] = {}
     modes = {path: entry.mode for path, entry in changed.items()} | {path.rstrip("/"): "" for path in untracked}
     like = _object_format(folder)
@@ -193,12 +194,12 @@ def _contents(folder: Path, changed: Mapping[str, TreeEntry], untracked: Sequenc
 
 
 def _head(folder: Path) -> str:
-    """The last commit of a repository; empty when there is none."""
+    """Return the last commit of a repository; empty when there is none."""
     return os.fsdecode(repository.query(folder, ("rev-parse", "--verify", "--quiet", "HEAD")) or b"").strip()
 
 
 def _object_format(folder: Path) -> str:
-    """A hash as long as those of the repository."""
+    """Return a hash as long as those of the repository."""
     return os.fsdecode(repository.query(folder, ("hash-object", "-t", "tree", os.devnull)) or b"").strip()
 
 
@@ -246,8 +247,7 @@ def _is_same(file: Path, shown: TreeEntry | None, made: TreeEntry) -> bool:
 
 def _clause(paths: Sequence[str], clause: str) -> Iterator[str]:
     if paths:
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        yield clause.format(paths=", ".join(paths[:_NAMED]) + more)
+        yield clause.format(paths=some_of(paths, _NAMED))
 
 
 def recent_subjects(folder: Path, count: int = 10) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ def configured_paths(top: Path) -> tuple[Path, ...] | None:
 
 
 def _words(command: str) -> set[str]:
-    """The words of a shell command, those within quotes too: it may be a command for another shell."""
+    """Return the words of a shell command, those within quotes too: it may be a command for another shell."""
     try:
         quoted = shlex.split(command)
     except ValueError:

@@ -103,13 +103,13 @@ class GitState:
 
 
 def is_repository(folder: Path) -> bool:
-    """Whether git knows the folder's files: it or a parent contains `.git` (a folder, or a file in a worktree)."""
+    """Return whether git knows the folder's files: it or a parent contains `.git`, and no other work tree is set."""
     top = top_of(folder)
     return top is not None and not has_other_work_tree(top)
 
 
 def has_other_work_tree(top: Path) -> bool:
-    """Whether the repository of a folder that contains `.git` has its files in another folder (core.worktree)."""
+    """Return whether the repository of a folder with `.git` has its files in another folder (core.worktree)."""
     own = git_folders(top)[:1]
     return bool(own) and work_tree(*own) not in (None, Path(os.path.realpath(top)))
 
@@ -135,7 +135,7 @@ def git_folders(top: Path) -> tuple[Path, ...]:
 
 
 def _pointer(path: Path, before: str = "") -> str:
-    """The path in one of git's pointer files, after the prefix `before`; empty when there is none."""
+    """Return the path in one of git's pointer files, after the prefix `before`; empty when there is none."""
     try:
         text = os.fsdecode(read_small_file(path, _POINTER_BYTES)).strip()
     except (OSError, ValueError):
@@ -144,7 +144,7 @@ def _pointer(path: Path, before: str = "") -> str:
 
 
 def _would_wait(folder: Path) -> bool:
-    """Whether there is a pipe, socket or device in place of a file that git reads."""
+    """Return whether there is a pipe, socket or device in place of a file that git reads."""
     top = top_of(folder)
     if top is None:
         return False
@@ -156,7 +156,7 @@ def _would_wait(folder: Path) -> bool:
 
 
 def _is_odd(path: Path) -> bool:
-    """Whether the path exists and is neither a file nor a folder."""
+    """Return whether the path exists and is neither a file nor a folder."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):
@@ -190,7 +190,7 @@ def sparse_paths(folder: Path, should_stop: Callable[[], bool] = lambda: False) 
 
 
 def is_bare(folder: Path) -> bool:
-    """Whether the `.git` of a folder, or of a parent, is configured to have no files."""
+    """Return whether the `.git` of a folder, or of a parent, is configured to have no files."""
     return top_of(folder) is not None and query(folder, ("config", "--type=bool", "core.bare")) == b"true\n"
 
 
@@ -364,7 +364,7 @@ def run_with_keys(
 def _printed(
     process: subprocess.Popen[bytes], stdin: bytes, deadline: float, should_stop: Callable[[], bool]
 ) -> bytes | None:
-    """All output of a process until it ends; None after the deadline, on a stop, or when it does nothing."""
+    """Return all output of a process until it ends; None after the deadline, on a stop, or when it does nothing."""
     began = since = time.monotonic()
     worked: object = None
     given: bytes | None = stdin or None
@@ -384,7 +384,7 @@ def _printed(
 
 
 def _work(process: subprocess.Popen[bytes]) -> object:
-    """A value that changes while a process computes or reads from a disk, however slow: both cause context switches."""
+    """Return a value that changes while a process computes or reads: both cause context switches."""
     import psutil  # importing it takes longer than git takes for most folders
 
     try:
@@ -396,7 +396,7 @@ def _work(process: subprocess.Popen[bytes]) -> object:
 
 
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Environment of a git call. Settings are passed as GIT_CONFIG_n, which accepts names that `-c` would misparse."""
+    """Return the environment of a git call. Settings are GIT_CONFIG_n, which accepts names that `-c` misparses."""
     passed_on = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
     config = {"GIT_CONFIG_COUNT": str(len(settings))}
     for index, (key, value) in enumerate(settings.items()):

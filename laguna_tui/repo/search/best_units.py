@@ -65,7 +65,7 @@ def best_units(
 def _scored(
     reader: PostingsReader, weighing: Weighing, limit: int, also: Sequence[int]
 ) -> list[tuple[int, float]] | None:
-    """The best units at least and those asked for beside them, with their scores; None where postings are too many."""
+    """Return the best units and the requested ones with their scores; None where there are too many postings."""
     left = LISTED_POSTINGS if reader.units < _LARGE_UNITS else min(LISTED_POSTINGS, _LISTED_OF_LARGE)
     listed = _Lists(reader, weighing)
     threshold, taken = 0.0, 0
@@ -89,7 +89,7 @@ def _scored(
 
 
 def _threshold(scores: Collection[float], limit: int) -> float:
-    """The least of the best scores; 0 where there are fewer than `limit`."""
+    """Return the least of the best scores; 0 where there are fewer than `limit`."""
     return heapq.nlargest(limit, scores)[-1] if len(scores) > limit > 0 else 0.0
 
 
@@ -131,7 +131,7 @@ class _Lists:
     def _rows(
         self, at: int, among: Container[int] | None = None
     ) -> Iterator[tuple[int, Sequence[int], Sequence[int], bytes]]:
-        """Each block of a word: its number, its units' lengths, and the postings' places and weights."""
+        """Yield each block of a word: its number, its units' lengths, and the postings' places and weights."""
         word = self._weighing.words[at]
         for block in word.blocks:
             if among is None or block in among:
@@ -142,7 +142,7 @@ class _Lists:
 
 
 def _found(wanted: Sequence[int], places: Sequence[int], weights: bytes) -> Iterator[tuple[int, int]]:
-    """Those of some places that are among the ascending places of postings, with their weights."""
+    """Yield the wanted places that are among the ascending places of postings, with their weights."""
     if len(wanted) * _SEARCHED > len(places):
         weight_at = dict(zip(places, weights, strict=True))
         yield from ((place, weight_at[place]) for place in wanted if place in weight_at)

@@ -48,18 +48,18 @@ def scored(reader: PostingsReader, weighing: Weighing, limit: int, also: Sequenc
 
 
 def _threshold(values: NDArray[np.float64], limit: int) -> float:
-    """The least of the best scores; 0 where there are fewer than `limit`."""
+    """Return the least of the best scores; 0 where there are fewer than `limit`."""
     return float(np.partition(values, len(values) - limit)[-limit]) if len(values) > limit > 0 else 0.0
 
 
 def _kept(values: NDArray[np.float64], places: _Places, rest: float, limit: int) -> _Places:
-    """Those places that can still be among the best, where none can get more than `rest`."""
+    """Return the places that can still be among the best if none gains more than `rest`."""
     kept: _Places = places[values + rest * bm25.ROUNDING >= _threshold(values, limit)]
     return kept
 
 
 def _united(one: _Places, other: _Places) -> _Places:
-    """The places of both, ascending, each once. (`np.union1d` imports masked arrays.)"""
+    """Return the union of places, ascending. (`np.union1d` imports masked arrays.)"""
     both = np.sort(np.concatenate([one, other]))
     return both[np.diff(both, prepend=-1) > 0]
 
@@ -94,7 +94,7 @@ class _Table:
         return new
 
     def postings(self, word: Word, blocks: Sequence[int]) -> tuple[_Places, _Weights]:
-        """Places of a word's units in some blocks, ascending, and their weights."""
+        """Return the places of a word's units in some blocks, ascending, and their weights."""
         rows = [self._reader.row(word, block) for block in blocks]
         weights = np.frombuffer(b"".join(weights for _, weights in rows), np.uint8)
         places = np.frombuffer(b"".join(places for places, _ in rows), np.uint16).astype(np.int64)
@@ -102,7 +102,7 @@ class _Table:
         return places, weights
 
     def postings_of(self, word: Word, wanted: _Places) -> tuple[_Places, _Weights]:
-        """Places of the wanted units ([n], ascending) that have a word, and their weights."""
+        """Return the places of the wanted units ([n], ascending) that have a word, and their weights."""
         if len(wanted) * _SEARCHED > word.units:
             places, weights = self.postings(word, word.blocks)
             is_wanted = np.zeros(len(self.scores), np.bool_)
@@ -129,12 +129,12 @@ class _Table:
         return np.concatenate(found), np.concatenate(weighed)
 
     def places(self, units: Sequence[int]) -> _Places:
-        """The places of those units that are in a block."""
+        """Return the places of those units that are in a block."""
         parted = (divmod(unit, postings.BLOCK_UNITS) for unit in units)
         return np.array([self._begins[block] + at for block, at in parted if block in self._begins], np.int64)
 
     def units(self, places: _Places) -> list[int]:
-        """The units at some places."""
+        """Return the units at some places."""
         at, inside = np.divmod(places, postings.BLOCK_UNITS)
         units: list[int] = (np.array(self._reader.blocks, np.int64)[at] * postings.BLOCK_UNITS + inside).tolist()
         return units

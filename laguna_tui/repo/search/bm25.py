@@ -74,5 +74,5 @@ def rarity(total: int, holding: int) -> float:
 
 
 def is_settled(threshold: float, rest: float) -> bool:
-    """Whether a unit that could get no more than `rest` stays below the threshold."""
+    """Return whether a unit that could get no more than `rest` stays below the threshold."""
     return threshold > rest * ROUNDING

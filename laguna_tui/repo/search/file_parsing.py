@@ -99,7 +99,7 @@ def parse_file(root: Path, task: ParseTask) -> ParsedFile | None:
 
 
 def _unread(tree: RootFolder, path: str) -> ParsedFile | None:
-    """A file without read access: indexed by name, so that it is not tried again until it changes."""
+    """Return a file without read access: indexed by name, so that it is not tried again until it changes."""
     try:
         status = tree.lstat(path)
     except OSError:

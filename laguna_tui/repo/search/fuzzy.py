@@ -63,7 +63,7 @@ def fuzzy_match(name: str, letters: str) -> FuzzyMatch | None:
 
 
 def match_marked(words: str, letters: str) -> FuzzyMatch | None:
-    """The same for a name that is already `marked`."""
+    """Return the kind of match with a name that is already `marked`."""
     small = words.replace(MARK, "")
     if small.startswith(letters):
         return FuzzyMatch.SAME if len(small) == len(letters) else FuzzyMatch.BEGINS
@@ -80,7 +80,7 @@ def match_marked(words: str, letters: str) -> FuzzyMatch | None:
 
 
 def _starts(words: str) -> list[int]:
-    """Offsets of the words of a marked name in the folded one."""
+    """Return the offsets of the words of a marked name in the folded one."""
     starts = []
     at = 0
     for index, word in enumerate(words.split(MARK)):
@@ -91,7 +91,7 @@ def _starts(words: str) -> list[int]:
 
 
 def has_scattered(small: str, letters: str) -> bool:
-    """Whether a text contains the letters in their order, however far apart."""
+    """Return whether a text contains the letters in their order, however far apart."""
     at = 0
     for letter in letters:
         at = small.find(letter, at) + 1
@@ -101,7 +101,7 @@ def has_scattered(small: str, letters: str) -> bool:
 
 
 def has_near(small: str, letters: str) -> bool:
-    """The same with little between them, as people type on purpose."""
+    """Return whether a text contains the letters in order and close together, as people type on purpose."""
     start = small.find(letters[:1])
     while start >= 0:
         if has_scattered(small[start : start + SPREAD * len(letters)], letters):
@@ -111,7 +111,7 @@ def has_near(small: str, letters: str) -> bool:
 
 
 def _beginnings(small: str, starts: list[int], letters: str) -> bool:
-    """Whether the letters are beginnings of words, in their order; words may be skipped."""
+    """Return whether the letters are beginnings of words, in their order; words may be skipped."""
     used = {0}
     for start, stop in zip(starts, [*starts[1:], len(small)], strict=True):
         for before in sorted(used, reverse=True):
@@ -196,7 +196,7 @@ class FuzzyNames:
         return found if len(found) >= enough else found | self._compared(letters, found)
 
     def _compared(self, letters: str, found: dict[int, FuzzyMatch]) -> dict[int, FuzzyMatch]:
-        """Worse matches, found by comparing each name that contains the letters in their order."""
+        """Return worse matches, found by comparing each name that contains the letters in order."""
         fits: dict[int, FuzzyMatch] = {}
         for line in islice(self._folded.scattered(letters), COMPARED):
             if line not in found and (kind := match_marked(self._marked[line], letters)) is not None:
@@ -220,7 +220,7 @@ class FuzzyPaths:
     _files: Sequence[str]
 
     def has(self, path: str) -> bool:
-        """Whether a file of this path exists."""
+        """Return whether a file of this path exists."""
         at = bisect_left(self._files, path)
         return at < len(self._files) and self._files[at] == path
 

@@ -188,7 +188,7 @@ class Index:
         self.connection.execute("insert or replace into meta (key, value) values (?, ?)", (key, value))
 
     def _with_recovery(self, action: Callable[[], IndexUpdate]) -> IndexUpdate:
-        """The action's result; with a new index when this one is damaged."""
+        """Return the action's result; with a new index when this one is damaged."""
         try:
             return action()
         except sqlite3.OperationalError as error:

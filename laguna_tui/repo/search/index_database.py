@@ -80,7 +80,7 @@ class IndexFault(Exception):
 
 
 def is_full(error: sqlite3.Error, path: Path | None) -> bool:
-    """Whether there is no room for the index: on the disk, or below its own size limit."""
+    """Return whether there is no room for the index: on the disk, or below its own size limit."""
     code = getattr(error, "sqlite_errorcode", 0) & _PLAIN_CODE
     if code == sqlite3.SQLITE_IOERR and path is not None:
         return shutil.disk_usage(path.parent).free < _NO_ROOM_BYTES
@@ -228,5 +228,5 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Application id and version of the file."""
+    """Return the application id and version of the file."""
     return tuple(connection.execute(f"pragma {name}").fetchone()[0] for name in ("application_id", "user_version"))

@@ -46,12 +46,12 @@ class IndexUpdate:
 
     @property
     def full(self) -> bool:
-        """Whether the index reached its size limit."""
+        """Return whether the index reached its size limit."""
         return self.left_out > 0 and not self.disk_full
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about it, as sentences."""
+        """Return what the user should know about it, as sentences."""
         notes = []
         if self.disk_full:
             what = f"{self.left_out:,} of {self.files:,} files are not in the index yet"
@@ -72,7 +72,7 @@ class IndexUpdate:
 
 
 def is_current(connection: sqlite3.Connection, listing: FileListing) -> bool:
-    """Whether an update with this listing would change nothing.
+    """Return whether an update with this listing would change nothing.
 
     Raises:
         sqlite3.Error: The index cannot be read.

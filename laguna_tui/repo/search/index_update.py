@@ -109,7 +109,7 @@ def _store(connection: sqlite3.Connection, writer: IndexWriter, outcomes: Sequen
 
 
 def _settled(mtime_ns: int) -> int:
-    """The time of change, or 0 when it is so recent that another change could have the same time."""
+    """Return the time of change, or 0 if it is so recent that another change could have the same time."""
     return 0 if time.time_ns() - mtime_ns < _TICK_NS else mtime_ns
 
 
@@ -171,7 +171,7 @@ def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> 
 
 
 def _unlikely(path: str) -> int:
-    """How unlikely a file is to be asked for, from 0: code comes before tests, and those before data."""
+    """Return the rank of a file in the order of indexing: code before tests, and those before data."""
     return 2 * (not is_code(path)) + (is_test(path) or is_secondary(path))
 
 
@@ -186,7 +186,7 @@ def drop_if_full(
 
 
 def is_at_limit(connection: sqlite3.Connection) -> bool:
-    """Whether the index uses nearly all the pages it may have."""
+    """Return whether the index uses nearly all the pages it may have."""
     used, free = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
     return bool(used - free >= max_pages() * _FULL_SHARE)
 

@@ -61,13 +61,13 @@ class Issue(NamedTuple):
 
     @property
     def question(self) -> str:
-        """What to search for: title and names, then the rest."""
+        """Return what to search for: title and names, then the rest."""
         title, _, rest = self.prose.partition("\n")
         return " ".join((title, *(f"`{name}`" for name in self.names), rest))
 
 
 def is_issue(text: str) -> bool:
-    """Whether a request is long enough, or has a frame of a traceback, to be read as an issue."""
+    """Return whether a request is long enough, or has a frame of a traceback, to be read as an issue."""
     head = text[:_READ_CHARS]
     return len(head.split()) > _LONG_WORDS or (head.count("\n") >= _LONG_LINES and _FRAMED.search(head) is not None)
 
@@ -105,7 +105,7 @@ def search_issue(connection: sqlite3.Connection, text: str, limit: int = 20) -> 
 
 
 def _units_in_frames(connection: sqlite3.Connection, issue: Issue, known: Mapping[str, int]) -> dict[Candidate, float]:
-    """The innermost unit at each frame that is a place of this folder, and its factor."""
+    """Return the innermost unit at each frame that is a place of this folder, and its factor."""
     factors: dict[Candidate, float] = {}
     factor = _IN_FRAME
     for path, line in issue.frames:
@@ -118,7 +118,7 @@ def _units_in_frames(connection: sqlite3.Connection, issue: Issue, known: Mappin
 
 
 def _frames(text: str) -> Iterator[tuple[str, int]]:
-    """Frames, nearest to the error first: Python's tracebacks end with it, the others begin with it."""
+    """Yield frames, nearest to the error first: Python's tracebacks end with it, the others begin with it."""
     found = [
         (match["python"] or match["path"], int(match["python_line"] or match["line"]), bool(match["python"]))
         for match in _FRAMED.finditer(text)
@@ -137,7 +137,7 @@ def _names(text: str) -> Iterator[str]:
 
 
 def _files(path: str, known: Mapping[str, int]) -> Sequence[int]:
-    """Files of the folder that a path means: it ends like theirs, or theirs ends like it; empty when too many do."""
+    """Return the files that a path means: one ends like the other; empty when too many do."""
     wanted = path.replace("\\", "/").removeprefix("./")
     if wanted in known:
         return [known[wanted]]

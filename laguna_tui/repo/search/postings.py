@@ -65,7 +65,7 @@ class PostingsReader:
 
 @contextmanager
 def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
-    """Everything that is read inside belongs to one commit."""
+    """Read everything inside from one commit."""
     if connection.in_transaction:
         yield
         return

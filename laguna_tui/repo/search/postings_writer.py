@@ -90,7 +90,7 @@ class PostingsWriter:
         self._sql.execute("delete from blocks where id = ?", (block,))
 
     def _block(self, block: int) -> NDArray[np.uint16]:
-        """The lengths of a block's units, held until they are written."""
+        """Return the lengths of a block's units, held until they are written."""
         if block not in self._lengths:
             row = self._sql.execute("select lengths from blocks where id = ?", (block,)).fetchone()
             self._lengths[block] = np.frombuffer(row[0] if row else b"", _LENGTH).copy()
@@ -139,7 +139,7 @@ class PostingsWriter:
 def _moved(
     rows: Sequence[tuple[str, bytes, bytes]], renumbered: NDArray[np.int64], lengths: NDArray[np.uint32]
 ) -> FileWords:
-    """A block's postings without those of removed units, as the words of one file."""
+    """Return a block's postings without those of removed units, as the words of one file."""
     word = np.repeat(np.arange(len(rows), dtype=np.uint32), [len(weights) for _, _, weights in rows])
     unit = renumbered[np.frombuffer(b"".join(places for _, places, _ in rows), _PLACE)]
     weight = np.frombuffer(b"".join(weights for _, _, weights in rows), np.uint8)

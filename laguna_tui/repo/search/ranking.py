@@ -154,7 +154,7 @@ def shown_line(unit: Candidate, question: SearchQuery, tree: RootFolder) -> tupl
 
 
 def best_first(result: Found) -> tuple[float, str, int]:
-    """Sort key of results."""
+    """Return the sort key of a result."""
     return -result.score, result.unit.path, result.unit.line
 
 
@@ -186,7 +186,7 @@ def _factors(unit: Candidate, question: SearchQuery, weights: RankingWeights) ->
 
 
 def _defines(unit: Candidate, question: SearchQuery) -> float:
-    """How surely a unit defines what the question is about, to 1: it has the name of the definition."""
+    """Return the confidence, to 1, that a unit defines what the question is about, by the definition's name."""
     name = unit.inner or unit.name
     written = any(name.lower() == asked.lower() for asked in question.names)
     if not written and spelled_out(name) not in question.spelled:
@@ -198,7 +198,7 @@ def _defines(unit: Candidate, question: SearchQuery) -> float:
 
 
 def _file_named(unit: Candidate, question: SearchQuery) -> float:
-    """How surely a question is about a unit's file, to 1: it has the file's name."""
+    """Return the confidence, to 1, that a question is about a unit's file, because it has the file's name."""
     stems = name_stems(path_stem(unit.path))
     if not stems or not stems <= question.stems:
         return 0.0
@@ -209,25 +209,25 @@ def _file_named(unit: Candidate, question: SearchQuery) -> float:
 
 
 def _aside(path: str, question: SearchQuery) -> float:
-    """Penalty of a file by its path, from 0."""
+    """Return the penalty of a file by its path, from 0."""
     return (is_test(path) and not question.wants_tests) + is_secondary(path) * 0.5 + is_prose(path) * 0.5
 
 
 def _is_qualified(unit: Candidate, question: SearchQuery) -> bool:
-    """Whether the question has the unit's name with what it lies in."""
+    """Return whether the question has the unit's name with what it lies in."""
     title = f".{unit.title.lower()}.{unit.inner.lower()}".removesuffix(".")
     return any(title.endswith(f".{name}") for name in question.qualified)
 
 
 def _declares(unit: Candidate) -> bool:
-    """Whether a unit only declares what another file defines, or belongs to no programming language."""
+    """Return whether a unit only declares what another file defines, or belongs to no programming language."""
     if not unit.exact and not is_code(unit.path):
         return True
     return unit.bare and unit.kind == DefinitionKind.FUNCTION.value and unit.path.endswith(_HEADERS)
 
 
 def _overlap(name: frozenset[str], asked: frozenset[str]) -> float:
-    """Similarity of two sets of stems: the harmonic mean of their common shares."""
+    """Return the similarity of two sets of stems: the harmonic mean of their common shares."""
     return 2.0 * len(name & asked) / (len(name) + len(asked)) if name and asked else 0.0
 
 
@@ -236,7 +236,7 @@ def _share(name: frozenset[str], asked: frozenset[str]) -> float:
 
 
 def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
-    """The results lifted by their file's share of the largest sum of a file's scores, all of a file alike.
+    """Return the results lifted by their file's share of the largest sum of scores of a file.
 
     If only a file's best one were, the definition that is meant would stand further behind where it comes second.
     """
@@ -252,7 +252,7 @@ def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
 
 
 def _near(found: Sequence[Found], weight: float, connection: sqlite3.Connection) -> list[Found]:
-    """The results, each with a factor of its file's rank in a walk from the best files' references."""
+    """Return the results with a factor for their file's rank in a walk from the best files."""
     start: dict[int, float] = {}
     for result in sorted(found, key=best_first)[:_STARTS]:
         start[result.unit.file] = start.get(result.unit.file, 0.0) + result.score
@@ -264,7 +264,7 @@ def _near(found: Sequence[Found], weight: float, connection: sqlite3.Connection)
 
 
 def _repeated(found: Sequence[Found], factor: float) -> Iterator[Found]:
-    """The results, best first, each of them times the factor for every better one of its file."""
+    """Yield the results, best first, each multiplied by the factor for every better one of its file."""
     seen: dict[int, int] = {}
     for result in found:
         better = seen.get(result.unit.file, 0)

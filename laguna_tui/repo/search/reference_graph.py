@@ -71,7 +71,7 @@ class ReferenceGraph(NamedTuple):
         return {file: float(rank[node]) for file, node in self._places(files).items()}
 
     def _places(self, files: Iterable[int]) -> dict[int, int]:
-        """Nodes of those files that are in the graph."""
+        """Return the nodes of those files that are in the graph."""
         wanted = np.fromiter(files, np.int64)
         if not len(self.files) or not len(wanted):
             return {}
@@ -120,7 +120,7 @@ def _references(connection: sqlite3.Connection) -> list[tuple[int, int, float]]:
 
 
 def _imports(connection: sqlite3.Connection) -> Iterator[tuple[int, int, float]]:
-    """An edge from each importing file to each file that it means; of one import they share its weight."""
+    """Yield an edge from each importing file to each file that the import means; they share its weight."""
     imports = connection.execute("select file, path from imports").fetchall()
     if not imports:
         return

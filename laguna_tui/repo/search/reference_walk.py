@@ -50,7 +50,7 @@ def near_files(connection: sqlite3.Connection, start: Mapping[int, float]) -> di
 
 
 def _edges(connection: sqlite3.Connection, files: Iterable[int]) -> dict[int, _Edges]:
-    """Where the edges of those files lead that are in the graph, and the edges' weights."""
+    """Return the targets and weights of the edges of those files that are in the graph."""
     chosen = ",".join(map(str, files))
     rows = connection.execute(f"select file, targets, weights from graph where file in ({chosen})")
     try:

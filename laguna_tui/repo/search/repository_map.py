@@ -82,7 +82,7 @@ def _in_focus(path: str, focus: Sequence[str]) -> bool:
 
 
 def _file_ranks(graph: ReferenceGraph, paths: dict[int, str], chosen: set[int]) -> dict[int, float]:
-    """Each file's rank; files newer than the graph have the lowest."""
+    """Return each file's rank; files newer than the graph have the lowest."""
     if chosen:
         everywhere = (1.0 - _FOCUS_SHARE) / max(len(paths), 1)
         starts = {file: everywhere + (_FOCUS_SHARE / len(chosen) if file in chosen else 0.0) for file in paths}
@@ -98,7 +98,7 @@ def _worth(path: str) -> float:
 
 
 def _lines(connection: sqlite3.Connection, ranks: dict[int, float]) -> list[_Line]:
-    """Definitions by value, best first."""
+    """Return the definitions by value, best first."""
     used = dict(
         connection.execute(
             "select name, sum(sqrt(count)) from refs group by name"
@@ -127,7 +127,7 @@ def _lines(connection: sqlite3.Connection, ranks: dict[int, float]) -> list[_Lin
 
 
 def _drawn(lines: Sequence[_Line], paths: dict[int, str], ranks: dict[int, float]) -> str:
-    """The map of these lines: files by rank, in each the definitions by line."""
+    """Return the map of these lines: files by rank, in each the definitions by line."""
     by_file: dict[int, list[_Line]] = {}
     for line in lines:
         by_file.setdefault(line.file, []).append(line)

@@ -70,7 +70,7 @@ def spelled_out(name: str) -> str:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """Code-like names: with capitals or underscores inside, quoted, called, dotted, or the only word."""
+    """Return code-like names: with capitals or underscores inside, quoted, called, dotted, or the only word."""
     quoted = set(_QUOTED.findall(text))
     found = list(_NAME.finditer(text))
     alone = len(text.split()) == 1
@@ -176,7 +176,7 @@ def candidates_at(connection: sqlite3.Connection, file: int, line: int) -> list[
 
 
 def _by_name(connection: sqlite3.Connection, question: SearchQuery) -> dict[int, str]:
-    """Units that define one of the names, in any case, and the name where it is defined inside of the unit.
+    """Return the units that define one of the names, in any case, and the name where it is defined inside of the unit.
 
     Those of a whole qualified name come before its namesakes, and units of a name's own before those that hold it.
     """

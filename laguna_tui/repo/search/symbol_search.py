@@ -88,12 +88,12 @@ def binary_paths(connection: sqlite3.Connection) -> frozenset[str]:
 
 
 def _storable(wanted: str) -> str:
-    """A name as SQLite takes it: a program's arguments may have bytes that are no text."""
+    """Return a name as SQLite takes it: a program's arguments may have bytes that are not text."""
     return wanted.encode("utf-8", errors="replace").decode("utf-8")
 
 
 def _parted(wanted: str) -> tuple[str, str]:
-    """The scopes and the last part of a name, dotted or with "::"."""
+    """Return the scopes and the last part of a name, dotted or with "::"."""
     scopes, _, last = _storable(wanted).replace("::", ".").rpartition(".")
     return scopes, last
 
@@ -109,7 +109,7 @@ def _made(row: tuple[Any, ...], distance: int) -> SymbolMatch:
 
 
 def _fitting(connection: sqlite3.Connection, wanted: str, enough: int) -> dict[str, int]:
-    """Matching names with their distance; names that only contain the letters when too few begin with them."""
+    """Return matching names with their distance; names that only contain the letters if too few begin with them."""
     letters = folded(wanted)
     if not letters:
         return {}

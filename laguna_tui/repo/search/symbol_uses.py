@@ -71,7 +71,7 @@ def _code_first(path: str) -> tuple[bool, bool, str]:
 
 
 def _files_with(connection: sqlite3.Connection, name: str) -> set[str]:
-    """Files in which all words of a name stand together."""
+    """Return the files in which all words of a name stand together."""
     words = stems(name)
     if not words:
         return set()

@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from laguna_tui.repo.files.text_files import split_lines
+from laguna_tui.repo.files.text_files import line_starts, split_lines
 from laguna_tui.repo.syntax.chunking import make_units
 from laguna_tui.repo.syntax.grammars import Grammar, grammar
 from laguna_tui.repo.syntax.language_patterns import language_of
@@ -35,7 +35,7 @@ _BRACKET = re.compile(r"[()\[\]{}]")
 
 
 def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S, *, guess: bool = False) -> Syntax:
-    """The structure of a file's text; offsets are into exactly this text.
+    """Return the structure of a file's text; offsets are into exactly this text.
 
     Args:
         path: Its suffix names the language.
@@ -55,7 +55,7 @@ def analyse(path: str, text: str, limit_s: float = PARSE_LIMIT_S, *, guess: bool
 
 
 def file_outline(path: str, lines: Sequence[str], limit_s: float = PARSE_LIMIT_S) -> Outline:
-    """The definitions of a file by their lines: by its grammar, else by line patterns, the same as `analyse`'s.
+    """Return the definitions of a file by their lines, from its grammar or from line patterns, as `analyse` has them.
 
     What a syntax error or a macro hides from the grammar is looked for with the line patterns, because a file that is
     being worked on often has an error.
@@ -77,13 +77,13 @@ def file_outline(path: str, lines: Sequence[str], limit_s: float = PARSE_LIMIT_S
 
 
 def multiline_strings(path: str, text: str) -> frozenset[int]:
-    """The lines of a text, from 0, that begin inside a string; docstrings are none of them. Empty without a grammar."""
+    """Return the lines of a text, from 0, that begin inside a string, not a docstring; empty without a grammar."""
     parser = grammar_for(path, text)
     return string_rows(parser, text, PARSE_LIMIT_S) if parser else frozenset()
 
 
 def lines_with_name(path: str, lines: Sequence[str], name: str, limit_s: float = PARSE_LIMIT_S) -> frozenset[int]:
-    """The lines, from 1, that have a name as code: as a whole word, and neither in a comment nor in a string.
+    """Return the lines, from 1, that contain a name as code: as a whole word, and not in a comment or string.
 
     None of a file of no programming language. Places are told by the grammar, else (and with a `limit_s` of 0) by the
     language's line patterns; of a language that has none, all count.
@@ -107,7 +107,7 @@ def lines_with_name(path: str, lines: Sequence[str], name: str, limit_s: float =
 
 
 def grammar_for(path: str, text: str) -> Grammar | None:
-    """The grammar to parse a text with; None for a language without one, and for a text that would take too long."""
+    """Return the grammar for a text; None for a language without one, and for a text that would take too long."""
     name = language_name(path)
     if name == "c" and path.lower().endswith(".h") and _CPP_ONLY.search(text):
         name = "cpp"
@@ -115,7 +115,7 @@ def grammar_for(path: str, text: str) -> Grammar | None:
 
 
 def _too_deep(text: str) -> bool:
-    """Whether brackets stay open in a number that only a file has that was made to be slow."""
+    """Return whether more brackets are open at once than in any file that was not made to be slow."""
     depth = 0
     for bracket in _BRACKET.findall(text):
         depth += 1 if bracket in "([{" else -1
@@ -125,7 +125,7 @@ def _too_deep(text: str) -> bool:
 
 
 def _with_guessed(symbols: tuple[Symbol, ...], path: str, text: str, unparsed: frozenset[int]) -> tuple[Symbol, ...]:
-    """The symbols, and those of the line patterns on lines that were not parsed."""
+    """Return the symbols, and those of the line patterns on lines that were not parsed."""
     if not unparsed or language_of(path) is None:
         return symbols
     known = {symbol.line for symbol in symbols}
@@ -134,9 +134,9 @@ def _with_guessed(symbols: tuple[Symbol, ...], path: str, text: str, unparsed: f
 
 
 def _outlined(path: str, text: str) -> tuple[Symbol, ...]:
-    """What the line patterns say, as symbols."""
+    """Return the definitions that the line patterns find, as symbols."""
     lines = split_lines(text)
-    begins = _line_starts(text, len(lines))
+    begins = [*line_starts(text), len(text)]
     symbols: list[Symbol] = []
     around: list[Symbol] = []
     for found in line_outline(path, lines).definitions:
@@ -151,13 +151,3 @@ def _outlined(path: str, text: str) -> tuple[Symbol, ...]:
         symbols.append(symbol)
         around.append(symbol)
     return tuple(symbols)
-
-
-def _line_starts(text: str, count: int) -> list[int]:
-    """Where each line begins, and where the last one ends."""
-    newline = "\n" if "\n" in text else "\r"
-    starts = [0]
-    for _ in range(count):
-        at = text.find(newline, starts[-1])
-        starts.append(len(text) if at < 0 else at + 1)
-    return starts

@@ -17,7 +17,7 @@ _HEADING = re.compile(
 
 
 def make_units(path: str, text: str, symbols: Sequence[Symbol]) -> tuple[Unit, ...]:
-    """The units of a text in the order of their first character."""
+    """Return the units of a text in the order of their first character."""
     newlines = [match.start() for match in re.finditer("\n", text)]
 
     def line(offset: int) -> int:
@@ -37,7 +37,7 @@ def make_units(path: str, text: str, symbols: Sequence[Symbol]) -> tuple[Unit, .
 
 
 def _units_of_definitions(symbols: Sequence[Symbol]) -> Iterator[tuple[int, tuple[Span, ...]]]:
-    """Index and spans of each function that lies in no other, and of each type without what its units cover."""
+    """Yield the index and spans of each outermost function, and of each type without what its units cover."""
     chosen: list[int] = []
     reach = 0
     for index, symbol in enumerate(symbols):
@@ -66,7 +66,7 @@ def _moved(spans: Sequence[Span], by: int) -> list[Span]:
 
 
 def _gaps(covered: Sequence[Span], length: int) -> Iterator[Span]:
-    """The spans of [0, length) that no covered span (sorted by start) touches."""
+    """Yield the spans of [0, length) that no covered span (sorted by start) touches."""
     at = 0
     for start, stop in covered:
         if start > at:
@@ -83,7 +83,7 @@ def _headings(text: str) -> list[tuple[int, str]]:
 def _outside(
     text: str, gaps: Iterator[Span], headings: Sequence[tuple[int, str]]
 ) -> Iterator[tuple[str, tuple[Span, ...]]]:
-    """The gaps gathered into pieces of some lines; a heading begins a new piece and is its title."""
+    """Yield the gaps gathered into pieces of some lines; a heading begins a new piece and is its title."""
     held: list[Span] = []
     title, lines, made = "", 0, 0
     for start, stop, heading in _cut(text, gaps, headings):
@@ -102,7 +102,7 @@ def _outside(
 
 
 def _cut(text: str, gaps: Iterator[Span], headings: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """The gaps cut at headings and after every so many lines."""
+    """Yield the gaps cut at headings and after every so many lines."""
     titles = dict(headings)
     for start, stop in gaps:
         at = start
@@ -115,7 +115,7 @@ def _cut(text: str, gaps: Iterator[Span], headings: Sequence[tuple[int, str]]) -
 
 
 def _after_lines(text: str, start: int, stop: int) -> int:
-    """The offset `PIECE_LINES` lines after `start`, at most `stop`."""
+    """Return the offset `PIECE_LINES` lines after `start`, at most `stop`."""
     at = start
     for _ in range(PIECE_LINES):
         at = text.find("\n", at, stop) + 1

@@ -26,7 +26,7 @@ _LEAST_PARTS = 2
 
 
 def import_path(language: str, written: str) -> str:
-    """The path of an import as it is written in the code, without quotes and what comes before a name; may be empty."""
+    """Return the path of an import from its text, without quotes and leading folders; may be empty."""
     bare = _OUTER.sub("", written.strip()).replace("\\", "/")
     if language in _DOTTED:
         bare = bare.replace(".", "/")
@@ -54,7 +54,7 @@ class ImportPaths:
                 self._places.setdefault(parts[-1], []).append(_Place(file, parts))
 
     def meant(self, path: str, importer: int) -> list[int]:
-        """The files that an import means, those nearest to the importing file; none when they are too many.
+        """Return the files that an import means, those nearest to the importing file; none when they are too many.
 
         Args:
             path: Of `import_path`.
@@ -85,6 +85,6 @@ class ImportPaths:
 
 
 def _shorter(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The parts, then fewer of the last ones: an import may begin with what the folder itself is called."""
+    """Yield the parts, then fewer of the last ones: an import may begin with the folder's own name."""
     for at in range(len(parts)):
         yield parts[at:]

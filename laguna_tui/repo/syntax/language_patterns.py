@@ -43,7 +43,7 @@ _CALL_WORDS = frozenset("if for while switch catch return else do with function 
 
 
 def _forms(**patterns: str) -> tuple[tuple[DefinitionKind, re.Pattern[str]], ...]:
-    """Patterns by kind name; a trailing number only keeps several of one kind apart."""
+    """Return the patterns by kind; a trailing number in the key only distinguishes several of one kind."""
     return tuple((DefinitionKind(key.rstrip("0123456789")), re.compile(text)) for key, text in patterns.items())
 
 
@@ -193,5 +193,5 @@ BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.s
 
 
 def language_of(path: str) -> Language | None:
-    """The language that a path's suffix names, or None."""
+    """Return the language that a path's suffix names, or None."""
     return BY_SUFFIX.get(language_suffix(path))

@@ -34,5 +34,5 @@ def language_suffix(path: str) -> str:
 
 
 def is_code(path: str) -> bool:
-    """Whether a path's suffix is that of a programming language with line patterns."""
+    """Return whether a path's suffix is that of a programming language with line patterns."""
     return language_suffix(path) in _CODE

@@ -50,7 +50,7 @@ class Linter:
     _line: "re.Pattern[str]" = field(repr=False, compare=False)
 
     def findings(self, output: str) -> list[Diagnostic]:
-        """What the output of the command says about files in the folder."""
+        """Return what the command's output says about files in the folder."""
         found: list[Diagnostic] = []
         for line in output.splitlines():
             match = self._line.match(line)
@@ -94,7 +94,7 @@ class _Folder:
     inside: str
 
     def read(self, name: str) -> str | None:
-        """The text of a file in it, or None."""
+        """Return the text of a file in the folder, or None."""
         try:
             data = self.workspace.read(posixpath.join(self.inside, name), _CONFIG_BYTES)
         except WorkspaceError:
@@ -102,13 +102,13 @@ class _Folder:
         return data.decode("utf-8-sig", "replace")
 
     def toml(self, name: str) -> dict[str, Any]:
-        """What a TOML file in it says; nothing where it cannot be read."""
+        """Return the contents of a TOML file in the folder; empty where it cannot be read."""
         with suppress(ValueError, RecursionError):
             return tomllib.loads(self.read(name) or "")
         return {}
 
     def section(self, name: str, section: str) -> dict[str, str] | None:
-        """A section of an INI file in it, or None."""
+        """Return a section of an INI file in the folder, or None."""
         parser = ConfigParser(interpolation=None, strict=False)
         try:
             parser.read_string(self.read(name) or "")
@@ -117,7 +117,7 @@ class _Folder:
         return dict(parser[section]) if parser.has_section(section) else None
 
     def program(self, name: str) -> str:
-        """How the project's own program is started from here, be it installed in a folder above; else the user's."""
+        """Return the project's own program, even if it is installed in a folder above; else the user's."""
         for depth in range(self.inside.count("/") + 2 if self.inside else 1):
             for folder in _VENVS:
                 up = posixpath.join("../" * depth, folder, name)
@@ -128,7 +128,7 @@ class _Folder:
 
 
 def configured_linters(workspace: Workspace, inside: str) -> list[Linter]:
-    """The checks for a file, each as the nearest folder around it configures it."""
+    """Return the checks for a file, each as the nearest folder around it configures it."""
     found = []
     for kind in _KINDS:
         if inside.endswith(kind.suffixes):
@@ -192,6 +192,6 @@ _KINDS = (
 
 
 def _inside(folder: str, path: str) -> str | None:
-    """A path that a check named, relative to the workspace; None where it leads out of it."""
+    """Return a path from a linter's output, relative to the workspace; None where it leads out of it."""
     whole = posixpath.normpath(posixpath.join(folder, path))
     return None if whole.startswith(("/", "../")) or whole == ".." else whole

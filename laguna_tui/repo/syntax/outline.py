@@ -50,7 +50,7 @@ class Outline:
     definitions: tuple[Definition, ...]
 
     def enclosing(self, lines: Iterable[int]) -> Iterator[list[Definition]]:
-        """For each of some lines (from 1, in ascending order) the definitions that include it, the innermost last."""
+        """Yield the definitions around each of some ascending lines (from 1), the innermost last."""
         around: list[Definition] = []
         seen = 0
         for line in lines:
@@ -61,7 +61,7 @@ class Outline:
             yield around
 
     def top_level(self) -> list[Definition]:
-        """Functions and types that lie in no other definition."""
+        """Return the functions and types in no other definition."""
         outer: list[Definition] = []
         reach = 0
         for definition in self.definitions:
@@ -72,7 +72,7 @@ class Outline:
 
 
 def line_outline(path: str, lines: Sequence[str]) -> Outline:
-    """The outline of a file's lines by their look; empty when its language is not known."""
+    """Return the outline of a file's lines by their look; empty when the language is unknown."""
     language = language_of(path)
     if language is None:
         return Outline(())
@@ -86,7 +86,7 @@ def line_outline(path: str, lines: Sequence[str]) -> Outline:
 
 
 def defined(language: Language | None, line: str) -> Defined | None:
-    """What a line defines, by its look alone, or None."""
+    """Return what a line defines, by its look alone, or None."""
     if language is None:
         return None
     head = line[:DEFINITION_COLUMNS]
@@ -98,7 +98,7 @@ def defined(language: Language | None, line: str) -> Defined | None:
 
 
 def _inner_lines(language: Language, lines: Sequence[str]) -> set[int]:
-    """Numbers of the lines that begin inside a string or comment."""
+    """Return the numbers of the lines that begin inside a string or comment."""
     text = "\n".join(lines)
     inner: set[int] = set()
     number, seen = 1, 0

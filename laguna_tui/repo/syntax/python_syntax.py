@@ -10,7 +10,7 @@ LIMIT_CHARS = 1024 * 1024
 
 
 def can_be_checked(path: str, text: str) -> bool:
-    """Whether the file has a Python suffix, is short enough, and is valid Python."""
+    """Return whether the file has a Python suffix, is short enough, and is valid Python."""
     return path.endswith(SUFFIXES) and len(text) <= LIMIT_CHARS and not syntax_error(text)
 
 
@@ -60,7 +60,7 @@ def documented(before: str, after: str) -> str:
 
 
 def has_docstring(text: str, name: str) -> bool:
-    """Whether a definition of this name exists, and each of them has a docstring."""
+    """Return whether a definition of this name exists, and each of them has a docstring."""
     tree = _parsed(text)
     named = [node for node in _definitions(tree) if node.name == name] if tree is not None else []
     return bool(named) and all(ast.get_docstring(node) is not None for node in named)

@@ -31,7 +31,7 @@ class SyntaxFault(NamedTuple):
 
 
 def syntax_errors(path: str, text: str) -> list[SyntaxFault]:
-    """The first syntax errors of a text, by line.
+    """Return the first syntax errors of a text, by line.
 
     Args:
         path: its suffix names the language; one that is not known has no errors.
@@ -46,7 +46,7 @@ def syntax_errors(path: str, text: str) -> list[SyntaxFault]:
 
 
 def new_syntax_errors(path: str, before: str, after: str) -> list[SyntaxFault]:
-    """The errors that a changed text has and the text before has not, told by what they say and not by their lines."""
+    """Return the errors of a changed text that the text before lacks, compared by message and not by line."""
     found = syntax_errors(path, after)
     known = Counter(fault[1:] for fault in syntax_errors(path, before)) if found and before else Counter()
     new = []
@@ -59,7 +59,7 @@ def new_syntax_errors(path: str, before: str, after: str) -> list[SyntaxFault]:
 
 
 def syntax_warning(path: str, before: str, after: str) -> str:
-    """A sentence for the user about the first new syntax error; empty if there is none."""
+    """Return a sentence for the user about the first new syntax error; empty if there is none."""
     new = new_syntax_errors(path, before, after)
     return _WARNING.format(error=new[0]) if new else ""
 

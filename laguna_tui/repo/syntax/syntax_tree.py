@@ -84,7 +84,7 @@ class TreeContents(NamedTuple):
 
 
 def tree_contents(grammar: Grammar, text: str, limit_s: float) -> TreeContents:
-    """What the index has of a text's syntax tree."""
+    """Return what the index stores of a text's syntax tree."""
     source, root = _parsed(grammar, text, limit_s)
     symbols = _symbols(source, _in_order(grammar, source, root), _char_offsets(source, text))
     own = {symbol.name for symbol in symbols}
@@ -93,7 +93,7 @@ def tree_contents(grammar: Grammar, text: str, limit_s: float) -> TreeContents:
 
 
 def tree_outline(grammar: Grammar, text: str, limit_s: float) -> tuple[list[Definition], frozenset[int]]:
-    """The same symbols by their lines alone, which takes half the time, and the lines that it does not parse."""
+    """Return the definitions by line, in half the time of `tree_contents`, and the lines that are not parsed."""
     source, root = _parsed(grammar, text, limit_s)
     definitions = [
         Definition(found.name, found.kind, found.row + 1, _last_row(found.last) + 1, found.core.type in _PROTOTYPES)
@@ -104,7 +104,7 @@ def tree_outline(grammar: Grammar, text: str, limit_s: float) -> tuple[list[Defi
 
 
 def string_rows(grammar: Grammar, text: str, limit_s: float) -> frozenset[int]:
-    """Rows that begin inside a string; a string that is a statement of its own documents something, and is left out."""
+    """Return the rows that begin inside a string, without docstrings: strings that are statements."""
     _, root = _parsed(grammar, text, limit_s)
     rows: set[int] = set()
     nodes = [root]
@@ -118,7 +118,7 @@ def string_rows(grammar: Grammar, text: str, limit_s: float) -> frozenset[int]:
 
 
 def places_in_code(grammar: Grammar, text: str, places: Sequence[int], limit_s: float) -> list[int]:
-    """Those of some places, ascending, that lie in code: neither in a comment nor in a string."""
+    """Return those of some ascending offsets that are in code, not in a comment or string."""
     _, root = _parsed(grammar, text, limit_s)
     found: list[int] = []
     at = offset = 0
@@ -185,7 +185,7 @@ def _definitions(grammar: Grammar, source: bytes, root: Node) -> Iterator[_Found
 def _with_order(
     grammar: Grammar, source: bytes, root: Node
 ) -> Iterator[tuple[int, tuple[Node, Node, DefinitionKind | None, str]]]:
-    """Captured definitions; functions before types before variables where one name node was captured twice."""
+    """Yield captured definitions; functions before types before variables where one name node was captured twice."""
     for captured in grammar.matches(grammar.definitions, root):
         names = captured.get("name")
         if not names:
@@ -201,7 +201,7 @@ def _outermost(found: _Found) -> tuple[int, int]:
 
 
 def _name_of(source: bytes, node: Node) -> tuple[str, str]:
-    """The defined name and the scopes before it; C wraps the name into declarators."""
+    """Return the defined name and the scopes before it; C wraps the name in declarators."""
     while (inner := node.child_by_field_name("declarator")) is not None:
         node = inner
     if node.type == "reference_declarator" and node.named_children:
@@ -212,14 +212,14 @@ def _name_of(source: bytes, node: Node) -> tuple[str, str]:
 
 
 def _plain(source: bytes, node: Node) -> str:
-    """A name as text: without pointers, quotes and type arguments, its parts joined by "."."""
+    """Return a name as text: without pointers, quotes and type arguments, its parts joined by "."."""
     text = _text(source, node)
     bare = text if "operator" in text else _TYPE_ARGUMENTS.sub("", text)
     return "".join(bare.split()).replace("::", ".").replace(":", ".").strip("*&\"'`#()[].")[:_NAME_CHARS]
 
 
 def _whole(node: Node) -> Node:
-    """The node with what wraps it: decorators, export, template parameters."""
+    """Return the node with what wraps it: decorators, export, template parameters."""
     while node.parent is not None and node.parent.type in _WRAPPERS and node.parent.named_child_count <= _LEADING:
         node = node.parent
     return node
@@ -261,13 +261,13 @@ def _symbol(source: bytes, found: _Found, qualified: str, offset: Callable[[int]
 
 
 def _last_row(node: Node) -> int:
-    """The row of a node's last character; some nodes end at the start of the row after their newline."""
+    """Return the row of a node's last character; some nodes end at the start of the row after their newline."""
     end = node.end_point
     return max(end.row - (end.column == 0), node.start_point.row)
 
 
 def _body(node: Node) -> Node | None:
-    """Where a definition's inside begins, looked for in what wraps it too."""
+    """Return the node at which a definition's inside begins, also in what wraps it."""
     for _ in range(4):
         body = node.child_by_field_name("body") or next((one for one in node.children if one.type in _BODIES), None)
         if body is not None:
@@ -281,7 +281,7 @@ def _body(node: Node) -> Node | None:
 
 
 def _leading(node: Node) -> Node:
-    """The first of the comments and attributes that are on the lines right before a definition."""
+    """Return the first of the comments and attributes that are on the lines right before a definition."""
     first = node
     for _ in range(_LEADING):
         before = _before(first)
@@ -295,7 +295,7 @@ def _leading(node: Node) -> Node:
 
 
 def _before(node: Node) -> Node | None:
-    """What stands before a node, also where it is the first of a body that begins after its comment."""
+    """Return the node before a node, also before the first of a body that begins after its comment."""
     if node.prev_sibling is None and node.parent is not None and node.parent.type in _GROUPS:
         node = node.parent
     before = node.prev_sibling
@@ -324,7 +324,7 @@ def _imports(grammar: Grammar, source: bytes, root: Node) -> tuple[str, ...]:
 
 
 def _char_offsets(source: bytes, text: str) -> Callable[[int], int]:
-    """From bytes of UTF-8 to characters: in steps, so that a large file is not decoded for every offset."""
+    """Return a function from UTF-8 offsets to characters: in steps, so that a large file is decoded once."""
     if len(source) == len(text):
         return lambda offset: offset
     step = 4096
@@ -340,5 +340,5 @@ def _char_offsets(source: bytes, text: str) -> Callable[[int], int]:
 
 
 def _text(source: bytes, node: Node) -> str:
-    """A node's text; `node.text` would ask for the source in pieces again, which may have ended since."""
+    """Return a node's text; `node.text` would ask for the source in pieces again, which may have ended since."""
     return source[node.start_byte : node.end_byte].decode("utf-8", errors="replace")

@@ -485,7 +485,7 @@ def fingerprints() -> Mapping[str, str]:
 
 
 def _installed() -> dict[str, str]:
-    """Versions of tree-sitter and its grammars, by module: packages are named like their modules.
+    """Return the versions of tree-sitter and its grammars, by module: packages are named like their modules.
 
     From the names of the metadata folders (PEP 376); importing `importlib.metadata` takes longer than a search.
     """
