@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,18 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("fuzz", max_examples=1000, deadline=None, print_blob=True)
 settings.load_profile("fuzz" if os.environ.get("LAGUNA_TUI_FUZZ") else "fixed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked `sampled(n)`, leave every n-th case in the default run and mark the others as long."""
+    cases = Counter[object]()
+    for item in items:
+        if marker := item.get_closest_marker("sampled"):
+            test = item.nodeid.partition("[")[0]
+            if cases[test] % marker.args[0]:
+                item.add_marker(pytest.mark.long)
+            cases[test] += 1
 
 
 @pytest.fixture(autouse=True)

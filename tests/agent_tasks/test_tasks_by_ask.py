@@ -19,6 +19,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=[f"{task.name} ({task.language})" for task in TASKS])
+@pytest.mark.sampled(3)
 def test_a_task_ends_as_it_should(task: Task, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     task.require()
     for folder in ("repository", "model"):

@@ -178,6 +178,7 @@ def test_every_command_is_walked():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.sampled(3)
 def test_a_command_runs_nothing_of_the_folder(name, app, folder, marks, environment, tmp_path):
     arguments = [part.replace("{out}", str(tmp_path)) for part in COMMANDS[name]]
     command, log = traced(tmp_path, app(*arguments))

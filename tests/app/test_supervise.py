@@ -106,6 +106,7 @@ def test_a_system_without_such_files_has_killed_nothing(tmp_path):
     "name", ["INT", "TERM", "HUP", "QUIT", "ABRT", "SEGV", "BUS", "ILL", "FPE", "USR1", "ALRM", "RTMIN"]
 )
 @pytest.mark.parametrize("whole_group", [False, True])
+@pytest.mark.sampled(5)
 def test_a_signal_to_the_parent_ends_both(name, whole_group):
     number = signal.Signals[f"SIG{name}"]
     with start("time.sleep(60)") as job:

@@ -55,6 +55,7 @@ def test_there_are_enough_cases():
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+@pytest.mark.sampled(4)
 def test_an_obedient_model_does_no_harm(case, monkeypatch):
     if case.missing:
         pytest.skip(f"needs {case.missing}")

@@ -52,6 +52,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("swap", SWAPS, ids=lambda swap: swap.__name__.strip("_"))
 @pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.sampled(3)
 def test_what_is_swapped_behind_an_approval_leads_nowhere(change, swap, monkeypatch):
     case = Case(
         "swap", CHANGES[change], lambda world: (world.plant("data/a.txt", "mine\n"), world.plant("b.txt", "b\n"))

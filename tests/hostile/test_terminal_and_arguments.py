@@ -59,6 +59,7 @@ def evil(monkeypatch):
 
 
 @pytest.mark.parametrize("said", SAID)
+@pytest.mark.sampled(4)
 def test_nothing_that_a_terminal_obeys_is_printed(said, evil, capsys, monkeypatch):
     assert not _plain(ESCAPES)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

@@ -33,6 +33,7 @@ from tests.tui.signal_matrix import QUIT_KEY, Case, check, start
     ],
     ids=str,
 )
+@pytest.mark.sampled(3)
 def test_the_terminal_is_given_back_and_nothing_is_left_running(case: Case, tmp_path: Path) -> None:
     with start(case.state, str(tmp_path)) as job:
         assert check(case, job) == []

@@ -31,6 +31,7 @@ ALL = ["f1", "f2 f3", "f4", "f7", "f8", "f9 d", "ctrl+p", "ctrl+r", "/ h", "a @"
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.sampled(4)
 async def test_everything_opens_in_a_terminal_of_any_size(size):
     async with running(session(), size=size, model_setup=ScriptedModelSetup()) as (app, pilot):
         await ask(app, pilot, "hi there, 日本")
@@ -39,6 +40,7 @@ async def test_everything_opens_in_a_terminal_of_any_size(size):
 
 
 @pytest.mark.parametrize("keys", ["f7", "f9", "ctrl+p", "ctrl+r", "f1", ""])
+@pytest.mark.sampled(3)
 async def test_a_terminal_shrinks_to_nothing_and_grows_again(keys):
     async with running(session(), model_setup=ScriptedModelSetup()) as (app, pilot):
         await ask(app, pilot, "hi there, 日本")

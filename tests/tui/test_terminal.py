@@ -159,6 +159,7 @@ def test_a_failing_screen_saves_the_conversation_and_says_so_in_one_sentence(tmp
     ids=["models", "history", "context", "changed context", "setup", "commands", "themes"],
 )
 @pytest.mark.parametrize("twice", [b"\r\r", b"\x1b[B\r\r"], ids=["first", "second"])
+@pytest.mark.sampled(5)
 def test_a_key_that_is_pressed_twice_closes_a_list_once(terminal: Terminal, keys: bytes, shown: bytes, twice: bytes):
     terminal.child.send(b"before\r")
     terminal.read_until(b"more words")
@@ -183,6 +184,7 @@ def test_a_key_that_is_pressed_twice_closes_a_list_once(terminal: Terminal, keys
     ],
     ids=["paste in Latin-1", "no UTF-8", "beyond Unicode", "a surrogate", "mouse on no pixels"],
 )
+@pytest.mark.sampled(3)
 def test_input_that_means_nothing_is_left_out_and_the_next_key_counts(terminal: Terminal, keys: bytes) -> None:
     terminal.child.send(keys)
     terminal.read_for(0.3)
@@ -223,6 +225,7 @@ SLOW = [("move", 1), ("move", 4), ("background", 1), ("background", 9), ("versio
     ],
     ids=["answering", "a question", "context", "models", "setup", "history", "commands", "help"],
 )
+@pytest.mark.sampled(3)
 def test_reports_on_a_slow_link_are_no_keys(begin: bytes, shown: bytes, tmp_path: Path) -> None:
     asking = ["asking"] if shown == b"amount" else []
     terminal = Terminal(0.02, tmp_path, *asking, environment={"SSH_TTY": "/dev/pts/9"})

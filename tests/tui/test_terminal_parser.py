@@ -171,6 +171,7 @@ def test_a_report_that_arrives_byte_by_byte_is_no_key(link: type[Link], report: 
 
 
 @pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+@pytest.mark.sampled(3)
 def test_a_report_in_three_pieces_types_nothing(report: str) -> None:
     for places in combinations(range(1, len(report)), 2):
         for gap in (30, 120, 500):

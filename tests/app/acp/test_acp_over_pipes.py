@@ -78,6 +78,7 @@ def test_a_change_is_asked_about_with_its_diff_and_made(connect: Connect, folder
 
 
 @pytest.mark.parametrize("answer", ["no", "", "YES", "yes ", "yes_with_network", "nonsense", "\ud800"])
+@pytest.mark.sampled(3)
 def test_a_change_that_is_refused_is_not_made(connect: Connect, folder: Path, answer: str):
     script = EDIT.replace('"It adds now."', "lambda seen: 'Refused.' if 'error' in seen.result else 'Made.'")
     with connect(script) as client:
@@ -322,6 +323,7 @@ def test_the_servers_of_a_client_are_used_and_what_cannot_be_used_is_named_once(
         ("nothing/at/all", {}),
     ],
 )
+@pytest.mark.sampled(3)
 def test_what_cannot_be_done_is_an_error_and_not_the_end(connect: Connect, folder: Path, method: str, params: Any):
     with connect('SCRIPT = ["Fine."]') as client:
         with pytest.raises(Failed):

@@ -98,6 +98,7 @@ def attempted(request):
 
 
 @pytest.mark.parametrize("made", ATTEMPTS, ids=lambda made: made.name.replace(" ", "-"))
+@pytest.mark.sampled(5)
 def test_what_succeeds_outside_fails_in_the_sandbox(made, uid, kind, attempted):
     if why := cannot_be(made, uid, kind):
         pytest.skip(why)

@@ -103,6 +103,7 @@ def test_what_a_command_creates_in_a_folder_at_the_top_is_moved(plain, status):
 
 
 @pytest.mark.parametrize("way", MADE_BY)
+@pytest.mark.sampled(3)
 def test_no_protected_name_is_left_however_it_was_made(watched, plain, way):
     quarantine, command = watched
     lines = [f"mkdir -p {name.rpartition('/')[0] or '.'}; {MADE_BY[way].format(name=name)}" for name in NAMES]

@@ -166,6 +166,7 @@ def test_the_report_on_pipes_comes_out_of_every_sandbox(status, place):
 @pytest.mark.parametrize(
     "command", ["sleep {nap} & true", "(sleep {nap} &); (setsid sleep {nap} &)", "sleep {nap} & exit 3", "true | true"]
 )
+@pytest.mark.sampled(3)
 def test_what_is_left_running_is_counted_every_time(status, place, nap, command):
     made = CommandRunner(place, results=place / "results", probe=lambda: status)
     counted = {made.run(command.format(nap=nap), folder=place, timeout_s=PATIENCE_S).left for _ in range(5)}

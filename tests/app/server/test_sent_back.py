@@ -100,6 +100,7 @@ CHATS = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.sampled(3)
 def test_a_chat_s_answer_is_accepted_when_it_is_sent_back(serve: Any, answer: str):
     said, limit = ANSWERS[answer]
     server = serve(lambda seen: "Go on." if "and now?" in seen.text else said, thinking="think" in answer)
@@ -141,6 +142,7 @@ def responses_parsed(client: openai.OpenAI, **wanted: Any) -> Any:
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.sampled(3)
 def test_a_response_s_output_is_accepted_when_it_is_sent_back(serve: Any, answer: str):
     said, limit = ANSWERS[answer]
     server = serve(lambda seen: "Go on." if "and now?" in seen.text else said, thinking="think" in answer)
@@ -184,6 +186,7 @@ def message_dumped(client: anthropic.Anthropic, **wanted: Any) -> Any:
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.sampled(3)
 def test_a_message_of_anthropic_s_is_accepted_when_it_is_sent_back(serve: Any, answer: str):
     said, limit = ANSWERS[answer]
     server = serve(lambda seen: "Go on." if "and now?" in seen.text else said, thinking="think" in answer)

@@ -43,6 +43,7 @@ def go_back(place, name):
 
 
 @pytest.mark.parametrize("moment", random.Random(5).sample(range(60), 12))
+@pytest.mark.sampled(4)
 def test_an_answer_that_was_killed_at_a_token_is_kept_up_to_it(place, moment):
     model = place.model(["Hello.", say(think("Let me see. " * 8), LONG, call("read", path="a.txt"))])
     with place.session(model, thinking=True) as session:
@@ -87,6 +88,7 @@ def test_calls_that_ran_or_waited_when_it_was_killed_are_answered_so(place):
 
 
 @pytest.mark.parametrize("lines", range(1, 12))
+@pytest.mark.sampled(4)
 def test_a_session_that_was_killed_after_any_of_its_first_lines_goes_on(place, lines):
     model = place.model(["Hello.", "Again."])
     with place.session(model) as session:

@@ -215,6 +215,7 @@ def encoded_like(said):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sampled(3)
 def test_after_anything_that_is_done_a_session_is_resumed_as_it_was(tmp_path, monkeypatch, seed):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     walk = Walk(Place(tmp_path, **{"long.txt": "".join(f"line {number} of it\n" for number in range(300))}), seed)

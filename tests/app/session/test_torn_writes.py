@@ -185,6 +185,7 @@ def check(recording: Recording, model: Path, moment: Moment) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.sampled(3)
 def test_a_session_resumes_exactly_from_the_state_between_any_two_writes(
     place: Place, monkeypatch: pytest.MonkeyPatch, part: int
 ):

@@ -77,6 +77,7 @@ def plain(engine: Engine, prompt: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize(("source", "hook"), HOOKS, ids=lambda part: getattr(part, "value", part))
+@pytest.mark.sampled(3)
 def test_a_drafter_that_fails_is_switched_off_with_one_warning_and_the_answer_goes_on(
     engine: Engine, model: Model, monkeypatch: pytest.MonkeyPatch, source: Source, hook: str
 ) -> None:

@@ -173,6 +173,7 @@ HISTORIES: dict[str, Callable[[Engine], object]] = {
 
 
 @pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES.keys())
+@pytest.mark.sampled(5)
 def test_the_drafter_knows_what_a_fresh_one_would_after(
     engine: Engine, options: EngineOptions, fresh: np.ndarray, history: Callable[[Engine], object]
 ) -> None:
@@ -224,6 +225,7 @@ RETURNS: dict[str, tuple[int, Callable[[Engine], object]]] = {
 
 @only_fast
 @pytest.mark.parametrize(("place", "history"), RETURNS.values(), ids=RETURNS.keys())
+@pytest.mark.sampled(3)
 def test_back_at_a_checkpoint_the_drafter_knows_what_a_fresh_one_would_after(
     engine: Engine, options: EngineOptions, fresh: np.ndarray, place: int, history: Callable[[Engine], object]
 ) -> None:
