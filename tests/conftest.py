@@ -4,6 +4,9 @@
 
 The user's own settings, sessions and caches are neither read nor written: every process here sees empty ones.
 
+Cards are hidden, because most tests expect the processor's rounding and memory. With LAGUNA_TUI_CARD=1 they are not:
+`LAGUNA_TUI_CARD=1 pytest tests/engine/test_on_a_card.py`.
+
 With LAGUNA_TUI_DEAD_BUFFERS=1 in the environment the tests run as on a processor on which weights in an order of its
 own (repacked, AMX) crash llama.cpp: `LAGUNA_TUI_DEAD_BUFFERS=1 make test`.
 """
@@ -28,6 +31,9 @@ os.environ.setdefault("PIP_CACHE_DIR", str(_cache / "pip"))
 _home = tempfile.TemporaryDirectory(prefix="laguna-tui-tests-", ignore_cleanup_errors=True)
 for _kind in ("CACHE", "CONFIG", "DATA", "STATE"):
     os.environ[f"XDG_{_kind}_HOME"] = f"{_home.name}/{_kind.lower()}"
+
+if not os.environ.get("LAGUNA_TUI_CARD"):
+    os.environ |= {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "GGML_VK_VISIBLE_DEVICES": ""}
 
 # A run in the background may have been started with these ignored: what a test starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
