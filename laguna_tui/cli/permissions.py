@@ -97,7 +97,7 @@ def _permissions(folder: Path, *, sandboxed: bool) -> Permissions:
 
 def _verdict(permissions: Permissions, mode: Mode, command: str, folder: Path) -> str:
     rules = PermissionSettings(Settings(), folder, rules_path(), (), ())
-    runner = CommandRunner(folder, shows=rules.shows, kept=rules.kept_from_commands)
+    runner = CommandRunner(folder, shows=rules.shows, path_rules=rules.kept_from_commands)
     always = always_asks(command, probe_sandbox(), runner.unhidden)
     request = PermissionRequest(SHELL, CommandProposal(command, folder, 0.0), always_asks=always)
     try:

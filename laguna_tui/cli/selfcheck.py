@@ -17,7 +17,7 @@ from laguna_tui.cli.session_options import chosen_settings
 from laguna_tui.machine.doctor.findings import as_json, page
 from laguna_tui.machine.doctor.host import Host
 from laguna_tui.machine.selfcheck.check_report import markdown, verdict
-from laguna_tui.machine.selfcheck.check_runner import SelfCheck, models_here, run_selfcheck, steps_for
+from laguna_tui.machine.selfcheck.check_runner import SelfCheck, models_to_check, run_selfcheck, steps_for
 from laguna_tui.models.catalogue import load_catalogue
 
 _FILES = ("model", "drafter", "adapter", "scorer")
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = {key: value for key, value in chosen_settings(arguments).items() if value is not None}
     settings = load_settings().merged(given)
     chosen = given | _absolute(settings)
-    steps = steps_for(models_here(settings.merged(chosen)))
+    steps = steps_for(models_to_check(settings.merged(chosen)))
     with ProgressLine() as progress:
         result = run_selfcheck(steps, chosen, Host(), progress)
     if arguments.json:

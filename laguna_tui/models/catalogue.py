@@ -45,27 +45,27 @@ def load_catalogue(path: Path | None = None, own: Path | None = None) -> dict[st
     shipped = path or data_root() / "models.toml"
     own = own or (user_catalogue() if path is None else None)
     changes = _read(own, _CORRECT, missing={}) if own is not None else {}
-    return _with(changes, shipped, own)
+    return _catalogue_of(changes, shipped, own)
 
 
 def check_catalogue(text: str, own: Path) -> None:
     """Check `text` as the user's file at path `own`. Raises UserError as `load_catalogue` does."""
-    _with(_parsed(text, own, _CORRECT), data_root() / "models.toml", own)
+    _catalogue_of(_parsed(text, own, _CORRECT), data_root() / "models.toml", own)
 
 
-def _with(changes: Mapping[str, Any], shipped: Path, own: Path | None) -> dict[str, ModelEntry]:
+def _catalogue_of(changes: Mapping[str, Any], shipped: Path, own: Path | None) -> dict[str, ModelEntry]:
     """Merge the user's `changes`, read from `own`, over the shipped entries."""
     tables = _read(shipped, "reinstall laguna-tui")
-    merged = {**tables, **{name: _merged(tables.get(name, {}), change) for name, change in changes.items()}}
+    merged = {**tables, **{name: _merged_table(tables.get(name, {}), change) for name, change in changes.items()}}
     found, wrong = {}, []
     for name, table in merged.items():
         where = own if own is not None and name in changes else shipped
         mistakes = list(problems(name, table))
         wrong += [f"{where}: [models.{name}] {mistake}" for mistake in mistakes]
         if not mistakes:
-            rooted = _rooted(table, changes.get(name, {}), shipped.parent, where.parent)
+            rooted = _with_paths(table, changes.get(name, {}), shipped.parent, where.parent)
             found[name] = _entry(name, rooted)
-    wrong += _strangers(found, merged, own or shipped)
+    wrong += _unknown_targets(found, merged, own or shipped)
     if wrong:
         raise UserError("\n".join(wrong))
     return found
@@ -169,7 +169,7 @@ def _parsed(text: str, path: Path, remedy: str) -> dict[str, Any]:
     return models
 
 
-def _merged(table: Any, change: Any) -> Any:
+def _merged_table(table: Any, change: Any) -> Any:
     """Merge the user's keys over an entry. Keys that identify a file are dropped when it is replaced."""
     if not isinstance(table, dict) or not isinstance(change, dict):
         return change
@@ -180,13 +180,13 @@ def _merged(table: Any, change: Any) -> Any:
     return {**{key: value for key, value in table.items() if key not in lost}, **change}
 
 
-def _rooted(table: Mapping[str, Any], change: Mapping[str, Any], shipped: Path, own: Path) -> dict[str, Any]:
+def _with_paths(table: Mapping[str, Any], change: Mapping[str, Any], shipped: Path, own: Path) -> dict[str, Any]:
     """Make a table's local paths absolute, each relative to the catalogue file that contains it."""
     local = [key for key in ("file", "drafter") if key in table and not (key == "file" and "repository" in table)]
     return {**table, **{key: (own if key in change else shipped) / table[key] for key in local}}
 
 
-def _strangers(found: Mapping[str, ModelEntry], raw: Mapping[str, object], source: Path) -> list[str]:
+def _unknown_targets(found: Mapping[str, ModelEntry], raw: Mapping[str, object], source: Path) -> list[str]:
     """Errors between entries: a companion of an entry that is not a target."""
     others = {name for name, entry in found.items() if entry.kind is not ModelKind.TARGET}
     return [

@@ -136,7 +136,7 @@ class Download:
         self._update_done()
         for item in self._items:
             self._use_existing(item)
-        self._check_room()
+        self._check_space()
         for item in self._items:
             self._download_once(item)
         for entry in wanted:
@@ -284,7 +284,7 @@ class Download:
         store.save_record(source, record)
         target.replace(final)
 
-    def _check_room(self) -> None:
+    def _check_space(self) -> None:
         """Raise DiskFullError before the first byte is requested."""
         missing = self._reporter.meter.total - self._reporter.meter.done
         # A conversion makes a file about as large as its sources.

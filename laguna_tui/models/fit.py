@@ -194,7 +194,7 @@ def explanation(plan: Plan, width: int) -> list[str]:
     ]
     lines += ["", *_memory(plan)]
     if plan.given_up:
-        lines += ["", *(line for text in plan.given_up for line in _item("without", text + ".", width))]
+        lines += ["", *(line for text in plan.given_up for line in _item("not chosen", text + ".", width))]
     if plan.next_step:
         lines += _item("next step", plan.next_step + ".", width)
     return lines

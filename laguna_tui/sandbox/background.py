@@ -88,13 +88,13 @@ class BackgroundJob:
                 while not self._running.over:
                     if text := self._running.step():
                         self.recent = (self.recent + text)[-_RECENT_CHARS:]
-                        self._tell()
+                        self._notify()
         finally:
             self._running.close()
             self.over = True
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         with self._changed:
             self._unread = True
             self._changed.notify_all()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from laguna_tui.base.units import plural
 
-KEPT_BYTES = 64 << 20
+MAX_FILE_BYTES = 64 << 20
 """Most bytes of a command's output that are kept on disk: more than anybody reads, and less than fills a disk."""
 
 _HEAD_SHARE = 0.4
@@ -113,7 +113,7 @@ class CommandOutput:
 
     Attributes:
         size: How many bytes came.
-        dropped: How many of them are not on disk, because `KEPT_BYTES` are.
+        dropped: How many of them are not on disk, because `MAX_FILE_BYTES` are.
         path: Of the file; None until something came, and once the disk refused.
         left_out: Whether the text leaves out bytes that are not text.
     """
@@ -172,7 +172,7 @@ class CommandOutput:
         self.size += len(data)
         if not data or self._refused:
             return
-        if self.size > KEPT_BYTES:
+        if self.size > MAX_FILE_BYTES:
             self.dropped += len(data)
             return
         try:

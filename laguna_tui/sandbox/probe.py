@@ -51,8 +51,8 @@ class SandboxStatus:
     program: str = ""
 
 
-_HOLDS = "no network, no credentials, and writes only to this folder and a private temporary one"
-_BELOW = (
+_ENFORCED = "no network, no credentials, and writes only to this folder and a private temporary one"
+_BUBBLEWRAP_GAPS = (
     "a new file that git, assistants or editors would execute is moved away: at once at the top of the folder, within a"
     " second further down; a program that reads it before obeys it",
     "a file that another program replaces while the command runs is no longer protected in it",
@@ -83,14 +83,14 @@ def _linux() -> SandboxStatus:
     program = find_program("bwrap", path=os.pathsep.join(_FOLDERS)) or find_program("bwrap")
     reason, remedy = ("bubblewrap is not installed", _INSTALL) if program is None else _bubblewrap_fails(program)
     if program is not None and not reason:
-        sentence = f"Commands run under bubblewrap: {_HOLDS}."
-        return SandboxStatus(SandboxKind.BUBBLEWRAP, sentence, _BELOW, (), "", program)
+        sentence = f"Commands run under bubblewrap: {_ENFORCED}."
+        return SandboxStatus(SandboxKind.BUBBLEWRAP, sentence, _BUBBLEWRAP_GAPS, (), "", program)
     why = _landlock_fails()
     if why:
         return _none((reason, why), remedy)
     sentence = (
-        f"Commands run under Landlock: {_HOLDS}; but they could change this folder's git hooks, so every command that "
-        f"may write asks first ({reason})."
+        f"Commands run under Landlock: {_ENFORCED}; but they could change this folder's git hooks, so every command "
+        f"that may write asks first ({reason})."
     )
     return SandboxStatus(SandboxKind.LANDLOCK, sentence, gaps(landlock_abi()), (reason,), remedy)
 
@@ -118,7 +118,10 @@ def explain_failure(reason: str, read: Callable[[str], str] | None = None) -> tu
     """Return what kept bubblewrap from making a sandbox, and what to do."""
     read = read or _read
     if read(_APPARMOR) == "1":
-        return "AppArmor prevents bubblewrap from creating user namespaces (Ubuntu's default since 24.04)", _PROFILE
+        return (
+            "AppArmor prevents bubblewrap from creating user namespaces (Ubuntu's default since 24.04)",
+            _PROFILE,
+        )
     if "0" in map(read, _USERNS):
         todo = "allow user namespaces: sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000"
         return "user namespaces are switched off", todo
@@ -140,7 +143,7 @@ def _sandbox_exec() -> SandboxStatus:
         return _none((f"{PROGRAM} does not work",), "")
     gap = "the number of its processes is not limited"
     return SandboxStatus(
-        SandboxKind.SANDBOX_EXEC, f"Commands run under sandbox-exec: {_HOLDS}.", (gap,), (), "", PROGRAM
+        SandboxKind.SANDBOX_EXEC, f"Commands run under sandbox-exec: {_ENFORCED}.", (gap,), (), "", PROGRAM
     )
 
 

@@ -45,7 +45,7 @@ MAX_BACKGROUND = 8
 MAX_REMEMBERED = 32
 """Most background commands that are listed; beyond it, those that ended first are forgotten."""
 
-KEPT_TOTAL_BYTES = 1 << 30
+MAX_SAVED_BYTES = 1 << 30
 """Most bytes on disk of all outputs of a session; the oldest go first."""
 
 _SECRETS_NOT_HIDDEN = "it may read files with secrets, such as {path}, and Landlock cannot hide them"
@@ -64,7 +64,7 @@ class CommandRunner:
         results: Path | None = None,
         probe: Callable[[], SandboxStatus] = probe_sandbox,
         shows: Callable[[str], bool] = lambda path: False,
-        kept: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ()),
+        path_rules: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ()),
         hidden: tuple[Path, ...] = (),
         programs: tuple[str, ...] = (),
     ) -> None:
@@ -75,7 +75,7 @@ class CommandRunner:
             results: Folder of long outputs; None for the cache folder.
             probe: Finds out which sandbox works here.
             shows: Whether a command may read a file of the workspace that holds secrets, by its relative path.
-            kept: Returns globs of what commands must not read in the workspace, and of what they must not change.
+            path_rules: Returns globs of what commands must not read in the workspace, and of what they must not change.
             hidden: Files and folders anywhere that commands must not read.
             programs: The words of the only command line, if it is the user's: see `SandboxPolicy.programs`.
         """
@@ -85,10 +85,10 @@ class CommandRunner:
         self._results = results or platformdirs.user_cache_path(APP) / "results"
         self._probe = probe
         self._shows = shows
-        self._kept_from = kept
+        self._path_rules = path_rules
         self._hidden, self._programs = hidden, programs
         self._lock = threading.RLock()
-        self._kept: list[Path] = []
+        self._outputs: list[Path] = []
         self._jobs: dict[int, BackgroundJob] = {}
         self._next = 1
         self._tmp: Path | None = None
@@ -113,7 +113,7 @@ class CommandRunner:
 
         Everything that runs in the sandbox for a session takes its policy from here. Its temporary folder is its own.
         """
-        unreadable, unwritable = self._kept_from()
+        unreadable, unwritable = self._path_rules()
         shows = _shows_all if secrets else self._shows
         return SandboxPolicy(
             self._workspace,
@@ -264,8 +264,8 @@ class CommandRunner:
             job.stop()
             job.discard()
         with self._lock:
-            while self._kept:
-                self._kept.pop().unlink(missing_ok=True)
+            while self._outputs:
+                self._outputs.pop().unlink(missing_ok=True)
             if self._tmp is not None:
                 shutil.rmtree(self._tmp, ignore_errors=True)
                 self._tmp = None
@@ -334,10 +334,10 @@ class CommandRunner:
         if path is None:
             return result
         with self._lock:
-            if path not in self._kept:
-                self._kept.append(path)
-            while len(self._kept) > 1 and sum(map(_size, self._kept)) > KEPT_TOTAL_BYTES:
-                self._kept.pop(0).unlink(missing_ok=True)
+            if path not in self._outputs:
+                self._outputs.append(path)
+            while len(self._outputs) > 1 and sum(map(_size, self._outputs)) > MAX_SAVED_BYTES:
+                self._outputs.pop(0).unlink(missing_ok=True)
         return result
 
     def _forget_old_jobs(self) -> None:

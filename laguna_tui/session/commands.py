@@ -71,7 +71,7 @@ class Commands:
             if self._runner is None:
                 from laguna_tui.sandbox.runner import CommandRunner
 
-                self._runner = CommandRunner(self._folder, shows=self._shows, kept=self._kept, hidden=self.hidden)
+                self._runner = CommandRunner(self._folder, shows=self._shows, path_rules=self._kept, hidden=self.hidden)
             return self._runner
 
     def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:

@@ -129,7 +129,7 @@ def _report(first: Plan, chosen: Plan, options: EngineOptions, settings: Setting
     """What to tell of a model opened by `chosen`. now: whether memory ran out only now, not already the last time."""
     gpus = bool(chosen.memory.gpus)
     lines = [summary(options, gpus=gpus), *_reasons(chosen, settings), *strict_lines(options, gpus=gpus)]
-    lines += [f"without: {text}." for text in chosen.given_up]
+    lines += [f"not chosen: {text}." for text in chosen.given_up]
     lines += [f"next step: {chosen.next_step}."] if chosen.next_step else []
     if chosen is first:
         return OpeningReport(tuple(lines))

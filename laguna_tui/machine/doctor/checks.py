@@ -181,7 +181,7 @@ def check_settings(host: Host) -> Iterator[Finding]:
 def _file(host: Host, check: str, path: Path, parse: Callable[[str, Path], object]) -> Finding:
     access = host.folder_access(path)
     if access is not None and not access.exists:
-        return ok(check, f"none; the file would be {path}")
+        return ok(check, f"no file; it would be {path}")
     text = host.read(str(path))
     if text is None:
         return fail(check, f"{path} cannot be read", "correct its permissions: chmod u+r")
@@ -221,7 +221,7 @@ def _rules(folder: Path) -> Finding:
     user = read_user_rules(rules_path(), folder).rules.of(folder)
     counts = [len(user.allow), len(user.ask | repository.rules.ask), len(user.deny | repository.rules.deny)]
     words = ", ".join(f"{count} {name}" for count, name in zip(counts, ("allow", "ask", "deny"), strict=True))
-    return ok("rules here", f"{words}; to see them: laguna-tui permissions list")
+    return ok("rules here", f"{words}; list them: laguna-tui permissions list")
 
 
 def check_tools(host: Host) -> Iterator[Finding]:

@@ -109,7 +109,7 @@ class Graphics:
         return tuple(card for card in strong if card.vendor is not Vendor.AMD or (card.memory or 0) >= _LEAST_AMD)
 
     @property
-    def driven(self) -> bool:
+    def is_driver_working(self) -> bool:
         """Whether the driver works as far as can be detected; true also where no NVIDIA card needs one."""
         return not self.trouble or (self.trouble == NO_TOOL and bool(self.driver))
 
@@ -222,7 +222,8 @@ LEAST_CUDA: Version = (11, 8)
 def check_graphics(graphics: Graphics, environment: HostEnvironment) -> Iterator[Finding]:
     """Report each card, NVIDIA's driver, and ROCm or Vulkan."""
     if not graphics.cards:
-        hint = "start the container with its GPUs: docker run --gpus all" if environment.container else ""
+        share = "if this machine has one, start the container with it: docker run --gpus all"
+        hint = share if environment.container else ""
         yield skip("graphics card", "none was found; models run on the processor", hint)
     for card in graphics.cards:
         yield ok("graphics card", _described(card))

@@ -243,7 +243,7 @@ def _use(build: LlamaBuild, graphics: Graphics) -> Finding:
         f"this llama.cpp cannot use the {'GPUs' if len(cards) > 1 else 'GPU'} of this machine ({card_names(cards)})"
     )
     if not build.built:
-        todo = SETUP if graphics.driven else f"fix the driver first, then {SETUP}"
+        todo = SETUP if graphics.is_driver_working else f"fix the driver first, then {SETUP}"
         return warn(CHECK, f"{unused}: it was built for the processor only", todo)
     built = " and ".join(build.built)
     todo = "fix the driver first; if it works, another build may fit: laguna-tui setup gpu"

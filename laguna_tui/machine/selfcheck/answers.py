@@ -22,10 +22,10 @@ CONTEXT = 2048
 TOKENS = 40
 """Most tokens of an answer: on a machine that decodes one token a second a check takes minutes."""
 
-READ = 1024
+PREFILL_TOKENS = 1024
 """Tokens read for the speed of reading: two micro-batches."""
 
-STEPS = (1, 3, 7, 15)
+DRAFT_LENGTHS = (1, 3, 7, 15)
 """Draft lengths for which verifying is timed; a step of the costs shows where kernels change."""
 
 _ROUNDS = 8
@@ -65,7 +65,7 @@ class RestoredAnswer:
 
 
 @contextmanager
-def opened(
+def opened_runner(
     selection: ModelSelection, mode: Speculation, *, kv: str | None = None, gpu_layers: int | None = None
 ) -> Iterator[Runner]:
     """Open the model as the app does, with a small context.
@@ -106,12 +106,12 @@ def measure(runner: Runner, variants: Sequence[Variant]) -> list[AnswerSample]:
     return samples
 
 
-def reading_rate(runner: Runner) -> float:
+def prefill_rate(runner: Runner) -> float:
     """Return the tokens read per second, without the first ones, for which buffers are touched the first time."""
     engine = runner.engine
-    tokens = _text(runner, READ)
+    tokens = _text(runner, PREFILL_TOKENS)
     rate = 0.0
-    for count in (READ // 2, READ):
+    for count in (PREFILL_TOKENS // 2, PREFILL_TOKENS):
         engine.clear()
         for event in engine.generate(Request(tokens[:count], max_tokens=1, drafting=PLAIN)):
             if isinstance(event, Finished) and event.stats.prefill_s > 0:
@@ -123,7 +123,7 @@ def verify_costs(runner: Runner) -> list[tuple[int, float]]:
     """Return for each of some numbers of tokens the median seconds of verifying them at once."""
     found = []
     prompt = runner.prompts[0].tokens
-    for length in STEPS:
+    for length in DRAFT_LENGTHS:
         # The drafts make no sense, so nearly every round computes all of one and emits one token.
         script = tuple([prompt[0]] * length for _ in range(_ROUNDS))
         request = Request(prompt, max_tokens=_ROUNDS, drafting=Drafting(script=script))
@@ -145,7 +145,7 @@ def restored_answer(runner: Runner, folder: Path) -> RestoredAnswer:
         SnapshotError: Nothing was written.
     """
     engine = runner.engine
-    tokens = _text(runner, READ)
+    tokens = _text(runner, PREFILL_TOKENS)
     for _ in engine.generate(Request(tokens, max_tokens=0, drafting=PLAIN)):
         pass
     written = engine.snapshot(folder).nbytes

@@ -65,7 +65,7 @@ class SelfCheck:
         return not any(finding.status is FindingStatus.FAIL for finding in self.findings)
 
 
-def models_here(settings: Settings, store: Store | None = None) -> list[str]:
+def models_to_check(settings: Settings, store: Store | None = None) -> list[str]:
     """Return the models to check: the bundled one, and the chosen one or else the largest downloaded one.
 
     Raises:

@@ -34,7 +34,7 @@ from laguna_tui.bench.report import HostInfo
 from laguna_tui.bench.workload import uses
 from laguna_tui.machine.child_check import answer
 from laguna_tui.machine.doctor.findings import Finding, fail, ok, skip, warn
-from laguna_tui.machine.selfcheck.answers import measure, opened, reading_rate, restored_answer, verify_costs
+from laguna_tui.machine.selfcheck.answers import measure, opened_runner, prefill_rate, restored_answer, verify_costs
 from laguna_tui.machine.selfcheck.check_runner import BUNDLED
 from laguna_tui.models.model_selection import ModelSelection, select_model, select_other
 from laguna_tui.session.model_options import VERDICTS, engine_options
@@ -44,7 +44,7 @@ REPORT = "please report it, and attach the file from: laguna-tui selfcheck --rep
 
 _NO_DRAFTER = "to check this file's drafter: laguna-tui --drafter FILE selfcheck"
 
-MORE = 1.05
+TOLERANCE = 1.05
 """How much more than planned may be taken: plans keep at least this much in reserve."""
 
 _LOGGED = 1 << 20
@@ -99,7 +99,7 @@ def _device_memory(found: TargetCheck, planned: DeviceMemory) -> Finding:
     free = max(0, found.taken[planned.name]) if planned.name in found.taken else None
     if free is not None:
         text += f"; the device's free memory fell by {size(free)}, {size(ours + planned.runtime)} planned"
-    more = theirs > MORE * ours + _LOGGED or (free or 0) > MORE * (ours + planned.runtime)
+    more = theirs > TOLERANCE * ours + _LOGGED or (free or 0) > TOLERANCE * (ours + planned.runtime)
     check = f"memory, {planned.name}"
     if any(wanted > _LOGGED and not taken for _, wanted, taken in parts):
         return warn(check, f"{text}: llama.cpp did not log what it uses, so the plan was not checked", REPORT)
@@ -144,12 +144,12 @@ def _drafter_on(device: Device, selection: ModelSelection, planned: int) -> Find
 
 def check_strict(selection: ModelSelection) -> list[Finding]:
     """Compare strict answers on the CPU, drafted and plain, byte for byte."""
-    with opened(selection, Speculation.STRICT, gpu_layers=0) as runner:
+    with opened_runner(selection, Speculation.STRICT, gpu_layers=0) as runner:
         use = uses(selection.drafter)[-1]
         samples = measure(runner, [PLAIN_VARIANT, drafted_variant(use), drafted_variant(use, 4)])
         found = [compare(samples, way, PLAIN_VARIANT.name, pieces(runner.engine)) for way in (use, "4")]
         tokens = sum(sample.stats.generated_tokens for sample in samples)
-    text = f"{_same(found)} drafted answers equal the plain ones byte for byte ({tokens} tokens)"
+    text = f"{_equal_answers(found)} drafted answers equal the plain ones byte for byte ({tokens} tokens)"
     wrong = [each.line() for parity in found for each in parity.differences]
     return [fail("strict parity", f"{text}; {'; '.join(wrong)}", REPORT) if wrong else ok("strict parity", text)]
 
@@ -162,7 +162,7 @@ def check_kv(selection: ModelSelection) -> list[Finding]:
 def _kv(selection: ModelSelection, kind: str) -> list[Finding]:
     check = f"KV cache {kind}"
     try:
-        with opened(selection, Speculation.FAST, kv=kind) as runner:
+        with opened_runner(selection, Speculation.FAST, kv=kind) as runner:
             use = uses(selection.drafter)[-1]
             samples = measure(runner, [PLAIN_VARIANT, drafted_variant(use, 4)])
             return [_parity(check, runner, samples, "4")]
@@ -175,7 +175,7 @@ def _parity(check: str, runner: Runner, samples: Sequence[AnswerSample], way: st
     replay = replayer(runner.engine, runner.prompts, runner.options.sampling)
     found = compare(samples, way, PLAIN_VARIANT.name, pieces(runner.engine), replay)
     speed = statistics.rate(statistics.of_variant(samples, PLAIN_VARIANT.name))
-    text = f"{speed or 0:.1f} tok/s plain; {_same([found])} drafted answers equal the plain ones"
+    text = f"{speed or 0:.1f} tok/s plain; {_equal_answers([found])} drafted answers equal the plain ones"
     wrong = [each.line() for each in found.differences if not each.near_tie]
     if wrong:
         return fail(check, f"{text}; {'; '.join(wrong)}", f"use --speculation off; {REPORT}")
@@ -183,13 +183,13 @@ def _parity(check: str, runner: Runner, samples: Sequence[AnswerSample], way: st
     return ok(check, f"{text}; {'; '.join(near)}" if near else text)
 
 
-def _same(found: Sequence[Parity]) -> str:
+def _equal_answers(found: Sequence[Parity]) -> str:
     return f"{sum(each.same for each in found)} of {sum(each.prompts for each in found)}"
 
 
 def check_snapshots(selection: ModelSelection) -> list[Finding]:
     """Restore a snapshot of the KV cache, and compare the answer with the one before."""
-    with opened(selection, Speculation.FAST) as runner, tempfile.TemporaryDirectory() as folder:
+    with opened_runner(selection, Speculation.FAST) as runner, tempfile.TemporaryDirectory() as folder:
         try:
             found = restored_answer(runner, Path(folder))
         except SnapshotError as error:
@@ -204,8 +204,8 @@ def check_snapshots(selection: ModelSelection) -> list[Finding]:
 
 def check_speed(selection: ModelSelection) -> list[Finding]:
     """Measure prefill, decoding plainly and with each drafter, and verifying several tokens at once."""
-    with opened(selection, Speculation.FAST) as runner:
-        reading = reading_rate(runner)
+    with opened_runner(selection, Speculation.FAST) as runner:
+        reading = prefill_rate(runner)
         variants = [PLAIN_VARIANT, *map(drafted_variant, uses(selection.drafter))]
         samples = measure(runner, variants)
         plain = statistics.rate(statistics.of_variant(samples, PLAIN_VARIANT.name))

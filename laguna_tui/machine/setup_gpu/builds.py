@@ -152,7 +152,7 @@ def choose_builds(graphics: Graphics, host: Host) -> tuple[PrebuiltBuild, ...]:
     if host.system != "Linux" or host.processor not in ("x86_64", "AMD64"):
         where = f"{host.system} on {host.processor}"
         raise UserError(f"there are no prebuilt GPU wheels for {where}; build one: laguna-tui setup gpu --source")
-    if graphics.of(Vendor.NVIDIA) and not graphics.driven:
+    if graphics.of(Vendor.NVIDIA) and not graphics.is_driver_working:
         cards = card_names(graphics.of(Vendor.NVIDIA))
         raise UserError(f"{cards}: {graphics.trouble}; fix the driver first; for how, run: laguna-tui doctor")
     tags = (*_nvidia(graphics), *_amd(graphics), *(_ANY_VULKAN if graphics.vulkan else ()))

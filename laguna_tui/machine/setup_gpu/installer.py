@@ -28,7 +28,7 @@ class BuildOffer:
     packages: tuple[str, ...]
 
     @property
-    def room(self) -> int:
+    def needed_bytes(self) -> int:
         """Free bytes needed. A wheel has up to 2 GiB, the largest file that its host accepts, and is unpacked.
 
         A plug-in has a hundredth of that, and the other builds of cards that are not NVIDIA's have little more.
@@ -98,7 +98,7 @@ class Installer:
     def _downloaded(self, base: str, offers: Sequence[BuildOffer]) -> BuildOffer:
         reasons = []
         for offer in offers:
-            self._check_room(offer)
+            self._check_space(offer)
             try:
                 self.pip.fetch(base, offer.tag, self._download_progress(offer.tag.name))
             except NotOffered as missing:
@@ -114,13 +114,13 @@ class Installer:
             "build it here instead: laguna-tui setup gpu --source"
         )
 
-    def _check_room(self, offer: BuildOffer) -> None:
+    def _check_space(self, offer: BuildOffer) -> None:
         for folder in (self.pip.work, self.environment.site):
             free = shutil.disk_usage(folder).free
-            if free < offer.room:
+            if free < offer.needed_bytes:
                 raise SetupFailed(
                     f"{folder} has {memory(free)} free on its disk, and {offer.tag.title} may need "
-                    f"{memory(offer.room, 0)} during the installation; make room and run this again"
+                    f"{memory(offer.needed_bytes, 0)} during the installation; make room and run this again"
                 )
 
     def _download_progress(self, what: str) -> Callable[[], None]:

@@ -123,7 +123,7 @@ def test_what_is_not_needed_is_removed(output, tmp_path):
 
 
 def test_the_file_has_a_limit_that_is_counted(output, monkeypatch):
-    monkeypatch.setattr(command_output, "KEPT_BYTES", 10)
+    monkeypatch.setattr(command_output, "MAX_FILE_BYTES", 10)
     assert text_of(output, b"12345678", b"90abc", b"de") == "1234567890abcde"
     assert output.close(keep=True).read_bytes() == b"12345678"
     assert output.dropped == 7

@@ -93,7 +93,7 @@ def wait_for(done, what: str) -> None:
 def test_what_landlock_cannot_hide_is_named(work, shown, rules, sentence):
     (work / "config").mkdir(parents=True)
     (work / "config/.env").write_text("TOKEN=x\n")
-    assert CommandRunner(work, shows=shown.__contains__, kept=lambda: (rules, ())).unhidden() == sentence
+    assert CommandRunner(work, shows=shown.__contains__, path_rules=lambda: (rules, ())).unhidden() == sentence
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_closed_the_runner_leaves_no_file(run, runner, tmp_path):
 
 
 def test_the_oldest_outputs_are_removed_when_all_take_too_much(run, monkeypatch):
-    monkeypatch.setattr(runner_module, "KEPT_TOTAL_BYTES", 250_000)
+    monkeypatch.setattr(runner_module, "MAX_SAVED_BYTES", 250_000)
     kept = [run("yes | head -c 100000").full_output for _ in range(3)]
     assert [path.exists() for path in kept] == [False, True, True]
 

@@ -49,9 +49,9 @@ def project(repository):
 class Session:
     """The commits of a session in a folder."""
 
-    def __init__(self, folder, kept=lambda: ((), ())):
+    def __init__(self, folder, path_rules=lambda: ((), ())):
         self.drafter = Drafter()
-        self.runner = CommandRunner(folder, kept=kept)
+        self.runner = CommandRunner(folder, path_rules=path_rules)
         self.commits = Commits(folder, lambda: self.drafter, lambda: self.runner)
 
     def commit(self):
@@ -106,7 +106,7 @@ def test_a_secret_that_appears_after_the_listing_stops_the_commit(project, bubbl
 def test_files_that_a_rule_keeps_from_being_read_are_committed_as_they_are(project, bubblewrap):
     for path in ("more/x", "a.note"):
         (project / path).write_text("two\n")
-    files, said = Session(project, kept=lambda: (("more", "*.note"), ())).commit()
+    files, said = Session(project, path_rules=lambda: (("more", "*.note"), ())).commit()
     assert (files, said) == (["more/x", "a.note"], "Committed: A message")
     assert git(project, "show", "HEAD:more/x", "HEAD:a.note") == "two\ntwo\n"
 

@@ -384,7 +384,7 @@ def ruled(place):
     (place.project / ".env").write_text("KEY=secret")
     place.own.write_bytes(names("runs"))
     place.kept = (("private/**",), ("fixed/**",))
-    runner = CommandRunner(place.project, kept=lambda: place.kept)
+    runner = CommandRunner(place.project, path_rules=lambda: place.kept)
     with closing(place.tools_of(runner)) as tools:
         yield lambda command: place.call(tools, 0, {"text": command})
 
@@ -410,7 +410,7 @@ def test_a_server_that_cannot_be_kept_from_all_secrets_is_not_started(place):
     with closing(place.tools_of(CommandRunner(place.project))) as tools:
         assert tools.offer() == ()
         assert "most of them are in keys, so hide that folder: laguna-tui permissions deny" in tools.notes[0]
-    with closing(place.tools_of(CommandRunner(place.project, kept=lambda: (("keys/**",), ())))) as tools:
+    with closing(place.tools_of(CommandRunner(place.project, path_rules=lambda: (("keys/**",), ())))) as tools:
         assert place.call(tools, 2, {"text": "kept"}) == "written"
 
 
@@ -451,7 +451,7 @@ def test_a_model_with_its_own_tools_only_starts_no_servers_and_the_user_is_told(
 def test_a_call_is_always_asked_about_where_no_sandbox_can_hold_the_rules(place, kind):
     place.own.write_bytes(names())
     runner = CommandRunner(
-        place.project, probe=lambda: SandboxStatus(kind, ""), kept=lambda: (("private/**",), ("fixed/**",))
+        place.project, probe=lambda: SandboxStatus(kind, ""), path_rules=lambda: (("private/**",), ("fixed/**",))
     )
     with closing(place.tools()) as tools:
         tools.offer()

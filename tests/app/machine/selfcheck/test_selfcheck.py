@@ -23,7 +23,7 @@ from laguna_tui.machine.selfcheck.check_runner import (
     BUNDLED,
     CheckStep,
     SelfCheck,
-    models_here,
+    models_to_check,
     run_selfcheck,
     steps_for,
 )
@@ -137,8 +137,8 @@ def test_every_step_has_its_check_and_strict_parity_is_for_the_bundled_model() -
 
 
 def test_a_chosen_model_is_checked_beside_the_bundled_one(tiny_model_path: Path) -> None:
-    assert models_here(Settings()) == [BUNDLED]
-    assert models_here(Settings(model=str(tiny_model_path))) == [BUNDLED, str(tiny_model_path)]
+    assert models_to_check(Settings()) == [BUNDLED]
+    assert models_to_check(Settings(model=str(tiny_model_path))) == [BUNDLED, str(tiny_model_path)]
 
 
 def test_settings_for_a_larger_model_do_not_reach_the_bundled_one() -> None:
