@@ -77,7 +77,7 @@ def test_a_context_between_the_rows_gets_a_row_of_its_own(capsys):
 def test_reasons_and_the_next_step_follow(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     _, out = fit(capsys, "xs-2.1", "--machine", "24GB desktop")
-    assert "KV cache: q8_0. Half of f16 at next to no loss" in out
+    assert "KV cache: q8_0. Half the size of f16 with almost no loss: 21.25 KiB per token." in out
     assert "next step: A context of 96 K would take" in out
 
 
