@@ -37,7 +37,7 @@ def test_a_local_file_follows_the_entry_it_matches(tmp_path):
     assert (entry.path, entry.template, entry.sampling["temperature"]) == (file, "XS_2", 0.7)
 
 
-def test_a_local_file_is_told_of_the_tools_of_the_entry_it_matches(tmp_path):
+def test_a_local_file_has_the_tools_of_the_entry_it_matches(tmp_path):
     for name, tools in (("my-laguna-nano-copy.gguf", "basic"), ("my-laguna-xs-2.1.gguf", "full"), ("any.gguf", "full")):
         (tmp_path / name).touch()
         assert resolve(str(tmp_path / name), load_catalogue()).tools == tools
@@ -49,14 +49,14 @@ def test_a_local_file_reads_as_many_turns_as_the_entry_it_matches(tmp_path):
         assert resolve(str(tmp_path / name), load_catalogue()).turns == turns
 
 
-def test_an_unknown_local_file_tells_its_chat_format_itself(tmp_path):
+def test_the_chat_format_of_an_unknown_file_is_read_from_it(tmp_path):
     file = tmp_path / "mine.gguf"
     file.touch()
     entry = resolve(str(file), load_catalogue())
     assert (entry.title, entry.template, entry.context) == ("mine", None, 8192)
 
 
-def test_a_name_that_is_nothing_lists_what_there_is():
+def test_an_unknown_name_lists_the_bundled_models():
     with pytest.raises(UserError) as error:
         resolve("nonsense", load_catalogue())
     assert (
@@ -64,7 +64,7 @@ def test_a_name_that_is_nothing_lists_what_there_is():
     )
 
 
-def test_a_known_model_without_a_file_asks_for_it(tmp_path):
+def test_a_model_that_is_not_downloaded_is_an_error(tmp_path):
     with pytest.raises(UserError) as error:
         resolve("xs-2.1", load_catalogue(), Store(tmp_path))
     assert str(error.value) == (
@@ -108,7 +108,7 @@ def test_a_wrong_entry_names_itself_and_the_key(tmp_path, change, part):
 
 @pytest.mark.timeout(30)
 @odd
-def test_a_users_catalogue_that_is_no_small_file_is_refused_at_once(tmp_path, make):
+def test_a_users_catalogue_that_is_not_a_small_file_is_refused_at_once(tmp_path, make):
     make(tmp_path / "models.toml")
     with pytest.raises(UserError, match=r"models\.toml: cannot be read as a model catalogue \(.*\); correct the file"):
         load_catalogue(own=tmp_path / "models.toml")

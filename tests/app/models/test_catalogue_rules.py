@@ -60,13 +60,13 @@ def test_a_right_entry_has_no_problems(table):
         ({"thinking": None}, "thinking is missing"),
     ],
 )
-def test_a_mistake_is_one_sentence(change, sentence):
+def test_each_mistake_is_one_sentence(change, sentence):
     table = {key: value for key, value in {**REMOTE, **change}.items() if value is not None}
     found = list(problems("t", table))
     assert any(sentence in problem for problem in found), found
 
 
-def test_all_mistakes_are_told_at_once(tmp_path):
+def test_all_mistakes_are_reported_at_once(tmp_path):
     file = tmp_path / "models.toml"
     file.write_text('[models.a]\ntitle = 1\n[models.B]\n[models.c]\ntitle = "C"\n')
     with pytest.raises(UserError) as error:
@@ -85,13 +85,13 @@ values = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=10), st.dictionaries(st.sampled_from(sorted(RULES)) | st.text(max_size=8), values) | values)
-def test_whatever_stands_in_an_entry_the_answer_is_sentences(name, table):
+def test_any_entry_gives_sentences_only(name, table):
     assert all(isinstance(problem, str) and problem for problem in problems(name, table))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.sampled_from(sorted(RULES)), values)
-def test_a_wrong_value_is_told_with_its_key(key, value):
+def test_a_wrong_value_is_reported_with_its_key(key, value):
     found = list(problems("t", {**REMOTE, key: value}))
     assert all(key in problem or "files" in problem or "drafter" in problem for problem in found), found
 
@@ -152,20 +152,20 @@ def test_a_mistake_in_the_users_own_file_names_that_file(tmp_path):
     assert str(error.value) == f"{file}: [models.xs-2.1] context = 'much': it must be a whole number"
 
 
-def test_a_catalogue_that_is_no_catalogue_says_so(tmp_path):
+def test_what_is_not_a_catalogue_is_an_error(tmp_path):
     for text in ("models = 1", 'title = "x"', "= =", "\0"):
         with pytest.raises(UserError, match="correct the file or move it away"):
             load_catalogue(own=own(tmp_path, text))
 
 
-def test_an_entry_that_is_no_table_is_a_mistake(tmp_path):
+def test_an_entry_that_is_not_a_table_is_a_mistake(tmp_path):
     with pytest.raises(UserError) as error:
         load_catalogue(own=own(tmp_path, "[models]\nnano = 0\n"))
     assert str(error.value) == f"{tmp_path}/models.toml: [models.nano] must be a table, not 0"
 
 
 @pytest.mark.parametrize("name", ["xs-9", "xs.2-dflash"])
-def test_a_companion_of_what_is_no_target_is_a_mistake(tmp_path, name):
+def test_a_companion_of_what_is_not_a_target_is_a_mistake(tmp_path, name):
     file = own(tmp_path, f'[models."qwen3-0.6b"]\nbelongs = ["{name}"]\n')
     with pytest.raises(UserError, match=f"belongs to '{name}', which is not a target"):
         load_catalogue(own=file)
@@ -197,7 +197,7 @@ def test_a_target_has_the_drafter_made_for_int4_as_its_last_choice(target):
     assert "is not known; compare both" in last.defects[0]
 
 
-def test_a_drafter_is_no_model_to_talk_to():
+def test_a_drafter_is_not_a_chat_model():
     with pytest.raises(UserError) as error:
         resolve("xs-2.1-dflash", load_catalogue())
     assert str(error.value) == ("DFlash for Laguna XS 2.1 is a drafter, not a chat model; see: laguna-tui models list")

@@ -192,7 +192,7 @@ def test_a_hash_that_is_known_is_not_computed_again(tmp_path: Path):
     assert f"{'b' * 64}  model.safetensors" in str(header.read_unchecked(path).metadata["laguna_tui.converted.sha256"])
 
 
-def test_a_place_in_the_hubs_cache_and_a_card_tell_the_provenance(tmp_path: Path):
+def test_the_provenance_is_read_from_the_hubs_cache_and_the_card(tmp_path: Path):
     source = published.laguna()
     source.files["README.md"] = b"---\nlicense: other\nlicense_name: openmdw-1.1\n---\n# Drafter\nlicense: no\n"
     folder = source.write(tmp_path / "models--poolside--Laguna-XS-2.1-DFlash" / "snapshots" / ("d" * 40))

@@ -165,7 +165,7 @@ anything = st.recursive(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_any_value_of_any_key_is_converted_or_a_sentence(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
+def test_any_value_of_any_key_is_converted_or_an_error(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     source = data.draw(st.sampled_from([published.laguna, published.speculator]))()
     tables = [source.config, *(value for value in source.config.values() if isinstance(value, dict))]
     table = data.draw(st.sampled_from(tables))
@@ -181,7 +181,7 @@ def test_any_value_of_any_key_is_converted_or_a_sentence(tmp_path_factory: pytes
         drafter_header.read(folder / "out.gguf")
 
 
-def test_a_target_is_no_drafter(tmp_path: Path):
+def test_a_target_is_not_a_drafter(tmp_path: Path):
     (tmp_path / "config.json").write_text('{"architectures": ["LagunaForCausalLM"], "model_type": "laguna"}')
     with pytest.raises(ModelFileError, match="a model of the kind LagunaForCausalLM, not a drafter; give the folder"):
         plan(tmp_path)
@@ -198,7 +198,7 @@ CONFIGS: list[tuple[bytes, str]] = [
 
 
 @pytest.mark.parametrize(("content", "complaint"), CONFIGS, ids=[complaint for _, complaint in CONFIGS])
-def test_a_config_that_says_nothing(content: bytes, complaint: str, tmp_path: Path):
+def test_an_empty_config_is_refused(content: bytes, complaint: str, tmp_path: Path):
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(ModelFileError) as caught:
         plan(tmp_path)
@@ -230,7 +230,7 @@ ACCEPTED: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", ACCEPTED.values(), ids=ACCEPTED.keys())
-def test_what_may_be_said_in_another_way(change: Change, tmp_path: Path):
+def test_other_spellings_of_a_setting_are_read(change: Change, tmp_path: Path):
     source = published.laguna()
     change(source)
     convert(plan(source.write(tmp_path / "folder")), tmp_path / "out.gguf", Provenance(), quiet)
@@ -257,7 +257,7 @@ def test_a_wrong_pair_is_found_before_a_weight_is_read(tmp_path: Path):
 
 
 @pytest.mark.parametrize("phase", ["verify", "convert"])
-def test_an_interrupt_leaves_neither_target_nor_remains(phase: str, tmp_path: Path):
+def test_an_interrupt_leaves_no_file(phase: str, tmp_path: Path):
     folder = published.laguna().write(tmp_path / "folder")
 
     def interrupted(now: str, done: int, total: int) -> None:
@@ -269,7 +269,7 @@ def test_an_interrupt_leaves_neither_target_nor_remains(phase: str, tmp_path: Pa
     assert files_in(tmp_path) == ["folder"]
 
 
-def test_what_a_crash_left_is_no_drafter_and_in_nobodys_way(tmp_path: Path):
+def test_what_a_crash_left_is_not_a_drafter_and_is_replaced(tmp_path: Path):
     folder = published.laguna().write(tmp_path / "folder")
     abandoned, written = tmp_path / ".out.gguf.0000.new", tmp_path / ".out.gguf.1111.new"
     for path in (abandoned, written):
@@ -282,7 +282,7 @@ def test_what_a_crash_left_is_no_drafter_and_in_nobodys_way(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["layers.1.mlp.down_proj.weight", "layers.1.self_attn.qkv_proj.weight", "norm.weight"])
-def test_a_weight_that_is_no_number_leaves_the_file_that_was_there(name: str, tmp_path: Path):
+def test_a_weight_that_is_not_a_number_leaves_the_existing_file(name: str, tmp_path: Path):
     source, target = published.laguna(), tmp_path / "out.gguf"
     source.tensors[name][1].flat[-1] = 0x7FC0
     target.write_bytes(b"before")
@@ -292,7 +292,7 @@ def test_a_weight_that_is_no_number_leaves_the_file_that_was_there(name: str, tm
     assert files_in(tmp_path) == ["folder", "out.gguf"]
 
 
-def test_a_file_that_shrinks_meanwhile_is_a_sentence(tmp_path: Path):
+def test_a_file_that_shrinks_meanwhile_is_an_error(tmp_path: Path):
     folder = published.laguna().write(tmp_path / "folder")
     planned = plan(folder)
     shard = folder / "model.safetensors"

@@ -36,13 +36,13 @@ def test_files_of_several_folders_become_what_one_folder_becomes(tmp_path: Path)
     assert seen[-1][1] - 64 < seen[-1][0] <= seen[-1][1]
 
 
-def test_it_is_what_a_download_asks_for(tmp_path: Path):
+def test_it_is_a_converter_for_downloads(tmp_path: Path):
     converter: Converter = convert_files
     converter(scattered(tmp_path), tmp_path / "out.gguf", lambda done, total: None)
     assert drafter_header.read(tmp_path / "out.gguf").taps == (0, 1, 3)
 
 
-def test_what_is_no_drafter_is_a_sentence_that_names_the_repository(tmp_path: Path):
+def test_what_is_not_a_drafter_is_an_error_that_names_the_repository(tmp_path: Path):
     paths = [path for path in scattered(tmp_path) if path.name != "config.json"]
     with pytest.raises(UserError) as error:
         convert_files(paths, tmp_path / "out.gguf", lambda done, total: None, KNOWN)

@@ -32,7 +32,7 @@ def spoiled(folder: Path, change: Callable[[Header], object]) -> Path:
     return path
 
 
-def test_every_tensor_is_found_where_it_lies(tmp_path: Path):
+def test_every_tensor_is_found_at_its_offset(tmp_path: Path):
     path = spoiled(tmp_path, lambda header: None)
     found, content = read_file(path), path.read_bytes()
     assert found.keys() == TENSORS.keys()
@@ -107,7 +107,7 @@ RAW: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("content", "complaint"), RAW.values(), ids=RAW.keys())
-def test_what_is_no_safetensors_file_is_refused(content: bytes, complaint: str, tmp_path: Path):
+def test_what_is_not_a_safetensors_file_is_refused(content: bytes, complaint: str, tmp_path: Path):
     path = tmp_path / "model.safetensors"
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match="download it again") as caught:
@@ -138,7 +138,7 @@ def test_a_file_of_another_length_is_refused(change: int, tmp_path: Path):
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_random_damage_is_a_sentence_or_stays_inside(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
+def test_random_damage_is_an_error_or_stays_inside(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     content = bytearray(published.safetensors(TENSORS))
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(content) - 52))

@@ -77,12 +77,12 @@ def test_a_token_opens_a_private_repository_and_never_reaches_the_storage(get: G
     assert ["authorization" in request.headers for request in hub.asked("storage")] == [False]
 
 
-def test_nobody_asks_who_is_running_it(get: Get, hub: LoopbackHub):
+def test_no_telemetry_is_sent(get: Get, hub: LoopbackHub):
     get().run()
     assert not [request for request in hub.requests if "agent" in request.path]
 
 
-def test_nothing_a_server_wants_said_reaches_the_terminal(get: Get, hub: LoopbackHub, capfd):
+def test_no_message_of_a_server_reaches_the_terminal(get: Get, hub: LoopbackHub, capfd):
     hub.faults["api"] = [Headers({"X-HF-Warning": "loud; \x1b]0;owned\x07 please log in"})]
     get().run()
     assert capfd.readouterr() == ("", "")
@@ -119,7 +119,7 @@ def test_a_small_file_is_checked_by_gits_own_hash(get: Get, store: Store):
     assert store.record(readme.source, "README.md").etag.kind == "git-sha1"
 
 
-def test_a_cut_download_goes_on_where_it_stopped(get: Get, hub: LoopbackHub, store: Store):
+def test_an_interrupted_download_resumes_where_it_stopped(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Cut(100_000), Cut(100_000)]
     assert get().run() is DownloadOutcome.DONE
     assert [request.start for request in hub.asked("storage")] == [0, 100_000, 200_000]
@@ -215,7 +215,7 @@ def another_process(hub: LoopbackHub, store: Store) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
 
 
-def test_a_process_killed_on_the_way_leaves_what_the_next_one_goes_on_from(get: Get, hub: LoopbackHub, store: Store):
+def test_a_killed_download_is_resumed_by_the_next_process(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
     with another_process(hub, store) as process:
         until(lambda: size_of(part(store)) == 180_000)
@@ -246,7 +246,7 @@ def test_two_processes_share_one_download(get: Get, hub: LoopbackHub, store: Sto
     assert len(hub.asked("storage")) == 1
 
 
-def test_who_waits_goes_on_when_the_other_one_dies(get: Get, hub: LoopbackHub, store: Store):
+def test_a_waiting_process_takes_over_when_the_other_one_dies(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
     told = Told()
     with another_process(hub, store) as process:
@@ -260,7 +260,7 @@ def test_who_waits_goes_on_when_the_other_one_dies(get: Get, hub: LoopbackHub, s
     assert store.path(model()).read_bytes() == DATA
 
 
-def test_who_waits_can_be_stopped(get: Get, hub: LoopbackHub, store: Store):
+def test_a_waiting_process_can_be_stopped(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Stall(180_000)]
     told = Told()
     with another_process(hub, store) as process:
@@ -297,7 +297,7 @@ def seen(folder: Path) -> list[tuple[str, int, int]]:
     return sorted((str(path), path.lstat().st_size, path.lstat().st_mtime_ns) for path in folder.rglob("*"))
 
 
-def test_a_file_in_the_hubs_own_cache_is_used_where_it_lies(get: Get, hub: LoopbackHub, store: Store, cached: Path):
+def test_a_file_in_the_hubs_own_cache_is_used_in_place(get: Get, hub: LoopbackHub, store: Store, cached: Path):
     before = seen(cached)
     assert get(cache=cached).run() is DownloadOutcome.DONE
     assert hub.asked("file") == hub.asked("storage") == []
@@ -307,7 +307,7 @@ def test_a_file_in_the_hubs_own_cache_is_used_where_it_lies(get: Get, hub: Loopb
     assert seen(cached) == before
 
 
-def test_wrong_bytes_in_the_hubs_own_cache_are_not_believed(get: Get, hub: LoopbackHub, store: Store, cached: Path):
+def test_wrong_bytes_in_the_hubs_own_cache_are_not_used(get: Get, hub: LoopbackHub, store: Store, cached: Path):
     next(cached.rglob(FILE)).write_bytes(DATA[::-1])
     assert get(cache=cached).run() is DownloadOutcome.DONE
     assert store.path(model()).read_bytes() == DATA
@@ -320,7 +320,7 @@ def test_offline_the_hubs_own_cache_is_enough(get: Get, hub: LoopbackHub, store:
     assert hub.requests == []
 
 
-def test_a_model_is_gone_when_the_cache_it_lies_in_is_emptied(get: Get, store: Store, cached: Path):
+def test_a_model_is_missing_when_the_cache_with_its_file_is_emptied(get: Get, store: Store, cached: Path):
     get(cache=cached).run()
     store.path(model()).resolve().unlink()
     assert store.status(model()).state is ModelState.MISSING

@@ -47,7 +47,7 @@ def interrupted(get: Get, hub: LoopbackHub, at: int = 180_000) -> None:
     hub.requests.clear()
 
 
-def test_a_server_that_ignores_the_range_is_taken_from_the_beginning(get: Get, hub: LoopbackHub, store: Store):
+def test_a_server_that_ignores_the_range_restarts_the_file(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
     hub.faults["storage"] = [IgnoreRange()]
     assert get().run() is DownloadOutcome.DONE
@@ -55,7 +55,7 @@ def test_a_server_that_ignores_the_range_is_taken_from_the_beginning(get: Get, h
     assert store.path(model()).read_bytes() == DATA
 
 
-def test_a_server_that_sends_another_part_is_not_believed(get: Get, hub: LoopbackHub, store: Store):
+def test_another_range_than_requested_is_refused(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
     hub.faults["storage"] = [OtherRange()]
     told = Told()
@@ -64,7 +64,7 @@ def test_a_server_that_sends_another_part_is_not_believed(get: Get, hub: Loopbac
     assert store.path(model()).read_bytes() == DATA
 
 
-def test_a_server_that_sends_more_than_the_file_has_is_not_believed(get: Get, hub: LoopbackHub, store: Store):
+def test_more_bytes_than_the_file_has_are_refused(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
     hub.faults["storage"] = [TooMuch()]
     told = Told()
@@ -74,7 +74,7 @@ def test_a_server_that_sends_more_than_the_file_has_is_not_believed(get: Get, hu
     assert store.path(model()).read_bytes() == DATA
 
 
-def test_a_server_that_will_not_go_on_is_asked_for_all_of_it(get: Get, hub: LoopbackHub, store: Store):
+def test_the_whole_file_is_requested_if_the_server_refuses_to_resume(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
     hub.faults["storage"] = [Status(416)]
     assert get().run() is DownloadOutcome.DONE
@@ -96,7 +96,7 @@ def test_wrong_bytes_never_become_a_model_and_are_not_kept(get: Get, hub: Loopba
     assert get().run() is DownloadOutcome.DONE
 
 
-def test_wrong_bytes_behind_a_good_beginning_are_noticed_too(get: Get, hub: LoopbackHub, store: Store):
+def test_wrong_bytes_after_a_good_beginning_are_noticed(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Cut(150_000), Wrong()]
     with pytest.raises(DownloadError) as error:
         get().run()
@@ -108,7 +108,7 @@ def test_wrong_bytes_behind_a_good_beginning_are_noticed_too(get: Get, hub: Loop
     assert store.path(model()) is None
 
 
-def test_a_file_that_was_replaced_meanwhile_is_fetched_anew(get: Get, hub: LoopbackHub, store: Store):
+def test_a_file_that_was_replaced_meanwhile_is_downloaded_again(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
     newer = DATA[::-1]
     hub.repositories[REPOSITORY] = Repository({FILE: newer}, commit="beef" + "0" * 36)
@@ -125,7 +125,7 @@ def test_a_repository_that_moved_on_without_changing_the_file_costs_nothing(get:
     assert hub.asked("storage")[0].start == 180_000
 
 
-def test_a_hub_that_answers_with_another_file_is_not_believed(get: Get, hub: LoopbackHub):
+def test_a_hub_that_answers_with_another_file_is_an_error(get: Get, hub: LoopbackHub):
     small = model("README.md")
     hub.faults["file"] = [Headers({"ETag": f'"{"ab" * 20}"'})]
     with pytest.raises(DownloadError) as error:
@@ -147,7 +147,7 @@ def test_a_pinned_file_that_was_replaced_on_the_hub_is_not_fetched(get: Get, hub
     assert get(model(sha256=sha256(DATA), size=len(DATA))).run() is DownloadOutcome.DONE
 
 
-def test_a_full_disk_is_noticed_before_the_first_byte_and_keeps_what_there_is(get: Get, hub: LoopbackHub, store: Store):
+def test_too_little_space_is_noticed_before_the_first_byte(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
     with pytest.raises(DiskFullError) as error:
         get(free=lambda folder: 100_000).run()
@@ -159,7 +159,7 @@ def test_a_full_disk_is_noticed_before_the_first_byte_and_keeps_what_there_is(ge
     assert size_of(part(store)) == 180_000
 
 
-def test_a_disk_that_fills_up_on_the_way_keeps_what_there_is(get: Get, store: Store, monkeypatch):
+def test_a_disk_that_fills_up_during_a_download_keeps_what_is_there(get: Get, store: Store, monkeypatch):
     monkeypatch.setattr(hub_module, "_CHILD", "tests.app.models.full_disk_hub")
     with pytest.raises(DiskFullError) as error:
         get().run()
@@ -198,7 +198,7 @@ def test_a_stalled_connection_is_given_up_and_tried_again(get: Get, hub: Loopbac
     assert store.path(model()).read_bytes() == DATA
 
 
-def test_a_network_that_stays_away_ends_in_a_sentence_and_keeps_what_there_is(get: Get, hub: LoopbackHub, store: Store):
+def test_a_network_that_stays_down_is_an_error_and_keeps_what_is_there(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Cut(90_000), *[Cut(0)] * 9]
     with pytest.raises(DownloadError) as error:
         get().run()
@@ -217,13 +217,13 @@ def test_new_bytes_make_a_slow_network_worth_another_try(get: Get, hub: Loopback
     assert len(hub.asked("storage")) == 10
 
 
-def test_a_hub_that_is_not_there_ends_in_a_sentence(get: Get):
+def test_a_hub_that_cannot_be_reached_is_an_error(get: Get):
     with pytest.raises(DownloadError, match=r"the hub cannot be reached \(.*refused.*\), 3 times in a row"):
         get(hub=Hub("http://127.0.0.1:9", network=Network())).run()
 
 
 @pytest.mark.parametrize("body", [b"<html>Please log in</html>", b"[]", b"{}", b'{"id": 1, "siblings": [{"a": 1}]}'])
-def test_a_log_in_page_in_place_of_the_hub_is_called_that(get: Get, hub: LoopbackHub, body):
+def test_a_login_page_in_place_of_the_hub_is_named(get: Get, hub: LoopbackHub, body):
     hub.faults["api"] = [Body(body)] * 9
     with pytest.raises(DownloadError) as error:
         get().run()
@@ -233,7 +233,7 @@ def test_a_log_in_page_in_place_of_the_hub_is_called_that(get: Get, hub: Loopbac
     )
 
 
-def test_a_log_in_page_in_place_of_the_file_never_becomes_a_model(get: Get, hub: LoopbackHub, store: Store):
+def test_a_login_page_in_place_of_the_file_never_becomes_a_model(get: Get, hub: LoopbackHub, store: Store):
     hub.faults["storage"] = [Body(b"<html>Please log in</html>")] * 9
     with pytest.raises(DownloadError) as error:
         get().run()
@@ -244,7 +244,7 @@ def test_a_log_in_page_in_place_of_the_file_never_becomes_a_model(get: Get, hub:
     assert store.status(model()).state is ModelState.MISSING
 
 
-def test_a_packed_answer_is_not_taken_for_the_file(get: Get, hub: LoopbackHub):
+def test_a_compressed_response_is_refused(get: Get, hub: LoopbackHub):
     hub.faults["storage"] = [Headers({"Content-Encoding": "gzip"})]
     told = Told()
     assert get(progress=told.append).run() is DownloadOutcome.DONE
@@ -254,7 +254,7 @@ def test_a_packed_answer_is_not_taken_for_the_file(get: Get, hub: LoopbackHub):
 @pytest.mark.parametrize(
     ("kind", "code"), [("api", 500), ("api", 503), ("file", 502), ("storage", 504), ("storage", 403)]
 )
-def test_what_may_pass_is_tried_again(get: Get, hub: LoopbackHub, kind, code):
+def test_temporary_errors_are_retried(get: Get, hub: LoopbackHub, kind, code):
     hub.faults[kind] = [Status(code)] * 2
     told = Told()
     assert get(progress=told.append).run() is DownloadOutcome.DONE
@@ -262,7 +262,7 @@ def test_what_may_pass_is_tried_again(get: Get, hub: LoopbackHub, kind, code):
 
 
 @pytest.mark.parametrize("kind", ["api", "file", "storage"])
-def test_a_server_that_asks_for_time_gets_it(get: Get, hub: LoopbackHub, kind, monkeypatch):
+def test_a_retry_waits_as_long_as_the_server_asks(get: Get, hub: LoopbackHub, kind, monkeypatch):
     slept: list[float] = []
     monkeypatch.setattr(Cancellation, "sleep", lambda cancellation, seconds: slept.append(seconds))
     hub.faults[kind] = [Status(429, {"Retry-After": "17"})]
@@ -270,7 +270,7 @@ def test_a_server_that_asks_for_time_gets_it(get: Get, hub: LoopbackHub, kind, m
     assert slept == [17.0]
 
 
-def test_a_server_that_asks_for_hours_is_not_waited_for(get: Get, hub: LoopbackHub):
+def test_a_wait_of_hours_is_an_error(get: Get, hub: LoopbackHub):
     hub.faults["api"] = [Status(429, {"Retry-After": "7200"})]
     with pytest.raises(DownloadError) as error:
         get().run()
@@ -295,7 +295,7 @@ def test_a_server_that_asks_for_hours_is_not_waited_for(get: Get, hub: LoopbackH
         ("file", Status(404, {"X-Error-Code": "EntryNotFound"}), "the file was removed from the hub"),
     ],
 )
-def test_a_refusal_is_a_sentence_and_asked_only_once(get: Get, hub: LoopbackHub, kind, status, sentence):
+def test_a_refusal_is_an_error_without_a_retry(get: Get, hub: LoopbackHub, kind, status, sentence):
     hub.faults[kind] = [status]
     with pytest.raises(DownloadError) as error:
         get().run()
@@ -355,7 +355,7 @@ def test_an_answer_about_a_repository_is_read_up_to_a_limit(get: Get, hub: Loopb
     assert hub.sent < 3 * (LISTING_LIMIT_BYTES + (16 << 20))
 
 
-def test_an_answer_that_is_no_listing_is_no_reason_to_read_the_rest_of_it(get: Get, hub: LoopbackHub):
+def test_the_body_of_an_answer_that_is_not_a_listing_is_not_read(get: Get, hub: LoopbackHub):
     away = {"Location": f"{hub.url}/api/models/{REPOSITORY}/revision/main"}
     hub.faults["api"] = [Endless(503), Endless(302, away)]
     assert get().run() is DownloadOutcome.DONE
@@ -402,14 +402,14 @@ def _said_of_a_file(**changes: object) -> bytes:
     ],
     ids="lists objects digits huge true negative number text entries none bytes".split(),
 )
-def test_a_hostile_answer_about_a_repository_is_a_sentence(get: Get, hub: LoopbackHub, body, part):
+def test_a_hostile_answer_about_a_repository_is_an_error(get: Get, hub: LoopbackHub, body, part):
     hub.faults["api"] = [Body(body)] * 4
     with pytest.raises(DownloadError, match=part):
         get().run()
 
 
 @pytest.mark.parametrize("given", ["bytes {0}-5/6", "bytes 180000-{0}/300000", "bytes 180000-299999/{0}"])
-def test_a_range_of_thousands_of_digits_is_another_part(get: Get, hub: LoopbackHub, store: Store, given):
+def test_a_range_of_thousands_of_digits_is_refused(get: Get, hub: LoopbackHub, store: Store, given):
     interrupted(get, hub)
     hub.faults["storage"] = [Headers({"Content-Range": given.format("9" * 5000)})]
     told = Told()
@@ -418,7 +418,7 @@ def test_a_range_of_thousands_of_digits_is_another_part(get: Get, hub: LoopbackH
     assert store.path(model()).read_bytes() == DATA
 
 
-def test_a_wait_of_thousands_of_digits_is_a_sentence(get: Get, hub: LoopbackHub):
+def test_a_wait_of_thousands_of_digits_is_an_error(get: Get, hub: LoopbackHub):
     hub.faults["api"] = [Status(429, {"Retry-After": "9" * 5000})]
     with pytest.raises(DownloadError) as error:
         get().run()
@@ -434,7 +434,7 @@ def test_a_model_without_a_source_says_what_to_do(get: Get):
     assert str(error.value) == "Laguna cannot be downloaded; pass the path of its GGUF: --model FILE.gguf"
 
 
-def test_offline_what_is_not_here_is_an_error_and_nothing_is_asked(get: Get, hub: LoopbackHub):
+def test_a_missing_file_is_an_error_offline_without_any_request(get: Get, hub: LoopbackHub):
     with pytest.raises(OfflineError) as error:
         get(hub=Hub(hub.url, network=Network(offline=True))).run()
     assert str(error.value) == (
@@ -443,7 +443,7 @@ def test_offline_what_is_not_here_is_an_error_and_nothing_is_asked(get: Get, hub
     assert hub.requests == []
 
 
-def test_offline_a_half_model_is_not_continued_and_not_lost(get: Get, hub: LoopbackHub, store: Store):
+def test_a_partial_model_is_kept_offline(get: Get, hub: LoopbackHub, store: Store):
     interrupted(get, hub)
     with pytest.raises(OfflineError):
         get(hub=Hub(hub.url, network=Network(offline=True))).run()
@@ -451,7 +451,7 @@ def test_offline_a_half_model_is_not_continued_and_not_lost(get: Get, hub: Loopb
     assert size_of(part(store)) == 180_000
 
 
-def test_the_environment_can_say_offline(hub: LoopbackHub, monkeypatch):
+def test_the_environment_can_forbid_the_network(hub: LoopbackHub, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert Hub(hub.url, network=Network()).network.offline
 
@@ -477,7 +477,7 @@ faults = st.sampled_from(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sequence=st.lists(faults, max_size=6))
-def test_whatever_goes_wrong_in_whatever_order_a_model_is_the_true_file(
+def test_any_sequence_of_faults_ends_in_the_true_file(
     get: Get, hub: LoopbackHub, tmp_path_factory: pytest.TempPathFactory, sequence
 ):
     store = Store(tmp_path_factory.mktemp("store"))
@@ -497,14 +497,14 @@ def test_a_wait_grows_up_to_its_longest():
     assert max(waits) <= 0.02
 
 
-def test_a_brake_ends_a_sleep_at_once():
+def test_a_cancellation_ends_a_sleep_at_once():
     cancellation = Cancellation()
     cancellation.pause()
     with pytest.raises(Paused):
         cancellation.sleep(10_000)
 
 
-def test_a_file_nobody_knows_the_hash_of_is_not_fetched(get: Get, hub: LoopbackHub, monkeypatch):
+def test_a_file_without_a_known_hash_is_not_downloaded(get: Get, hub: LoopbackHub, monkeypatch):
     silent = {"rfilename": FILE, "size": len(DATA)}
     monkeypatch.setattr(Repository, "sibling", lambda repository, name: silent)
     with pytest.raises(DownloadError) as error:
@@ -517,9 +517,7 @@ def test_a_file_nobody_knows_the_hash_of_is_not_fetched(get: Get, hub: LoopbackH
     assert get(model(sha256=sha256(DATA))).run() is DownloadOutcome.DONE
 
 
-def test_a_file_found_in_the_hubs_cache_makes_half_a_download_superfluous(
-    get: Get, hub: LoopbackHub, store: Store, tmp_path
-):
+def test_a_file_found_in_the_hubs_cache_replaces_a_partial_one(get: Get, hub: LoopbackHub, store: Store, tmp_path):
     interrupted(get, hub)
     cached = tmp_path / "cache" / "models--poolside--Laguna-GGUF" / "snapshots" / "c0" / FILE
     cached.parent.mkdir(parents=True)

@@ -38,7 +38,7 @@ def test_only_the_last_seconds_count():
     assert meter.rate < 20
 
 
-def test_a_silent_connection_has_no_time_left_to_tell():
+def test_a_silent_connection_has_no_remaining_time():
     clock = Clock()
     meter = RateMeter(total=1000, done=0, clock=clock)
     clock.now += 2
@@ -47,7 +47,7 @@ def test_a_silent_connection_has_no_time_left_to_tell():
     assert (meter.rate, meter.eta_s) == (0.0, None)
 
 
-def test_lost_bytes_are_not_done():
+def test_lost_bytes_are_subtracted():
     clock = Clock()
     meter = RateMeter(total=1000, done=500, clock=clock)
     clock.now += 2

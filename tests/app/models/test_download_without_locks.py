@@ -40,7 +40,7 @@ def test_a_lock_says_whether_it_excludes_others(base: Path):
         assert lock.excludes_others
 
 
-def test_a_lock_that_excludes_nobody_says_so(base: Path, no_locks):
+def test_a_lock_that_does_not_work_is_noticed(base: Path, no_locks):
     with DownloadLock(base) as lock:
         assert lock.acquire()
         assert not lock.excludes_others
@@ -109,7 +109,7 @@ def test_a_file_that_another_process_took_is_an_error_and_stays_theirs(get: Get,
     assert (base.parent / "theirs").exists()
 
 
-def test_done_is_said_of_what_is_there_only(get: Get, store: Store, monkeypatch: pytest.MonkeyPatch):
+def test_only_a_file_that_is_there_is_reported_as_done(get: Get, store: Store, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(download, "finish", lambda part, target: part.unlink())
     with pytest.raises(DownloadError) as caught:
         get().run()

@@ -15,18 +15,18 @@ def nano():
     return load_catalogue()["nano"]
 
 
-def test_a_file_that_is_what_the_catalogue_says_raises_no_doubts(nano):
+def test_a_file_as_in_the_catalogue_has_no_mismatches(nano):
     assert nano.facts["embedding_length"] == 256
     assert header_mismatches(nano, nano.path) == ()
 
 
-def test_a_file_of_another_shape_is_told_with_both_numbers(nano):
+def test_a_file_of_another_shape_is_reported_with_both_numbers(nano):
     (told,) = header_mismatches(replace(nano, facts={"block_count": 4000}), nano.path)
     assert "its header has laguna.block_count = " in told
     assert "and Laguna Nano has 4000; this is another model" in told
 
 
-def test_a_fact_the_header_does_not_know_is_told(nano):
+def test_a_fact_that_the_header_lacks_is_reported(nano):
     (told,) = header_mismatches(replace(nano, facts={"no.such.key": 1}), nano.path)
     assert "laguna.no.such.key = None" in told
 
@@ -37,7 +37,7 @@ def test_a_drafter_is_read_as_one(nano):
     assert header_mismatches(drafter, nano.path) != ()
 
 
-def test_what_is_no_model_is_told_in_the_engines_words(nano, tmp_path):
+def test_what_is_not_a_model_is_reported_in_the_engines_words(nano, tmp_path):
     path = tmp_path / "page.gguf"
     path.write_text("<html>")
     (told,) = header_mismatches(nano, path)

@@ -58,14 +58,14 @@ def test_a_machine_with_a_good_card_is_recommended_the_model_with_its_drafter_as
     ]
 
 
-def test_a_small_machine_is_told_honestly_and_recommended_nothing(store, machine):
+def test_nothing_is_recommended_for_a_small_machine(store, machine):
     machine("cpu-4GB")
     offer = ModelSetup(Settings(), store).describe()
     assert offer.name == ""
     assert "can only run small models" in offer.why[-1]
 
 
-def test_a_small_machine_can_have_a_model_that_was_asked_for_all_the_same(store, machine):
+def test_a_small_machine_can_have_a_model_that_was_requested_by_name(store, machine):
     machine("cpu-4GB")
     assert ModelSetup(Settings(), store).describe("xs-2.1").name == "xs-2.1"
 
@@ -75,7 +75,7 @@ def test_a_name_that_is_in_no_catalogue_is_refused(store):
         ModelSetup(Settings(), store).fetch("nothing", lambda progress: None)
 
 
-async def test_offline_not_one_socket_is_opened_whatever_is_pressed(store, machine, monkeypatch):
+async def test_no_socket_is_opened_offline(store, machine, monkeypatch):
     machine("24GB desktop")
     opened = []
     async with running(PlayedSession(), model_setup=ModelSetup(Settings(offline=True), store)) as (app, pilot):
@@ -115,7 +115,7 @@ async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
     assert said[1] == "and now?"
 
 
-def test_throwing_away_leaves_a_drafter_that_is_whole(store, monkeypatch):
+def test_discarding_a_model_leaves_a_complete_drafter(store, monkeypatch):
     model_setup, removed = ModelSetup(Settings(), store), []
     whole = replace(store.status(_catalogue()["nano"]), state=ModelState.COMPLETE)
     states = {"xs-2.1": replace(whole, state=ModelState.PARTIAL), "xs-2.1-dflash": whole}

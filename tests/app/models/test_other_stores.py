@@ -40,7 +40,7 @@ def test_a_model_of_ollama_has_its_name_and_its_blob(tmp_path):
 @pytest.mark.parametrize(
     "data", [b"{", b"[]", b"[" * 100_000, b'{"layers": 3}', manifest("sha256:../../etc"), manifest("sha256:ffff")]
 )
-def test_a_manifest_that_names_no_model_file_is_passed_over(tmp_path, data):
+def test_a_manifest_without_a_model_file_is_skipped(tmp_path, data):
     put(tmp_path / ".ollama" / "models" / "manifests" / "host" / "library" / "x" / "latest", data)
     assert found_files(tmp_path) == ()
 
@@ -63,7 +63,7 @@ def test_links_to_folders_are_not_followed(tmp_path):
 
 @odd
 @pytest.mark.timeout(20)
-def test_a_blob_that_is_not_a_model_file_is_passed_over_at_once(tmp_path, make):
+def test_a_blob_that_is_not_a_model_file_is_skipped_at_once(tmp_path, make):
     store = tmp_path / ".ollama" / "models"
     put(store / "manifests" / "host" / "library" / "x" / "latest", manifest("sha256:0123abc"))
     (store / "blobs").mkdir()

@@ -79,7 +79,7 @@ def test_the_part_of_another_version_is_removed(base):
 
 @odd
 @pytest.mark.timeout(30)
-def test_a_journal_that_is_no_small_file_is_not_waited_for(base, make):
+def test_a_journal_that_is_not_a_small_file_is_ignored(base, make):
     make(base.with_name(f"{base.name}.journal"))
     assert taken(base) is None
 
@@ -94,7 +94,7 @@ def test_damage_inside_costs_the_whole_file_and_never_becomes_a_model(get, hub, 
     assert [request.start for request in hub.asked("storage")] == [200_000, 0]
 
 
-def test_a_part_that_is_too_long_is_begun_again(get, hub, store):
+def test_a_part_that_is_too_long_is_restarted(get, hub, store):
     part(store).parent.mkdir(parents=True)
     part(store).write_bytes(DATA + b"more")
     assert get().run() is DownloadOutcome.DONE

@@ -75,7 +75,7 @@ def test_a_checked_file_is_a_model(store, entry):
 
 
 @pytest.mark.parametrize("fault", ["no record", "cut", "other version", "damaged record", "record of another file"])
-def test_a_file_nobody_checked_is_no_model(store, entry, fault):
+def test_an_unchecked_file_is_not_a_model(store, entry, fault):
     name = entry.source.files[0]
     put(store, entry, name)
     record = next((store.folder / "poolside--Laguna-XS-2.1-GGUF" / ".records").glob("*.json"))
@@ -94,7 +94,7 @@ def test_a_file_nobody_checked_is_no_model(store, entry, fault):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"commit": 1, "files": []}', '{"files": [1]}', "[" * 100_000])
-def test_a_record_that_is_none_is_as_good_as_none(tmp_path, text):
+def test_a_damaged_record_counts_as_missing(tmp_path, text):
     path = tmp_path / "record.json"
     path.write_text(text)
     assert read_json(path, FileRecord) is None
@@ -117,7 +117,7 @@ def test_files_whose_names_the_catalogue_does_not_know_are_known_once_the_hub_wa
     assert store.path(drafter) == store.final_path(drafter.source, name)
 
 
-def test_safetensors_are_no_drafter_until_they_are_converted(store):
+def test_safetensors_are_not_a_drafter_until_they_are_converted(store):
     drafter = load_catalogue()["xs-2.1-dflash"]
     files = ("model.safetensors", "config.json")
     store.save_listing(drafter, RepositoryListing("c0", tuple(RemoteFile(name, len(DATA), ETAG) for name in files)))
@@ -149,7 +149,7 @@ def test_a_known_model_that_is_not_here_names_the_command_that_gets_it(store):
     )
 
 
-def test_verify_reads_the_bytes_and_takes_back_what_changed(store, entry):
+def test_verify_reads_the_bytes_and_deletes_the_record_of_a_changed_file(store, entry):
     put(store, entry, entry.source.files[0])
     assert [checked.problem for checked in store.verify(entry)] == [""]
     path = store.path(entry)
@@ -160,7 +160,7 @@ def test_verify_reads_the_bytes_and_takes_back_what_changed(store, entry):
     assert store.path(entry) is None
 
 
-def test_remove_takes_everything_and_says_how_much_that_was(store, entry):
+def test_remove_deletes_everything_and_returns_the_bytes(store, entry):
     put(store, entry, entry.source.files[0])
     assert store.remove(entry) == len(DATA)
     assert store.status(entry).state is ModelState.MISSING
@@ -212,14 +212,14 @@ def test_a_drafter_of_the_catalogue_is_chosen_by_its_name(store, drafter):
         ("xs-2.1", "no such file"),
     ],
 )
-def test_a_drafter_that_is_not_here_is_a_sentence(store, wanted, sentence):
+def test_a_drafter_that_is_not_here_is_an_error(store, wanted, sentence):
     with pytest.raises(UserError, match=f"--drafter {wanted}: {sentence}"):
         drafter_of(Settings(drafter=wanted), load_catalogue()["xs-2.1"], store)
 
 
 @pytest.mark.timeout(30)
 @odd
-def test_a_record_that_is_no_small_file_is_as_good_as_none(tmp_path, make):
+def test_a_record_that_is_not_a_small_file_counts_as_missing(tmp_path, make):
     make(tmp_path / "record.json")
     assert read_json(tmp_path / "record.json", FileRecord) is None
     assert read_json(tmp_path / "record.json", RepositoryListing) is None

@@ -38,7 +38,7 @@ def text_of(output: CommandOutput, *pieces: bytes) -> str:
         ([b"N\bNA\bAM\bME\bE"], "NAME"),
     ],
 )
-def test_of_a_progress_bar_only_the_last_state_is_text(output, pieces, text):
+def test_only_the_last_state_of_a_progress_bar_is_text(output, pieces, text):
     assert text_of(output, *pieces) == text
 
 
@@ -53,7 +53,7 @@ def test_of_a_progress_bar_only_the_last_state_is_text(output, pieces, text):
         b"red\x1b[31",
     ],
 )
-def test_escape_sequences_are_no_text(output, written):
+def test_escape_sequences_are_removed(output, written):
     assert text_of(output, written) == "red"
 
 
@@ -79,7 +79,7 @@ def test_nothing_that_a_terminal_obeys_is_left(tmp_path_factory, pieces):
     assert not [each for each in text if (each < " " and each not in "\n\t") or "\x7f" <= each <= "\x9f"]
 
 
-def test_of_a_long_text_head_and_tail_are_kept_in_whole_lines(output):
+def test_head_and_tail_of_a_long_text_are_kept_in_whole_lines(output):
     lines = [f"line {number}" for number in range(1000)]
     text = text_of(output, "\n".join(lines).encode())
     head, _, tail = text.partition("\n… ")
@@ -90,7 +90,7 @@ def test_of_a_long_text_head_and_tail_are_kept_in_whole_lines(output):
     assert LIMIT * 0.9 < len(text) < LIMIT * 1.1
 
 
-def test_of_an_endless_line_head_and_tail_are_kept(output):
+def test_head_and_tail_of_an_endless_line_are_kept(output):
     text = text_of(output, b"begin", *[b"x" * 100_000] * 20, b"end")
     assert text.startswith("beginxxx")
     assert text.endswith("xxxend")
@@ -129,7 +129,7 @@ def test_the_file_has_a_limit_that_is_counted(output, monkeypatch):
     assert output.dropped == 7
 
 
-def test_a_full_disk_costs_the_file_alone(output, monkeypatch, tmp_path):
+def test_a_full_disk_costs_only_the_file(output, monkeypatch, tmp_path):
     output.feed(b"before ")
 
     def full(descriptor: int, data: bytes) -> int:
@@ -163,7 +163,7 @@ IMAGE = bytes(range(256)) * 12
         ("\ufeffbegin, größer\nthe end\n".encode("utf-16-be") + b"done\n", "begin, größer\nthe end\ndone\n"),
     ],
 )
-def test_text_beside_bytes_that_are_none_is_kept(output, tmp_path, written, text):
+def test_text_beside_binary_bytes_is_kept(output, tmp_path, written, text):
     assert text_of(output, written) == text
     assert text_of(CommandOutput(LIMIT, tmp_path), *(written[at : at + 1] for at in range(len(written)))) == text
     assert output.left_out is ("not text" in text)
@@ -180,7 +180,7 @@ def test_a_flood_of_bytes_without_line_breaks_is_counted(output):
     assert text_of(output, b"\nend\n") == "[3,000,000 bytes that are not text]\n\nend\n"
 
 
-def test_taken_twice_each_part_comes_once(output):
+def test_each_part_is_returned_once(output):
     output.feed(b"one\ntwo, \x1b[")
     assert output.take() == ("one\ntwo, ", False)
     output.feed(b"31mthree\n")

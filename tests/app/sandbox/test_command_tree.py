@@ -147,7 +147,7 @@ def test_what_the_user_left_running_on_purpose_is_left_alone(start, tmp_path):
 
 
 @linux
-def test_stopping_ends_also_what_would_be_left_alone(start, tmp_path):
+def test_stopping_also_ends_what_would_be_left_running(start, tmp_path):
     tree = start(f"{DETACHED} sleep 60", leave=True)
     detached = number_in(tmp_path / "detached")
     tree.terminate()
@@ -166,7 +166,7 @@ def test_processes_that_keep_starting_others_are_killed(start, tmp_path):
     assert not [each for each in found if os.path.realpath(f"/proc/{each}/cwd") == str(tmp_path)]
 
 
-def test_asked_to_end_a_command_may_tidy_up(start):
+def test_a_terminated_command_may_clean_up(start):
     tree = start("trap 'echo tidy; exit 5' TERM; echo ready; while :; do sleep 0.01; done")
     assert os.read(tree.output, 10) == b"ready\n"
     tree.terminate()
@@ -176,7 +176,7 @@ def test_asked_to_end_a_command_may_tidy_up(start):
 
 @linux
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_command_that_ends_or_stops_its_keeper_is_ended(start, number):
+def test_a_command_that_kills_or_stops_its_subreaper_is_ended(start, number):
     tree = start(f"echo $$; kill -{int(number)} $PPID; exec sleep 60")
     command = int(os.read(tree.output, 20))
     tree.close()

@@ -222,7 +222,7 @@ def test_secrets_and_rules_hold_in_protected_folders_too(top, walk):
     assert sorted(names(top, found.protected)) == [".claude", ".devcontainer"]
 
 
-def test_of_a_hidden_folder_only_what_is_protected_is_found(top, walk):
+def test_only_protected_files_are_found_in_a_hidden_folder(top, walk):
     write(top, "data/AGENTS.md", "data/.env", "data/x.note", ".aws/credentials", ".aws/AGENTS.md")
     found = walk.read(RULES)
     assert names(top, found.protected) == ["data/AGENTS.md"]

@@ -51,5 +51,5 @@ def test_what_holds_secrets_is_hidden(hidden, name):
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_what_programs_need_is_not(hidden, name):
+def test_what_programs_need_is_not_hidden(hidden, name):
     assert not hidden(name)

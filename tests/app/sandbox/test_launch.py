@@ -104,7 +104,7 @@ def test_files_with_secrets_are_not_read_but_those_that_are_committed(repository
     assert not (repository / "plain").exists()
 
 
-def test_however_many_files_git_has_a_secret_behind_them_is_hidden(repository, bubblewrap):
+def test_a_secret_behind_many_files_of_git_is_hidden(repository, bubblewrap):
     for number in range(1_100):
         (repository / f"{number}.pem").write_text("test key")
     _commit(repository, ".")
@@ -115,7 +115,7 @@ def test_however_many_files_git_has_a_secret_behind_them_is_hidden(repository, b
     assert output == "test key"
 
 
-def test_files_with_secrets_that_may_be_shown_are(repository, bubblewrap):
+def test_files_with_secrets_that_may_be_shown_are_shown(repository, bubblewrap):
     _secrets(repository)
     output, _ = shell(bubblewrap, repository, "cat .env deep/er/prod.env", shows=lambda path: path == ".env")
     assert output == "geheimcat: deep/er/prod.env: Permission denied\n"
@@ -187,7 +187,7 @@ def test_what_rules_keep_from_being_changed_is_read_only(repository, bubblewrap)
     assert output == "old"
 
 
-def test_no_file_that_a_rule_keeps_from_being_read_is_read_however_many(repository, bubblewrap):
+def test_no_file_that_a_rule_hides_is_read_even_if_there_are_many(repository, bubblewrap):
     for number in range(201):
         (repository / f"{number}.note").write_text("geheim")
     output, _ = shell(bubblewrap, repository, "cat *.note 2>/dev/null; ls *.note | wc -l", unreadable=("*.note",))
@@ -454,7 +454,7 @@ def test_the_temporary_folder_is_private_and_new_each_time(repository, status):
     assert "No such file" in output
 
 
-def test_a_temporary_folder_that_is_given_is_kept(repository, status, place):
+def test_a_given_temporary_folder_is_not_removed(repository, status, place):
     (place / "tmp").mkdir()
     shell(status, repository, 'echo x > "$TMPDIR/x"', tmp=place / "tmp")
     assert (place / "tmp/x").read_text() == "x\n"

@@ -156,7 +156,7 @@ def test_names_are_read_as_the_kernel_escapes_them():
     assert unplanned(inside.replace("\\040", "\\041"), host, plan) != ()
 
 
-def test_names_that_are_no_text_are_compared_as_bytes():
+def test_names_that_are_not_utf_8_are_compared_as_bytes():
     plan = (Mount.itself(Path("/"), read_only=True), Mount.itself(Path("/srv/\udcff")))
     inside = b"66 42 8:1 / / ro - ext4 a rw\n67 66 8:1 /srv/\xff /srv/\xff rw - ext4 a rw\n"
     assert unplanned_mounts(plan, inside, b"20 1 8:1 / / rw - ext4 a rw\n") == ()

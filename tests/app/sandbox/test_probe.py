@@ -33,7 +33,7 @@ def linux(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(probe.filter_descriptor() is None, reason="bubblewrap runs on Linux")
 class TestLinux:
-    def test_a_bubblewrap_that_runs_a_program_is_taken(self, linux, tmp_path, bubblewrap):
+    def test_a_bubblewrap_that_runs_a_program_is_used(self, linux, tmp_path, bubblewrap):
         status = linux(f'exec {bubblewrap.program} "$@"')
         assert (status.kind, status.program) == (SandboxKind.BUBBLEWRAP, str(tmp_path / "bwrap"))
 
@@ -43,7 +43,7 @@ class TestLinux:
         monkeypatch.setattr(probe, "_FOLDERS", (str(tmp_path / "system"),))
         assert linux("exit 0").program == str(tmp_path / "system/bwrap")
 
-    def test_one_whose_mounts_cannot_be_checked_is_not_taken(self, linux):
+    def test_a_bubblewrap_whose_mounts_cannot_be_checked_is_not_used(self, linux):
         status = linux("exit 0")
         assert status.kind is not SandboxKind.BUBBLEWRAP
         assert status.tried[0] == "bubblewrap cannot make a sandbox (bubblewrap gives no reason)"
@@ -54,7 +54,7 @@ class TestLinux:
         assert "--unshare-net" in (tmp_path / "arguments").read_text()
         assert int((tmp_path / "size").read_text()) > 800
 
-    def test_landlock_is_taken_where_bubblewrap_fails_and_the_reason_is_said(self, linux):
+    def test_landlock_is_used_if_bubblewrap_fails_and_the_reason_is_given(self, linux):
         if probe.landlock_abi() < probe.LEAST_ABI:
             pytest.skip("this kernel has no Landlock")
         status = linux("echo 'bwrap: setting up uid map: Permission denied' >&2; exit 1")
@@ -62,7 +62,7 @@ class TestLinux:
         assert "asks first" in status.sentence
         assert status.tried and status.gaps and status.remedy
 
-    def test_without_any_every_command_asks(self, linux):
+    def test_without_any_sandbox_every_command_asks(self, linux):
         status = linux(None, landlock=0)
         assert status.kind is SandboxKind.NONE
         assert status.sentence == (
@@ -71,7 +71,7 @@ class TestLinux:
         )
         assert "apt install bubblewrap" in status.remedy
 
-    def test_an_old_landlock_is_not_taken(self, linux):
+    def test_an_old_landlock_is_not_used(self, linux):
         assert linux(None, landlock=2).kind is SandboxKind.NONE
 
 

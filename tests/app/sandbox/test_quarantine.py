@@ -73,7 +73,7 @@ def test_a_command_sees_exactly_the_folder(repository, status):
     assert not findings.moved
 
 
-def test_nothing_is_on_the_users_disk_while_a_command_runs(plain, status):
+def test_no_mount_point_is_on_the_users_disk_while_a_command_runs(plain, status):
     with prepare(status, SandboxPolicy(plain), ("true",)):
         assert [path.name for path in plain.iterdir()] == ["a.txt"]
 
@@ -130,7 +130,7 @@ def test_names_with_the_shape_of_a_repository_are_moved_if_they_make_git_run_som
     assert set(paths(findings)) == {"x/HEAD", "x/config"}
 
 
-def test_a_loop_that_creates_a_name_again_and_again_is_ended(plain, status):
+def test_a_loop_that_keeps_creating_a_name_is_ended(plain, status):
     runner = CommandRunner(plain, results=plain.parent / "results", probe=lambda: status)
     code = "for i in $(seq 1000); do mkdir .vscode 2>/dev/null; sleep 0.01; done; echo survived"
     result = runner.run(code, folder=plain, timeout_s=60)
@@ -277,7 +277,7 @@ def test_a_folder_that_is_exchanged_while_it_is_searched_leads_nowhere(watched, 
     assert len(command.moved) == 200
 
 
-def test_what_a_command_made_hard_to_move_is_moved_all_the_same(plain, status):
+def test_what_a_command_made_hard_to_move_is_moved_anyway(plain, status):
     _, findings = shell(status, plain, "mkdir .vscode; echo x > .vscode/y; chmod 0 .vscode; chmod 555 .")
     assert paths(findings) == [".vscode"]
     assert [path.name for path in plain.iterdir()] == ["a.txt"]

@@ -139,7 +139,7 @@ def test_the_report_on_pipes_changes_nothing_that_a_command_sees(run):
     assert "one\n" in result.stdout and "-c: line 2: syntax error" in result.stdout
 
 
-def test_a_forged_report_on_pipes_is_none(run):
+def test_a_forged_report_on_pipes_is_ignored(run):
     assert run("for fd in /proc/self/fd/*; do echo 'not a number' >&${fd##*/}; done 2>/dev/null").pipe == ()
 
 
@@ -228,7 +228,7 @@ def test_output_is_shown_while_the_command_runs(run, work):
     assert result.stdout == "first\nsecond"
 
 
-def test_at_its_time_limit_a_command_is_stopped(run):
+def test_a_command_is_stopped_at_its_time_limit(run):
     result = run("echo begun; sleep 60", timeout_s=0.3)
     assert (result.stdout, result.exit_code, result.timed_out, result.cancelled) == ("begun\n", 124, True, False)
     assert result.seconds < 0.3 + STOP_S
@@ -244,7 +244,7 @@ def test_a_command_that_resists_is_stopped_with_all_its_processes(run, nap):
     assert not tagged(nap)
 
 
-def test_cancelled_a_command_is_stopped(run):
+def test_a_cancelled_command_is_stopped(run):
     shown = threading.Event()
     began = []
 
@@ -300,7 +300,7 @@ def test_a_short_output_leaves_no_file(run, tmp_path):
     assert not [*(tmp_path / "results").glob("*")]
 
 
-def test_closed_the_runner_leaves_no_file(run, runner, tmp_path):
+def test_a_closed_runner_leaves_no_file(run, runner, tmp_path):
     kept = run("yes | head -c 100000").full_output
     assert kept.exists()
     runner.close()
@@ -356,7 +356,7 @@ def test_a_background_command_is_listed_read_and_stopped(runner, work):
     assert not runner.stop(number)
 
 
-def test_looking_at_a_background_command_takes_nothing_from_the_model(runner, work):
+def test_showing_a_background_command_takes_no_output_from_the_model(runner, work):
     number = runner.start_background("echo done", folder=work)
     deadline = time.monotonic() + 20
     while runner.recent(number) != "done\n":
@@ -380,12 +380,12 @@ def test_waiting_for_a_background_command_ends_when_cancelled(runner, work):
     assert runner.read(number, PATIENCE_S * 100, cancelled=lambda: True).exit_code is None
 
 
-def test_numbers_that_were_never_given_are_no_commands(runner):
+def test_unknown_numbers_are_not_commands(runner):
     assert runner.read(7) is None
     assert not runner.stop(7)
 
 
-def test_so_many_background_commands_may_run(runner, work):
+def test_the_number_of_running_background_commands_is_limited(runner, work):
     for _ in range(MAX_BACKGROUND):
         runner.start_background("sleep 60", folder=work)
     with pytest.raises(CommandNotRun, match="stop one of them first"):
@@ -394,7 +394,7 @@ def test_so_many_background_commands_may_run(runner, work):
     assert runner.start_background("sleep 60", folder=work) == MAX_BACKGROUND + 1
 
 
-def test_so_many_background_commands_are_remembered(runner, work, monkeypatch):
+def test_the_number_of_remembered_background_commands_is_limited(runner, work, monkeypatch):
     monkeypatch.setattr(runner_module, "MAX_REMEMBERED", 3)
     for _ in range(5):
         runner.read(runner.start_background("true", folder=work), PATIENCE_S)
@@ -402,7 +402,7 @@ def test_so_many_background_commands_are_remembered(runner, work, monkeypatch):
 
 
 @linux
-def test_closed_the_runner_leaves_nothing_running(runner, work, nap):
+def test_a_closed_runner_leaves_nothing_running(runner, work, nap):
     runner.start_background(f"trap '' TERM; setsid sleep {nap} & sleep {nap}", folder=work)
     wait_for(lambda: tagged(nap), "the command")
     runner.close()

@@ -61,7 +61,7 @@ def test_protected_files_are_denied_at_any_depth_whether_there_or_not(workspace,
 
 
 @pytest.mark.parametrize("path", ["a.txt", ".git/index", ".git/objects/x", "xenvrc", ".envrcs", "src/config"])
-def test_other_files_of_the_workspace_are_not(workspace, path):
+def test_other_files_of_the_workspace_are_not_denied(workspace, path):
     text = profile(workspace)
     assert f'(subpath "{workspace}")' in text
     assert not denied(text, f"{workspace}/{path}")
@@ -81,7 +81,7 @@ def test_there_is_no_network_unless_it_is_given(workspace):
     assert "(allow network-outbound (remote ip))" in profile(workspace, network=True)
 
 
-def test_a_quote_in_a_path_ends_no_string():
+def test_a_quote_in_a_path_does_not_end_a_string():
     folder = Path('/tmp/a"b')
     text = seatbelt_profile(SandboxPolicy(folder), ProtectedFiles(folder), (Path('/x"y'),), Path("/t"))
     assert '(subpath "/x\\"y")' in text

@@ -71,7 +71,7 @@ def test_only_sockets_of_the_given_families_are_made(machine):
     assert answer(machine, SOCKET[machine], AF_UNIX | 1 << 32) == errno.EPERM
 
 
-def test_pairs_are_of_streams_because_others_can_send_elsewhere(machine):
+def test_only_stream_pairs_are_made_because_others_can_send_elsewhere(machine):
     cloexec = 0o2000000
     assert answer(machine, PAIR[machine], AF_UNIX, 1 | cloexec) == 0
     assert answer(machine, PAIR[machine], AF_UNIX, 5) == 0

@@ -45,14 +45,14 @@ def test_a_containers_limits_are_what_processor_and_memory_are_judged_by():
     assert one(machine, "memory").found == "32 GiB"
 
 
-def test_a_disk_that_does_not_answer_is_a_failure_and_no_hang():
+def test_a_disk_that_does_not_respond_is_a_failure_and_no_hang():
     machine = Simulated()
     machine.folder_access = lambda folder: None
     assert one(machine, "disk").status is FindingStatus.FAIL
     assert "does not respond" in one(machine, "state folder").found
 
 
-def test_a_folder_that_cannot_be_written_says_what_is_lost_and_how_to_mend_it():
+def test_a_read_only_folder_is_reported_with_its_consequence_and_remedy():
     machine = Simulated()
     machine.rooms[str(store_folder())] = FolderAccess("/data", False, False, 100 * GIB)
     finding = one(machine, "models folder")
@@ -62,7 +62,7 @@ def test_a_folder_that_cannot_be_written_says_what_is_lost_and_how_to_mend_it():
     assert one(machine, "state folder").status is FindingStatus.OK
 
 
-def test_a_home_that_is_no_folder_is_not_to_be_opened_to_the_user():
+def test_a_home_that_is_not_a_folder_has_another_remedy():
     machine = Simulated()
     machine.rooms[str(state_dir())] = FolderAccess("/dev/null", False, False, 100 * GIB)
     finding = one(machine, "state folder")
@@ -70,7 +70,7 @@ def test_a_home_that_is_no_folder_is_not_to_be_opened_to_the_user():
     assert finding.todo == "set HOME to a folder that you own, or XDG_STATE_HOME, XDG_CACHE_HOME and XDG_DATA_HOME"
 
 
-def test_a_folder_that_is_not_there_yet_is_well_when_it_can_be_made():
+def test_a_missing_folder_is_fine_if_it_can_be_created():
     machine = Simulated()
     machine.rooms[str(state_dir())] = FolderAccess("/home/someone", False, True, 100 * GIB)
     assert one(machine, "state folder").found.endswith("laguna-tui (not created yet)")
@@ -88,19 +88,19 @@ def test_git_that_is_missing_is_a_warning():
     assert one(machine, "git").status is FindingStatus.WARN
 
 
-def test_a_sandbox_that_works_is_reported_with_what_it_holds():
+def test_a_working_sandbox_is_reported_with_what_it_enforces():
     finding = one(Simulated(), "sandbox")
     assert (finding.status, finding.found) == (FindingStatus.OK, "Commands run under bubblewrap.")
 
 
-def test_a_missing_sandbox_is_a_warning_with_the_way_to_have_one():
+def test_a_missing_sandbox_is_a_warning_with_its_remedy():
     machine = Simulated()
     machine.shown_sandbox = SandboxStatus(SandboxKind.NONE, "Every command asks first.", remedy="install bubblewrap")
     finding = one(machine, "sandbox")
     assert (finding.status, finding.todo) == (FindingStatus.WARN, "install bubblewrap")
 
 
-def test_what_landlock_does_not_hold_is_listed():
+def test_what_landlock_does_not_prevent_is_listed():
     machine = Simulated()
     machine.shown_sandbox = SandboxStatus(SandboxKind.LANDLOCK, "Landlock.", ("hooks", "signals"), remedy="do it")
     finding = one(machine, "sandbox")
@@ -108,7 +108,7 @@ def test_what_landlock_does_not_hold_is_listed():
     assert finding.found == "Landlock. Not prevented: hooks; signals."
 
 
-def test_no_color_is_respected_and_told():
+def test_no_color_is_respected_and_reported():
     finding = one(Simulated(environment={"NO_COLOR": "1"}), "colours")
     assert (finding.status, finding.todo) == (FindingStatus.OK, "to turn them on: unset NO_COLOR")
 
@@ -120,7 +120,7 @@ def test_a_dumb_terminal_is_sent_to_ask(term):
     assert "laguna-tui ask" in finding.todo
 
 
-def test_a_pipe_is_no_terminal_to_be_judged():
+def test_a_pipe_is_not_judged_as_a_terminal():
     machine = Simulated()
     machine.screen = TerminalFacts(False, 80, 24, "utf-8")
     assert one(machine, "terminal").status is FindingStatus.SKIP
@@ -155,7 +155,7 @@ def test_a_token_is_never_shown():
         assert part not in told
 
 
-def test_everything_that_is_not_well_says_what_to_do():
+def test_every_problem_has_a_remedy():
     machine = Simulated({"nvidia-smi": None, "ldconfig -p": ""}, CPU_ONLY, {"TERM": "dumb"}, system="Windows")
     machine.folder_access = lambda folder: None
     machine.screen = TerminalFacts(False, 80, 24, "cp1252")
@@ -204,7 +204,7 @@ def test_rules_with_a_mistake_are_a_failure_that_names_it():
     assert one(right, "permissions").status is FindingStatus.OK
 
 
-def test_files_of_the_user_without_a_mistake_are_well():
+def test_the_users_files_without_a_mistake_pass():
     files = {str(config_path()): "context = 65536", str(user_catalogue()): "[models.nano]\ncontext = 2048"}
     machine = Simulated(files={**CPU_ONLY, **files})
     assert one(machine, "settings").status is one(machine, "own models").status is FindingStatus.OK
@@ -233,7 +233,7 @@ def test_the_check_that_the_user_chose_is_named(tmp_path, monkeypatch):
     assert found.found == f"turned off for {tmp_path} in {rules_path()}"
 
 
-def test_where_no_check_is_found_the_file_that_names_one_is_said(tmp_path, monkeypatch):
+def test_a_missing_check_names_the_file_to_set_one_in(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
     assert one(Simulated(), "project check").found == (
@@ -258,7 +258,7 @@ def test_a_broken_file_of_rules_in_the_folder_is_a_failure(tmp_path, monkeypatch
         ("6.1.0-28-amd64", "/mnt/c/shop", ""),
     ],
 )
-def test_wsl_is_told_what_makes_it_slow(kernel, folder, part, monkeypatch):
+def test_what_makes_wsl_slow_is_reported(kernel, folder, part, monkeypatch):
     machine = Simulated(files={**CPU_ONLY, "/proc/sys/kernel/osrelease": kernel})
     monkeypatch.setattr(type(machine), "folder", Path(folder), raising=False)
     finding = next(check_machine(machine, LlamaBuild(), detect_environment(machine)))

@@ -41,7 +41,7 @@ def one(machine, check):
     return findings[0]
 
 
-def test_a_gpu_that_a_cpu_build_cannot_use_gets_its_own_words():
+def test_a_gpu_that_a_cpu_build_cannot_use_is_a_warning():
     finding = one(Simulated(nvidia(RTX_3090)), "llama.cpp")
     assert finding.status is FindingStatus.WARN
     there, reason = finding.found.split(": ")
@@ -50,7 +50,7 @@ def test_a_gpu_that_a_cpu_build_cannot_use_gets_its_own_words():
     assert finding.todo == "run: laguna-tui setup gpu"
 
 
-def test_a_gpu_that_is_used_is_well():
+def test_a_gpu_that_is_used_passes():
     devices = (("NVIDIA GeForce RTX 3090", "gpu"), ("Some Processor 9000", "cpu"))
     machine = Simulated({**nvidia(RTX_3090), **loads(answer(devices, ("CUDA", "CPU")))}, CUDA_BUILD)
     finding = one(machine, "llama.cpp")
@@ -65,7 +65,7 @@ def test_a_cuda_build_that_finds_no_card_is_not_called_a_cpu_build():
     assert finding.found.endswith("it was built for CUDA, and CUDA finds no card")
 
 
-def test_the_card_is_told_with_its_memory_and_the_driver_with_its_cuda():
+def test_the_card_is_reported_with_its_memory_and_the_driver_with_its_cuda():
     machine = Simulated(nvidia(RTX_3090))
     assert one(machine, "graphics card").found == "NVIDIA GeForce RTX 3090, 24.0 GiB, 22.5 GiB free"
     assert one(machine, "NVIDIA driver").found == "550.54.14, supports CUDA up to 12.4"
@@ -85,7 +85,7 @@ def test_a_driver_too_old_for_every_wheel_is_a_warning_that_says_what_is_new_eno
     assert "525 or newer" in finding.todo
 
 
-def test_without_a_word_on_cuda_the_drivers_branch_tells():
+def test_the_cuda_version_is_derived_from_the_drivers_branch():
     row = "NVIDIA GeForce RTX 3090, 535.104.05, 24576, 23012, 8.6"
     assert detect_graphics(Simulated(nvidia(row, header="no table today"))).cuda == (12, 2)
 
@@ -114,7 +114,7 @@ def test_a_card_on_the_bus_without_nvidia_smi_asks_for_the_driver_before_the_whe
     assert one(machine, "llama.cpp").todo.startswith("fix the driver first")
 
 
-def test_a_loaded_driver_without_nvidia_smi_is_told_apart_from_none():
+def test_a_loaded_driver_without_nvidia_smi_is_distinguished_from_none():
     machine = Simulated(files={**CPU_ONLY, **PCI_NVIDIA, **DRIVER})
     finding = one(machine, "NVIDIA driver")
     assert finding.found == "driver 550.54.14 is loaded, but nvidia-smi is not installed"
@@ -142,7 +142,7 @@ def test_in_wsl_the_driver_belongs_into_windows():
     assert one(machine, "system").found.endswith("inside WSL")
 
 
-def test_a_container_without_a_card_is_told_how_it_gets_one():
+def test_a_container_without_a_card_has_a_remedy():
     machine = Simulated(files={**CPU_ONLY, "/.dockerenv": ""})
     assert "--gpus all" in one(machine, "graphics card").todo
     assert one(machine, "system").found.endswith("inside a container")
@@ -164,7 +164,7 @@ def test_an_amd_card_without_rocm_may_go_through_vulkan_or_needs_one_of_them():
     "files",
     [PCI_INTEL, {**PCI_AMD, "/sys/bus/pci/devices/0000:03:00.0/mem_info_vram_total": f"{GIB // 2}\n"}],
 )
-def test_the_small_cards_inside_processors_are_told_but_nobody_is_sent_to_use_them(files):
+def test_small_cards_inside_processors_are_listed_but_not_recommended(files):
     machine = Simulated(files={**CPU_ONLY, **files})
     assert one(machine, "graphics card").status is FindingStatus.OK
     assert one(machine, "llama.cpp").status is FindingStatus.OK
@@ -268,7 +268,7 @@ def test_the_kernels_in_use_are_named():
     assert one(machine, "llama.cpp").found == "runs on the processor (backends: CPU; kernels: AVX2, AVX512)"
 
 
-def test_kernels_that_an_old_gcc_broke_are_built_again_with_their_correction():
+def test_kernels_that_an_old_gcc_miscompiled_are_rebuilt_with_the_fix():
     machine = Simulated(loads(answer(faults={"AMX": "it dies of SIGSEGV"})), files={**CPU_ONLY, **AMX})
     finding = one(machine, "kernels")
     assert finding.status is FindingStatus.WARN

@@ -44,7 +44,7 @@ def test_own_folders_and_files_are_opened_to_their_owner(capsys: pytest.CaptureF
     assert capsys.readouterr().err == "nothing was changed\n"
 
 
-def test_without_being_asked_it_changes_nothing():
+def test_nothing_is_changed_without_the_flag():
     state_dir().mkdir(parents=True)
     state_dir().chmod(0o500)
     main(["doctor"])
@@ -59,7 +59,7 @@ def test_what_a_link_leads_to_is_left_alone(home: Path):
     assert list(permission_repairs()) == []
 
 
-def test_the_build_before_a_setup_that_was_cut_off_is_restored(home: Path, monkeypatch, capsys):
+def test_the_build_before_an_interrupted_setup_is_restored(home: Path, monkeypatch, capsys):
     python = fake_builds.environment(home, fake_builds.wheel(home / "old", fake_builds.CPU))
     environment = PythonEnvironment.of(python)
     monkeypatch.setattr(PythonEnvironment, "of", classmethod(lambda cls: environment))

@@ -154,7 +154,7 @@ def test_settings_for_a_larger_model_do_not_reach_the_bundled_one() -> None:
         (["--model", "nope.gguf"], "no such file"),
     ],
 )
-def test_what_cannot_work_is_said_before_minutes_pass(
+def test_what_cannot_work_is_reported_before_minutes_pass(
     arguments: list[str], part: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["selfcheck", *arguments]) == 2
@@ -205,7 +205,7 @@ def test_a_file_is_checked_wherever_the_checks_run(tmp_path, quick, monkeypatch,
     assert f"skip mine.gguf: drafter not on this machine -> {todo}" in shown
 
 
-def test_memory_that_was_not_measured_is_no_proof_of_the_plan() -> None:
+def test_memory_that_was_not_measured_does_not_confirm_the_plan() -> None:
     planned = DeviceMemory("CPU", weights=188_700_000, kv=4 << 20, compute=4 << 20)
     buffers = {"CPU": {"kv": 4 << 20, "compute": 4 << 20}}
     finding = engine_checks._device_memory(SimpleNamespace(buffers=buffers, taken={}), planned)

@@ -188,7 +188,7 @@ def test_the_source_build_is_for_the_cards_that_are_here(machine, options):
     assert "compiler" in build_needs(detect_graphics(machine), machine)
 
 
-def test_the_source_build_for_a_processor_with_amx_mends_its_kernels():
+def test_the_source_build_for_a_processor_with_amx_fixes_its_kernels():
     machine = Simulated(nvidia(RTX_3090), files={**CPU_ONLY, **AMX})
     assert f"CXXFLAGS='-include {AMX_HEADER}'" in build_command(detect_graphics(machine), machine)
 
@@ -342,7 +342,7 @@ def test_the_hash_is_that_of_the_file(tmp_path):
     assert found == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 
-def test_environments_do_not_mix_and_a_damaged_record_is_none(tmp_path):
+def test_environments_are_separate_and_a_damaged_record_is_ignored(tmp_path):
     one, other = Rollback(tmp_path, "/a"), Rollback(tmp_path, "/b")
     assert one.folder != other.folder
     one.prepare()

@@ -28,7 +28,7 @@ def test_a_build_that_does_not_work_is_never_installed(place, index, offers):
     assert not exchange.rollback.work.exists()
 
 
-def test_a_build_that_fails_once_installed_is_taken_out_again(place, offers, monkeypatch):
+def test_a_build_that_fails_once_installed_is_uninstalled(place, offers, monkeypatch):
     def attempt(python, beside):
         if beside is not None:
             return fake_builds.try_build(python, beside)
@@ -59,7 +59,7 @@ def test_what_was_tried_and_nothing_else_is_installed(place, index, offers):
     assert fake_builds.says(place.python) == fake_builds.CPU
 
 
-def test_a_setup_that_was_cut_off_is_undone_by_the_next_one(place):
+def test_an_interrupted_setup_is_undone_by_the_next_one(place):
     exchange = place.exchange()
     exchange.rollback.prepare()
     exchange.rollback.set_aside(exchange.rollback.begin(place.site, "cu124", ()))
@@ -73,7 +73,7 @@ def test_a_setup_that_was_cut_off_is_undone_by_the_next_one(place):
     assert not later.recover()
 
 
-def test_where_the_previous_build_of_a_setup_that_was_cut_off_is_gone_nothing_is_taken_out(place):
+def test_an_interrupted_setup_whose_previous_build_is_missing_uninstalls_nothing(place):
     exchange = place.exchange()
     exchange.rollback.prepare()
     record = exchange.rollback.begin(place.site, "cu124", ())
@@ -89,7 +89,7 @@ def test_where_the_previous_build_of_a_setup_that_was_cut_off_is_gone_nothing_is
     assert not later.recover()
 
 
-def test_an_index_that_cannot_be_reached_is_not_taken_for_one_without_the_version(place, index, offers):
+def test_an_unreachable_index_is_distinguished_from_one_without_the_version(place, index, offers):
     index.close()
     with pytest.raises(SetupFailed, match="check the connection"):
         place.exchange().set_up(index.address, offers("cu124", "cu123"))
@@ -103,7 +103,7 @@ def test_a_wheel_that_is_not_what_its_index_promises_is_refused(place, index, of
     assert fake_builds.says(place.python) == fake_builds.CPU
 
 
-def test_what_pip_is_told_about_other_indexes_does_not_decide(place, index, monkeypatch):
+def test_pips_settings_for_other_indexes_are_ignored(place, index, monkeypatch):
     monkeypatch.setenv("PIP_FIND_LINKS", str(place.folder / "old"))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     config = place.folder / "pip.conf"
@@ -118,7 +118,7 @@ def test_what_pip_is_told_about_other_indexes_does_not_decide(place, index, monk
     assert not [path for path in index.asked if "elsewhere" in path]
 
 
-def test_the_cuda_runtime_comes_along_and_goes_again_and_where_nothing_was_nothing_is_left(place, index, monkeypatch):
+def test_the_cuda_runtime_is_installed_and_removed_with_the_build(place, index, monkeypatch):
     fake_builds.without(place.site / "llama_cpp")
     fake_builds.without(next(place.site.glob("llama_cpp_python-*")))
     monkeypatch.setenv("PIP_INDEX_URL", f"{index.address}/pypi")
@@ -140,7 +140,7 @@ def test_the_cuda_runtime_comes_along_and_goes_again_and_where_nothing_was_nothi
     assert fake_builds.says(place.python) is None
 
 
-def test_without_room_on_the_disk_nothing_is_fetched(place, index, offers, monkeypatch):
+def test_nothing_is_downloaded_without_enough_disk_space(place, index, offers, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Usage", (), {"free": 1 << 20})())
     with pytest.raises(SetupFailed, match="make room"):
         place.exchange().set_up(index.address, offers("cu124"))
@@ -170,7 +170,7 @@ def computes(python, beside):
 
 
 @pytest.mark.parametrize("name", ["sm86", "vulkan-plugin"])
-def test_a_plug_in_goes_beside_the_build_and_alone_it_goes_again(place, plugin, name):
+def test_a_plug_in_is_installed_beside_the_build_and_removed_alone(place, plugin, name):
     exchange = plugin(computes)
     before = fake_builds.listing(place.site)
     exchange.set_up("", [BuildOffer(TAGS[name], ())])
@@ -192,7 +192,7 @@ def test_a_plug_in_that_fails_once_installed_leaves_the_build_as_it_was(place, p
     assert fake_builds.listing(place.site) == before
 
 
-def test_a_setup_of_a_plug_in_that_was_cut_off_does_not_take_out_the_build(place, plugin):
+def test_an_interrupted_setup_of_a_plug_in_does_not_uninstall_the_build(place, plugin):
     exchange = plugin(computes)
     exchange.rollback.prepare()
     exchange.rollback.begin(place.site, "sm86", ("laguna-ggml-cuda-sm86",), plugin=True)

@@ -186,7 +186,7 @@ def test_a_bubblewrap_that_is_missing_is_an_error(tmp_path):
         start_checked((str(tmp_path / "bwrap"),), str(tmp_path), dict(os.environ), ())
 
 
-def test_one_that_is_never_ready_is_given_up(exchanged, monkeypatch):
+def test_a_bubblewrap_that_is_never_ready_is_ended(exchanged, monkeypatch):
     monkeypatch.setattr(bubblewrap_module, "READY_S", 0.2)
     monkeypatch.setattr(bubblewrap_module, "_has_no_capabilities", lambda process: False)
     with exchanged.prepare() as prepared, pytest.raises(SandboxError, match=r"^bubblewrap was not ready within 0 s$"):
@@ -287,7 +287,7 @@ def test_nothing_starts_a_command_past_the_check():
     assert {path.name for path in sources if "CommandTree(" in path.read_text()} == {"bubblewrap.py", "launch.py"}
 
 
-def test_a_folder_above_a_secret_cannot_be_moved_to_where_nobody_looks(repository, bubblewrap):
+def test_a_folder_above_a_secret_cannot_be_moved_to_where_nothing_is_hidden(repository, bubblewrap):
     (repository / "config").mkdir()
     (repository / "config/.env").write_text(SECRET)
     code = "mkdir -p node_modules; mv config node_modules; cat node_modules/config/.env config/.env"
