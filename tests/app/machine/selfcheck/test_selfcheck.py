@@ -150,7 +150,7 @@ def test_settings_for_a_larger_model_do_not_reach_the_bundled_one() -> None:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["--report", "nowhere/at/all.md"], "its folder is not there"),
+        (["--report", "nowhere/at/all.md"], "its folder does not exist or is not writable"),
         (["--model", "nope.gguf"], "no such file"),
     ],
 )
