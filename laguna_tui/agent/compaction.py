@@ -7,7 +7,7 @@ write a summary costs nothing but the summary: what the app itself knows takes i
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from laguna_engine.chat.messages import Role, ToolCall
@@ -38,31 +38,28 @@ _FILES = "Files changed so far: {paths}"
 _GUIDANCE = "\nAbove all keep what the user asks for here: {guidance}"
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionSources:
-    """What a summary contains beyond the conversation itself.
-
-    Attributes:
-        read: the current text of a file as an attachment; None if it cannot be read.
-        todo: the open todo list, a line each; empty for none.
-    """
-
-    read: Callable[[str], Attachment | None] = lambda path: None
-    todo: Callable[[], str] = str
-
-
 class Compaction:
-    """Makes room in one conversation. `cancelled` may be set from any thread; it ends the writing of a summary."""
+    """Makes room in one conversation."""
 
     def __init__(
         self,
         conversation: Conversation,
         options: AgentOptions,
-        sources: CompactionSources = CompactionSources(),
+        read: Callable[[str], Attachment | None] = lambda path: None,
+        todo: str = "",
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Change nothing yet.
+
+        Args:
+            conversation: The conversation.
+            options: How its answers are generated.
+            read: Returns the current text of a file as an attachment; None if it cannot be read.
+            todo: The model's todo list, a line each; empty for none.
+            cancelled: Returns whether to stop writing a summary; may change on any thread.
+        """
         self._conversation, self._options = conversation, options
-        self._sources, self._cancelled = sources, cancelled
+        self._read, self._todo, self._cancelled = read, todo, cancelled
         self._tail = self._share(_TAIL_SHARE)
 
     @property
@@ -238,7 +235,7 @@ class Compaction:
         parts = [_HEAD, words or _earlier(replaced), self._users_words(replaced)]
         if changed:
             parts.append(_FILES.format(paths=", ".join(reversed(changed))))
-        parts.append(self._sources.todo())
+        parts.append(self._todo)
         text = "\n\n".join(part for part in parts if part)
         attached = self._attached(changed, min(room, self._share(_FILES_SHARE)))
         return ChatMessage(Role.USER, SUMMARY, text, attachments=attached)
@@ -260,7 +257,7 @@ class Compaction:
         """The current text of the files changed last, as far as they fit whole."""
         attached: list[Attachment] = []
         for path in paths:
-            found = self._sources.read(path)
+            found = self._read(path)
             if found is not None and (size := self._conversation.count(found.text)) <= room:
                 room -= size
                 attached.insert(0, replace(found, why="it is being edited"))

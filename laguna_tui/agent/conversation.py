@@ -7,10 +7,10 @@ that reads only the newest turns of a chat.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from laguna_engine.chat.messages import AssistantMessage, Role
 from laguna_tui.agent.conversation_blocks import ConversationBlock
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState, all_said, with_opening
 from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
 from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import shortened
@@ -26,6 +26,31 @@ _FORGETS = "this model keeps {kept} of a chat in its prompt, so earlier ones are
 _TAGGED = "<system-reminder>\n{}\n</system-reminder>"
 # Of what was read, as many characters as drafters can copy from: about 16,000 tokens.
 MOST_READ = 1 << 16
+
+
+class ConversationMark(NamedTuple):
+    """What was said up to some moment, in the prompt and before it."""
+
+    said: tuple[ChatMessage, ...] = ()
+    forgotten: tuple[ChatMessage, ...] = ()
+
+
+class ConversationState(NamedTuple):
+    """The state of a conversation, independent of its model.
+
+    Attributes:
+        said, forgotten: what is in the prompt, and what was before it. Of a conversation that continues these are its
+            own lists, which grow.
+        calls: how many calls of tools there were.
+        opening: text before the user's first words; None until it is settled.
+        notes: notes about the model that were already shown.
+    """
+
+    said: Sequence[ChatMessage] = ()
+    forgotten: Sequence[ChatMessage] = ()
+    calls: int = 0
+    opening: str | None = None
+    notes: frozenset[str] = frozenset()
 
 
 class Conversation:
@@ -61,12 +86,11 @@ class Conversation:
         self.computed = 0
         self.read: tuple[str, ...] = ()
         self._thinking = thinking
-        self._opening, self._reminds = opening, remind
-        self._remind = remind if profile.reads_reminders else lambda told: ""
+        self._opening, self._remind = opening, remind
         self._opened: str | None = None
         self._shown: frozenset[str] = frozenset()
         self._calls = 0
-        self._heard: list[ChatMessage] = []
+        self._history: list[ChatMessage] = []
         self._forgotten: list[ChatMessage] = []
         # By identity; the message is held, so that no other one gets its place in memory.
         self._messages: dict[int, tuple[ChatMessage, Message]] = {}
@@ -80,13 +104,13 @@ class Conversation:
     def emptied(self) -> "Conversation":
         """Return a new chat with the same model. Call IDs go on counting, so that each is unique in the session."""
         parts = self.backend, self.profile
-        new = Conversation(*parts, thinking=self._thinking, opening=self._opening, remind=self._reminds)
+        new = Conversation(*parts, thinking=self._thinking, opening=self._opening, remind=self._remind)
         new._calls = self._calls
         return new
 
     def for_model(self, backend: Backend, profile: ModelProfile, *, thinking: bool) -> "Conversation":
         """Return the same chat for another model; this model's backend may already be closed."""
-        new = Conversation(backend, profile, thinking=thinking, opening=self._opening, remind=self._reminds)
+        new = Conversation(backend, profile, thinking=thinking, opening=self._opening, remind=self._remind)
         new.read = self.read
         new.adopt(self.state)
         return new
@@ -98,7 +122,7 @@ class Conversation:
         if more:
             # Those of the previews before, one with every key that is typed.
             self._drop_unsaid()
-        return self.prompt_of([*self._heard, *more])
+        return self.prompt_of([*self._history, *more])
 
     def prompt_of(self, said: Sequence[ChatMessage]) -> Prompt:
         """Return the prompt of a conversation with the same model. Any thread."""
@@ -121,10 +145,10 @@ class Conversation:
 
     def pieces(self) -> list[ConversationBlock]:
         """Return the prompt's blocks in order. Any thread."""
-        heard = tuple(self._heard)
-        sizes = self.backend.sizes(self.prompt_of(heard))
+        history = tuple(self._history)
+        sizes = self.backend.sizes(self.prompt_of(history))
         blocks = [ConversationBlock(0, 0, sum(sizes[0]))]
-        for item, (each, parts) in enumerate(zip(heard, sizes[1:], strict=True)):
+        for item, (each, parts) in enumerate(zip(history, sizes[1:], strict=True)):
             for part, tokens in enumerate(parts):
                 last = blocks[-1]
                 blocks.append(ConversationBlock(len(blocks), last.start + last.tokens, tokens, each, item, part))
@@ -143,18 +167,23 @@ class Conversation:
     @property
     def started(self) -> bool:
         """Whether there is a message by the user."""
-        return bool(self._heard)
+        return bool(self._history)
 
-    def asked(self) -> tuple[str, str]:
-        """Return the user's newest message, and the text of the prompt between the system's part and that message."""
-        newest = max(index for index, each in enumerate(self._heard) if each.is_question)
-        _, *before, (*opening, _) = self.backend.rendered(self.prompt_of(self._heard[: newest + 1]))
-        return self._heard[newest].text, "".join("".join(each) for each in (*before, opening))
+    def question(self) -> tuple[str, Callable[[], str]]:
+        """Return the user's newest message, and what returns the prompt's text between the system's part and it."""
+        newest = max(index for index, each in enumerate(self._history) if each.is_question)
+        prompt = self.prompt_of(self._history[: newest + 1])
+
+        def before() -> str:
+            _, *earlier, (*opening, _) = self.backend.rendered(prompt)
+            return "".join("".join(each) for each in (*earlier, opening))
+
+        return self._history[newest].text, before
 
     @property
     def present(self) -> frozenset[str]:
         """Digests of the attachments that are in the prompt."""
-        pairs = (pair for each in self._heard for pair in zip(each.attachments, each.attached, strict=True))
+        pairs = (pair for each in self._history for pair in zip(each.attachments, each.attached, strict=True))
         return frozenset(came.digest for came, stands in pairs if stands.place is not Place.DROPPED)
 
     # -- what is said
@@ -162,7 +191,7 @@ class Conversation:
     def message(self, text: str, attachments: tuple[Attachment, ...] = ()) -> ChatMessage:
         """Return the user's message as it would be added now."""
         words = text if self.profile.attaches else unmarked(text)
-        opening, reminder = "" if self._heard else self._first(), self._remind(told_of_plan(self._heard))
+        opening, reminder = "" if self._history else self._first(), self._reminder(told_of_plan(self._history))
         return ChatMessage(Role.USER, MESSAGE, words, opening=opening, attachments=attachments, reminder=reminder)
 
     def alone(self, said: ChatMessage) -> Prompt:
@@ -171,7 +200,7 @@ class Conversation:
 
     def add_message(self, said: ChatMessage) -> None:
         """Add a message: the user's, a tool's, or one in the model's name."""
-        self._heard.append(said)
+        self._history.append(said)
         self._drop_unsaid()
 
     def add_reminder(self, text: str) -> None:
@@ -180,9 +209,12 @@ class Conversation:
 
     def remind(self) -> None:
         """Add what the model does not know yet of plan mode, if there is any; where the model works on."""
-        told = told_of_plan(self._heard)
-        if (text := self._remind(told)) not in ("", told):
+        told = told_of_plan(self._history)
+        if (text := self._reminder(told)) not in ("", told):
             self.add_reminder(text)
+
+    def _reminder(self, told: str) -> str:
+        return self._remind(told) if self.profile.reads_reminders else ""
 
     def take_new_notes(self, notes: Sequence[str]) -> tuple[str, ...]:
         """Return the notes to show: those that are given and one about forgotten turns.
@@ -226,8 +258,8 @@ class Conversation:
     def correct_turn(self, message: AssistantMessage) -> None:
         """Replace the model's last output, if there is any, by an answer or a call."""
         said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=message)
-        last = bool(self._heard) and self._heard[-1].role is Role.ASSISTANT
-        self._say([*self._heard[: len(self._heard) - last], said])
+        last = bool(self._history) and self._history[-1].role is Role.ASSISTANT
+        self._say([*self._history[: len(self._history) - last], said])
 
     # -- what leaves the prompt
 
@@ -246,12 +278,12 @@ class Conversation:
 
     def forget(self, turns: int) -> None:
         """Keep only the newest `turns` turns in the prompt; not while a turn runs. `state` still has the others."""
-        begins = [index for index, each in enumerate(self._heard) if each.is_question]
+        begins = [index for index, each in enumerate(self._history) if each.is_question]
         if len(begins) <= turns:
             return
-        at = begins[-turns] if turns else len(self._heard)
-        kept = with_opening(self._heard[at:], self._prompt_opening())
-        self._forgotten += with_opening(self._heard[:at], "" if self._forgotten else None)
+        at = begins[-turns] if turns else len(self._history)
+        kept = with_opening(self._history[at:], self._prompt_opening())
+        self._forgotten += with_opening(self._history[:at], "" if self._forgotten else None)
         self._say(kept)
 
     def replace_oldest(self, items: int, summary: ChatMessage) -> None:
@@ -260,7 +292,7 @@ class Conversation:
         The newest question stays behind it, if it is among them. What the conversation began with stays before it:
         the folder's instructions as they are, and what stands in for its map.
         """
-        left, kept = self._heard[:items], self._heard[items:]
+        left, kept = self._history[:items], self._history[items:]
         stays = [] if any(each.is_question for each in kept) else [each for each in left if each.is_question][-1:]
         gone = (each for each in left if not any(each is other for other in stays))
         attachments = (*(piece for each in gone for piece in lasting(each)), *summary.attachments)
@@ -272,7 +304,7 @@ class Conversation:
 
     def mark(self) -> ConversationMark:
         """Return this moment, to come back to."""
-        return ConversationMark(tuple(self._heard), tuple(self._forgotten))
+        return ConversationMark(tuple(self._history), tuple(self._forgotten))
 
     def restore(self, mark: ConversationMark) -> None:
         """Go back to a mark; not while a turn runs."""
@@ -282,7 +314,7 @@ class Conversation:
     @property
     def state(self) -> ConversationState:
         """The chat's state, independent of its model; its lists are the conversation's own."""
-        return ConversationState(self._heard, self._forgotten, self._calls, self._opened, self._shown)
+        return ConversationState(self._history, self._forgotten, self._calls, self._opened, self._shown)
 
     def resume(self, state: ConversationState) -> None:
         """Resume a chat of an earlier process with the same model."""
@@ -292,21 +324,21 @@ class Conversation:
     def adopt(self, state: ConversationState) -> None:
         """Resume a chat held with another model."""
         _, _, self._calls, self._opened, self._shown = state
-        self._say([*self._heard, *all_said(state)])
+        self._say([*self._history, *all_said(state)])
         self.forget_old_turns()
 
     def items(self) -> tuple[ChatMessage, ...]:
         """Return the messages of the prompt."""
-        return tuple(self._heard)
+        return tuple(self._history)
 
     def _say(self, said: list[ChatMessage]) -> None:
         """Replace everything said."""
-        self._heard = said
+        self._history = said
         self._drop_unsaid()
 
     def _drop_unsaid(self) -> None:
         """Forget messages that were only previewed, or are no longer in the prompt."""
-        self._messages = {id(each): found for each in self._heard if (found := self._messages.get(id(each)))}
+        self._messages = {id(each): found for each in self._history if (found := self._messages.get(id(each)))}
 
     def _message(self, said: ChatMessage) -> Message:
         """The message as the model reads it: the same object for the same one."""
@@ -330,7 +362,7 @@ class Conversation:
 
     def _prompt_opening(self) -> str | None:
         """What stands before the first words in the prompt; None where the first are the model's."""
-        return self._heard[0].opening if self._heard and self._heard[0].role is not Role.ASSISTANT else None
+        return self._history[0].opening if self._history and self._history[0].role is not Role.ASSISTANT else None
 
     def _first(self) -> str:
         """What stands before the first question: asked for once, so that what was read ahead stays right."""
@@ -339,16 +371,29 @@ class Conversation:
         return self._opened
 
     def _placed(self, places: Mapping[int, Place]) -> list[ChatMessage]:
-        pieces, heard = self.pieces(), list(self._heard)
+        pieces, history = self.pieces(), list(self._history)
         for piece in pieces:
-            said, wanted = heard[piece.item] if piece.said else None, places.get(piece.number)
+            said, wanted = history[piece.item] if piece.said else None, places.get(piece.number)
             if said is not None and wanted is not None:
-                heard[piece.item] = said.placed(piece.part, wanted, self._shorten)
-        return heard
+                history[piece.item] = said.placed(piece.part, wanted, self._shorten)
+        return history
 
     def _shorten(self, text: str, label: str) -> str:
-        asked = next((each.text for each in reversed(self._heard) if each.is_question), "")
+        asked = next((each.text for each in reversed(self._history) if each.is_question), "")
         return shortened(text, label, asked, self.count)
+
+
+def all_said(state: ConversationState) -> tuple[ChatMessage, ...]:
+    """Return everything said so far, for another model."""
+    # What opens the chat stands before its first words, and again before those that are first in the prompt.
+    return (*state.forgotten, *with_opening(state.said, "" if state.forgotten else None))
+
+
+def with_opening(said: Sequence[ChatMessage], opening: str | None) -> list[ChatMessage]:
+    """Return the same with this before the first words; None leaves them as they are."""
+    if not said or opening is None or said[0].role is Role.ASSISTANT:
+        return list(said)
+    return [replace(said[0], opening=opening), *said[1:]]
 
 
 def forgets(turns: int) -> str:
@@ -370,8 +415,8 @@ def lasting(message: ChatMessage) -> Iterator[Attachment]:
             yield piece if piece.place is Place.DROPPED else replace(piece.at(Place.DROPPED), why=_MAP_LEFT_OUT)
 
 
-def told_of_plan(heard: Sequence[ChatMessage]) -> str:
+def told_of_plan(history: Sequence[ChatMessage]) -> str:
     """The newest statement about plan mode in these, `PLAN_ON` or `PLAN_OFF`; empty for none."""
-    users = (each for each in reversed(heard) if each.role is Role.USER)
+    users = (each for each in reversed(history) if each.role is Role.USER)
     said = (text for each in users for text in (each.reminder, each.text) if text in (PLAN_ON, PLAN_OFF))
     return next(said, "")

@@ -9,14 +9,13 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.conversation_state import ConversationState
+from laguna_tui.agent.conversation import Conversation, ConversationState
 from laguna_tui.agent.options import AgentOptions, answer_reserve
 from laguna_tui.agent.prompt import Environment, facts_now
 from laguna_tui.agent.prompt_preview import PromptPreview
 from laguna_tui.agent.steering import Steering
 from laguna_tui.agent.tools.registry import Toolbox
-from laguna_tui.agent.turn import Turn, TurnParts
+from laguna_tui.agent.turn import Turn
 from laguna_tui.agent.turn_history import TurnHistory, no_journal
 from laguna_tui.backends.base import Backend, Options
 from laguna_tui.base.events import AgentEvent, Attached, Steered, TurnEnd, TurnFinished, TurnStarted
@@ -229,10 +228,10 @@ class Agent:
         self._told.clear()
         make_room = self._make_room if conversation.profile.turns is None else None
         steer = self._steer if make_room else None
-        parts = TurnParts(self._toolbox, conversation, self._options, lambda: self._cancelled, make_room, steer)
         if steer:
             self._steering.begin()
-        self._turn_now = turn = Turn(parts)
+        turn = Turn(self._toolbox, conversation, self._options, lambda: self._cancelled, make_room, steer)
+        self._turn_now = turn
         try:
             yield from turn.run()
         finally:
@@ -323,10 +322,11 @@ class Agent:
             self._crowded = None if enough else self.conversation.size
 
     def _compaction(self) -> "Compaction":
-        from laguna_tui.agent.compaction import Compaction, CompactionSources
+        from laguna_tui.agent.compaction import Compaction
 
-        sources = CompactionSources(self._present_file, lambda: self._toolbox.todo.text)
-        return Compaction(self.conversation, self._options, sources, lambda: self._cancelled)
+        return Compaction(
+            self.conversation, self._options, self._present_file, self._toolbox.todo.text, lambda: self._cancelled
+        )
 
     def _present_file(self, path: str) -> Attachment | None:
         """A file of the folder as it is now; None if it cannot be read as text."""

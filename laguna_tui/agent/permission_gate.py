@@ -91,11 +91,6 @@ class PermissionGate:
         rule = "" if warned.destructive or warned.unusual else self.permissions.suggest(request)
         return replace(warned, rule=rule)
 
-    def allowing_rule(self, request: PermissionRequest) -> str:
-        """Text of the user's rule that allows a request without a question; empty where the mode does."""
-        verdict = self.permissions.decide(request)
-        return verdict.rule if verdict.effect is Effect.ALLOW else ""
-
     def take(self, request: PermissionRequest, answer: PermissionAnswer) -> str:
         """Do what the user answered.
 

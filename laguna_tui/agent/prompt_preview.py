@@ -49,8 +49,6 @@ class PromptPreview:
 
     def gathered(self, message: str, should_stop: Callable[[], bool]) -> Generator[Choosing, None, Gathered]:
         """What the message brings along when it is sent; yields how far that is where files have to be shortened."""
-        if self.attacher is None and not self.told:
-            return self._unattached(message)
         told, room = self._told(message)
         if self.attacher is None:
             return told.followed_by(self._unattached(message))
@@ -90,8 +88,6 @@ class PromptPreview:
         return Cost(cost.new, cost.cached, lost, seconds, cost.fits, notes)
 
     def _previewed(self, message: str) -> Gathered:
-        if self.attacher is None and not self.told:
-            return self._unattached(message)
         told, room = self._told(message)
         if self.attacher is None:
             return told.followed_by(self._unattached(message))
@@ -100,6 +96,8 @@ class PromptPreview:
 
     def _told(self, message: str) -> tuple[Gathered, int]:
         """What is told with the message, and the tokens that other attachments may take. The newest goes first."""
+        if self.attacher is None and not self.told:
+            return Gathered(), 0
         room, told, notes = self._room(message), [], []
         for each in reversed(self.told):
             *given, dropped = (each.at(place) for place in each.choices)

@@ -174,8 +174,9 @@ class ToolCallRunner:
         allowed = verdict.effect is Effect.ALLOW
         # What the app adds to a call, such as a check of what was edited, is missed by nobody.
         flag = verdict.flag if request.tool == run.call.name else None
-        told = PermissionDecided(run.call_id, request.tool, allowed, verdict.why, verdict.rule, flag)
-        self._queue.put(told)
+        self._queue.put(PermissionDecided(run.call_id, request.tool, allowed, verdict.why, verdict.rule, flag))
+        if allowed and verdict.rule:
+            self._queue.put(PermissionAnswered(run.call_id, _YES, verdict.rule))
 
     def _ask(self, run: CallRun, request: PermissionRequest) -> PermissionAnswer:
         """Permission for what a call asks for; raises PermissionDenied without."""
@@ -185,8 +186,6 @@ class ToolCallRunner:
         gate = self._toolbox.permissions
         question = gate.question(request, lambda verdict: self._tell(run, request, verdict))
         if question is None:
-            if rule := gate.allowing_rule(request):
-                self._queue.put(PermissionAnswered(run.call_id, _YES, rule))
             return _YES
         reply: Future[PermissionAnswer] = Future()
         self._queue.put(_Question(run, question, reply))

@@ -6,10 +6,9 @@ model's turn is closed and every call in it has an answer.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from laguna_engine.chat.messages import AssistantMessage, Malformed, ToolCall
+from laguna_engine.chat.messages import AssistantMessage, Malformed, Role, ToolCall
 from laguna_engine.events import FinishReason
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.conversation_blocks import call_title
@@ -30,7 +29,7 @@ from laguna_tui.base.events import (
     TurnEnd,
     TurnFinished,
 )
-from laguna_tui.base.messages import REJECTED
+from laguna_tui.base.messages import REJECTED, ChatMessage, Trace
 
 if TYPE_CHECKING:
     from laguna_tui.agent.project_check import CheckReminder
@@ -54,42 +53,43 @@ _NUDGE = "You wrote no answer. Answer now, or call a tool."
 _LOOPED = "You repeated the same words and were stopped. Say only what is new, or try something else."
 NOT_RUN = "error: the tool did not run, because the turn was stopped"
 NOT_RUN_LABEL = "call that was not run"
+ENDED_WITHIN = "error: laguna-tui ended while the tool ran; look at what it did before you go on"
 _REFUSED = "the call was refused; the answer says why"
 _TOO_MANY = f"only {MAX_CALLS_A_STEP} calls are run at once; make this one in the next turn"
-
-
-@dataclass(frozen=True, slots=True)
-class TurnParts:
-    """What a turn works with.
-
-    Attributes:
-        cancelled: whether the turn is to end; may be set from any thread.
-        make_room: makes room in the context where too little is free; None for a model that forgets old turns instead.
-        steer: adds what the user said meanwhile; whether there was anything. Its argument: whether the turn ends
-            without, so that nothing more is accepted.
-    """
-
-    toolbox: Toolbox
-    conversation: Conversation
-    options: AgentOptions
-    cancelled: Callable[[], bool]
-    make_room: Callable[[], Iterator[AgentEvent]] | None = None
-    steer: Callable[[bool], Generator[AgentEvent, None, bool]] | None = None
 
 
 class Turn:
     """Runs one turn; use once."""
 
-    def __init__(self, parts: TurnParts) -> None:
-        self._parts = parts
-        self._conversation = parts.conversation
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        conversation: Conversation,
+        options: AgentOptions,
+        cancelled: Callable[[], bool],
+        make_room: Callable[[], Iterator[AgentEvent]] | None = None,
+        steer: Callable[[bool], Generator[AgentEvent, None, bool]] | None = None,
+    ) -> None:
+        """Begin a turn whose message is in the conversation.
+
+        Args:
+            toolbox: The model's tools.
+            conversation: The conversation.
+            options: How answers are generated.
+            cancelled: Returns whether the turn is to end; may change on any thread.
+            make_room: Makes room in a context that has too little; None for a model that forgets old turns instead.
+            steer: Adds what the user sent meanwhile, and returns whether there was anything. Its argument: whether the
+                turn ends otherwise, so that nothing more is accepted.
+        """
+        self._toolbox, self._conversation, self._turn_options = toolbox, conversation, options
+        self._cancelled, self._make_room, self._steer = cancelled, make_room, steer
         self._loops = LoopGuard()
-        self._guard = parts.toolbox.profile.guard(*parts.conversation.asked())
+        self._guard = toolbox.profile.guard(*conversation.question())
         self._rejected = 0
         self._refused = ""
         self._filled = 0
         self._reminded: set[TurnEnd] = set()
-        self._check = _check_reminder(parts.toolbox)
+        self._check = _check_reminder(toolbox)
         self._unanswered: list[ToolCall | Malformed] = []
         self._running: list[CallRun] = []
         self._generation: Answer | None = None
@@ -101,12 +101,12 @@ class Turn:
 
     def run(self) -> Iterator[AgentEvent]:
         """Everything from the first generation to `TurnFinished`."""
-        parts, conversation, end = self._parts, self._conversation, TurnEnd.TOO_MANY_STEPS
+        conversation, end = self._conversation, TurnEnd.TOO_MANY_STEPS
         try:
-            for _ in range(parts.options.max_steps or MAX_STEPS):
-                if parts.make_room is not None:
-                    yield from parts.make_room()
-                if parts.cancelled():
+            for _ in range(self._turn_options.max_steps or MAX_STEPS):
+                if self._make_room is not None:
+                    yield from self._make_room()
+                if self._cancelled():
                     end = TurnEnd.CANCELLED
                     break
                 checked = CheckedAnswer(self._guard.expected)
@@ -114,7 +114,7 @@ class Turn:
                 try:
                     for event in answer:
                         shown = self._shown(event, answer, checked)
-                        if checked.over or parts.cancelled():
+                        if checked.over or self._cancelled():
                             answer.cancel()
                         if shown is not None:
                             yield shown
@@ -128,11 +128,11 @@ class Turn:
             self._answer_the_rest()
         if self._check and self._check.unknown:
             yield CheckUnknown()
-        yield from parts.toolbox.unreported()
+        yield from self._toolbox.unreported()
         yield TurnFinished(end)
 
     def _options(self) -> Options:
-        options, toolbox, conversation = self._parts.options, self._parts.toolbox, self._conversation
+        options, toolbox, conversation = self._turn_options, self._toolbox, self._conversation
         constrain = toolbox.profile.constrains_calls if options.constrain is None else options.constrain
         guard = None if options.constrain is False else self._guard
         return Options(
@@ -184,14 +184,14 @@ class Turn:
 
     def _steered(self, end: TurnEnd | None) -> Generator[AgentEvent, None, bool]:
         """Add what the user said meanwhile, where the model works on or would end the turn; whether there was any."""
-        if self._parts.steer is None or end in _FINAL:
+        if self._steer is None or end in _FINAL:
             return False
         self._answer_the_rest()
-        steered = yield from self._parts.steer(end is not None)
+        steered = yield from self._steer(end is not None)
         if steered:
             # It is another question: what counts against the model began with it.
             self._loops, self._rejected = LoopGuard(), 0
-            self._guard = self._parts.toolbox.profile.guard(*self._conversation.asked())
+            self._guard = self._toolbox.profile.guard(*self._conversation.question())
             self._reminded.clear()
         return steered
 
@@ -199,26 +199,26 @@ class Turn:
         """The reminder that makes the model continue instead of ending the turn like this; "" lets it end."""
         if end is TurnEnd.ANSWERED:
             return self._check.due() if self._check else ""
-        if end is TurnEnd.CONTEXT_FULL and self._parts.make_room is not None:
+        if end is TurnEnd.CONTEXT_FULL and self._make_room is not None:
             self._filled += 1
             return _CUT_OFF if self._filled <= MAX_FILLED else ""
         if end is None or end in self._reminded:
             return ""
         self._reminded.add(end)
-        if end is TurnEnd.REPEATING and self._parts.toolbox.profile.recovers:
+        if end is TurnEnd.REPEATING and self._toolbox.profile.recovers:
             return _LOOPED
         return _NUDGE if end is TurnEnd.EMPTY_ANSWER else ""
 
     def _end_of(self, answer: Answer, checked: CheckedAnswer) -> TurnEnd | None:
         """How an answer ends the turn; None when it asks for tools, if only before it lost its way."""
         stopped = checked.over and not checked.wrong
-        if not self._parts.cancelled() and (stopped or (answer.repeating and any(map(self._meant, answer.calls)))):
+        if not self._cancelled() and (stopped or (answer.repeating and any(map(self._meant, answer.calls)))):
             return None
         return _end_of(answer)
 
     def _correct(self, answer: CheckedAnswer, end: TurnEnd | None) -> Generator[AgentEvent, None, TurnEnd | None]:
         """Say what is right where the model said something else; how that ends the turn."""
-        ended = end in (TurnEnd.ANSWERED, TurnEnd.EMPTY_ANSWER) or (answer.wrong and not self._parts.cancelled())
+        ended = end in (TurnEnd.ANSWERED, TurnEnd.EMPTY_ANSWER) or (answer.wrong and not self._cancelled())
         if not ended or answer.corrected is None:
             return end
         self._unanswered.clear()
@@ -231,7 +231,7 @@ class Turn:
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:
         """Answer the calls in the order they were written; how that ends the turn, or None to go on."""
         done = 0
-        while self._unanswered and not self._parts.cancelled():
+        while self._unanswered and not self._cancelled():
             written = self._unanswered[0]
             call = self._meant(written)
             if isinstance(written, Malformed) and call is None:
@@ -243,7 +243,7 @@ class Turn:
                 calls = self._side_by_side(call, most=max(MAX_CALLS_A_STEP - done, 1))
                 yield from self._run(calls, too_many=done >= MAX_CALLS_A_STEP)
                 done += len(calls)
-        if self._parts.cancelled():
+        if self._cancelled():
             return TurnEnd.CANCELLED
         if self._loops.gave_up:
             return TurnEnd.SAME_CALL
@@ -256,7 +256,7 @@ class Turn:
             call = None if isinstance(written, Malformed) else self._meant(written)
             # What a call may do depends on what the same one answered before it.
             known = call is None or call_key(call) in map(call_key, calls)
-            if call is None or known or not all(map(self._parts.toolbox.is_read_only, (first.name, call.name))):
+            if call is None or known or not all(map(self._toolbox.is_read_only, (first.name, call.name))):
                 break
             calls.append(call)
         return calls
@@ -281,7 +281,7 @@ class Turn:
             yield ToolStarted(each.call_id, each.call.name, each.call.arguments)
         self._rejected = 0
         self._running = runs
-        with closing(ToolCallRunner(self._parts.toolbox, self._objection, self._parts.cancelled).run(runs)) as events:
+        with closing(ToolCallRunner(self._toolbox, self._objection, self._cancelled).run(runs)) as events:
             for event in events:
                 yield self._finish() if isinstance(event, CallRun) else event
 
@@ -316,7 +316,7 @@ class Turn:
 
     def _fitted(self, result: ToolResult) -> ToolResult:
         """What a tool said, cut to the room there is."""
-        toolbox, conversation = self._parts.toolbox, self._conversation
+        toolbox, conversation = self._toolbox, self._conversation
         conversation.remember(result.excerpt)
         room = conversation.backend.n_ctx - conversation.size - ANSWER_ROOM
         output = fitted(result.output, conversation.result_size, room)
@@ -361,3 +361,26 @@ def _end_of(answer: Answer) -> TurnEnd | None:
             return None
         case _:
             return TurnEnd.ANSWERED if answer.has_text else TurnEnd.EMPTY_ANSWER
+
+
+def end_interrupted(conversation: Conversation, trace: Trace | None, running: int) -> None:
+    """Complete a conversation whose last turn did not end.
+
+    Args:
+        conversation: As it was last recorded.
+        trace: What the model had generated of what is not in the conversation yet; None for nothing.
+        running: How many of the calls without a result had begun.
+    """
+    if trace is not None:
+        conversation.record(conversation.backend.recovered(conversation.prompt(), trace))
+    for number in range(_unanswered(conversation.items())):
+        conversation.add_result(ENDED_WITHIN if number < running else NOT_RUN, NOT_RUN_LABEL)
+    conversation.forget_old_turns()
+
+
+def _unanswered(said: Sequence[ChatMessage]) -> int:
+    """How many calls at the end have no result."""
+    for back, each in enumerate(reversed(said)):
+        if each.role is Role.ASSISTANT:
+            return len(each.written_calls) - back
+    return 0

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
+from laguna_tui.agent.conversation import ConversationMark, ConversationState
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.messages import ChatMessage
 

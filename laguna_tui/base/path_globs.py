@@ -14,10 +14,9 @@ class PathGlob:
         start: the state before the first part.
     """
 
-    def __init__(self, glob: str) -> None:
-        """Take a glob with slashes between its parts."""
-        # `fnmatch` takes brackets for sets.
-        self._parts = glob.replace("[", "[[]").split("/")
+    def __init__(self, glob: str, *, sets: bool = False) -> None:
+        """Take a glob with slashes between its parts. sets: whether brackets are sets of letters, as in `fnmatch`."""
+        self._parts = (glob if sets else glob.replace("[", "[[]")).split("/")
         self.start = self._closure({0})
 
     def after(self, state: frozenset[int], part: str) -> frozenset[int]:
@@ -51,15 +50,16 @@ class PathGlob:
         return frozenset(closed)
 
 
-def glob_matches(pattern: str, path: str, or_folder: bool = False) -> bool:
+def glob_matches(pattern: str, path: str, or_folder: bool = False, *, sets: bool = False) -> bool:
     """Whether a path matches a glob.
 
     Args:
         pattern: the glob.
         path: the path.
         or_folder: whether a folder on the way may match instead.
+        sets: whether brackets are sets of letters.
     """
-    glob = PathGlob(pattern)
+    glob = PathGlob(pattern, sets=sets)
     state = glob.start
     for part in path.split("/"):
         state = glob.after(state, part)

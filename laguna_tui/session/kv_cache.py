@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
-from laguna_tui.agent.conversation_state import ConversationMark
+from laguna_tui.agent.conversation import ConversationMark
 from laguna_tui.session.engine_slot import EngineSlot
 from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.session.snapshots import RestoredSession, Snapshots

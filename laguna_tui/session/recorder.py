@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui import __version__
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
+from laguna_tui.agent.conversation import ConversationMark, ConversationState
 from laguna_tui.agent.turn_history import MemoryLog, Place
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting, TurnEnd, TurnFinished
 from laguna_tui.store.events import FAILED, Event, MessageSent, Opened, SteeringSent, TurnEnded

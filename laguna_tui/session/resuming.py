@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laguna_tui.agent.conversation_state import ConversationState
-from laguna_tui.agent.interrupted_turn import end_interrupted
+from laguna_tui.agent.conversation import ConversationState
+from laguna_tui.agent.turn import end_interrupted
 from laguna_tui.base.events import (
     AgentEvent,
     Asked,

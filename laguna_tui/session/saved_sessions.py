@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from laguna_engine.errors import EngineError
 from laguna_engine.events import LoadProgress
-from laguna_tui.agent.conversation_state import ConversationState
+from laguna_tui.agent.conversation import ConversationState
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import SESSIONS
 from laguna_tui.base.permission_request import Mode

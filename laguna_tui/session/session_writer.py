@@ -7,7 +7,7 @@ from threading import RLock
 
 from laguna_engine.events import Prefill
 from laguna_tui.agent.changes import Changes
-from laguna_tui.agent.conversation_state import ConversationMark, ConversationState
+from laguna_tui.agent.conversation import ConversationMark, ConversationState
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.turn_history import ListDifference, Place

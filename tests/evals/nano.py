@@ -77,7 +77,7 @@ class HeldChat(Chat):
         self._copies, self._free = copies, free
         self._format = LagunaFormat(speaker.vocab, Family.XS_2_1, "")
         self._results: list[str] = []
-        self._guard = PROFILE.guard("", "")
+        self._guard = PROFILE.guard("", str)
 
     def constraints(self) -> tuple[ConstraintSpec, ...]:
         held = Options(rules=self._guard.rules, quotable=self._guard.quotable)
@@ -85,7 +85,7 @@ class HeldChat(Chat):
 
     def ask(self, question: str) -> str:
         before = self.speaker.encoder.decode(self.ids[self.header :])
-        self._results, self._guard = [], PROFILE.guard(question, before)
+        self._results, self._guard = [], PROFILE.guard(question, lambda: before)
         return super().ask(question)
 
     def give(self, result: str) -> str:

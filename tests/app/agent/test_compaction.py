@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from laguna_tui.agent.compaction import Compaction, CompactionSources
+from laguna_tui.agent.compaction import Compaction
 from laguna_tui.agent.conversation import Conversation
 from laguna_tui.agent.options import AgentOptions
 from laguna_tui.agent.tools.full.profile import FULL
@@ -60,9 +60,9 @@ def asks(conversation, vocabulary):
     return ask
 
 
-def compaction(conversation, vocabulary, script=(SUMMARY,), sources=None):
+def compaction(conversation, vocabulary, script=(SUMMARY,), **more):
     conversation.use_backend(backend(vocabulary, script, N_CTX))
-    return Compaction(conversation, AgentOptions(), sources or CompactionSources())
+    return Compaction(conversation, AgentOptions(), **more)
 
 
 def run(made, guidance=""):
@@ -133,21 +133,20 @@ def talk(conversation, made, asks):
 def test_a_talk_is_summarised_by_the_model_once_and_goes_on(conversation, vocabulary, asks):
     made = compaction(conversation, vocabulary)
     talk(conversation, made, asks)
-    newest = conversation.asked()[0]
+    newest = conversation.question()[0]
     compacted = run(made)
     assert compacted.replaced
     assert compacted.after <= 0.7 * compacted.before
     assert "The shop's key is K-17." in compacted.summary
     assert "The shop's key is K-17." in text(conversation)
-    assert conversation.asked()[0] == newest
+    assert conversation.question()[0] == newest
     assert text(conversation).count("[folder shop]") == 1
 
 
 def test_the_summary_has_the_users_words_the_changed_files_and_the_todo(conversation, vocabulary, asks, edits):
     asks("Never touch the parser.")
     edits("shop/cart.py")
-    sources = CompactionSources(todo=lambda: "Open:\n- fix total")
-    made = compaction(conversation, vocabulary, sources=sources)
+    made = compaction(conversation, vocabulary, todo="Open:\n- fix total")
     talk(conversation, made, asks)
     summary = run(made, "the parser").summary
     assert "shop/cart.py" in summary
@@ -160,10 +159,9 @@ def test_files_that_are_being_edited_come_along_whole(conversation, vocabulary, 
         BlockKind.FILE, "shop/cart.py", "shop/cart.py", "shop/cart.py:\nnew text\n", "", Place.KEPT, ""
     )
     asked = []
-    sources = CompactionSources(read=lambda path: asked.append(path) or present)
     asks("Change it.")
     edits("shop/cart.py")
-    made = compaction(conversation, vocabulary, sources=sources)
+    made = compaction(conversation, vocabulary, read=lambda path: asked.append(path) or present)
     talk(conversation, made, asks)
     run(made)
     assert "new text" in text(conversation)
@@ -251,7 +249,7 @@ def test_a_long_turn_is_compacted_within_and_keeps_its_question(conversation, vo
         edits("shop/cart.py")
     compacted = run(made)
     assert compacted.replaced
-    assert conversation.asked()[0] == "Fix every test in this repository."
+    assert conversation.question()[0] == "Fix every test in this repository."
     assert not made.is_due()
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from laguna_engine.chat.messages import AssistantMessage, Role, ToolCall
 from laguna_engine.events import FinishReason
-from laguna_tui.agent.conversation import Conversation
-from laguna_tui.agent.conversation_state import all_said
+from laguna_tui.agent.conversation import Conversation, all_said
 from laguna_tui.agent.prompt_preview import block_text, blocks
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from laguna_engine.llama.model import Model
-from laguna_tui.agent.conversation import MOST_READ, Conversation, forgets
-from laguna_tui.agent.conversation_state import all_said
+from laguna_tui.agent.conversation import MOST_READ, Conversation, all_said, forgets
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.nano.profile import LOOKS_UP, NANO
 from laguna_tui.models.catalogue import load_catalogue

@@ -9,8 +9,7 @@ import pytest
 
 from laguna_engine.chat.template import Family
 from laguna_engine.events import FinishReason
-from laguna_tui.agent.conversation import forgets
-from laguna_tui.agent.conversation_state import all_said
+from laguna_tui.agent.conversation import all_said, forgets
 from laguna_tui.agent.loop import Agent
 from laguna_tui.agent.tools.base.results import ResultStore
 from laguna_tui.agent.tools.nano.guard import HAS_DOCSTRING, REFUSED

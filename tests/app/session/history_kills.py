@@ -250,12 +250,12 @@ def run_side_by_side(count: int, seed: int, processes: int) -> int:
 def _import_what_is_used() -> None:
     """Import once, instead of in each copy of this process, which may have no other thread."""
     from laguna_engine import loader
-    from laguna_tui.agent import compaction, interrupted_turn, loop, tool_calls
+    from laguna_tui.agent import compaction, loop, tool_calls
     from laguna_tui.agent.tools.full import profile
     from laguna_tui.session import opening, resuming, session_writer
     from laguna_tui.undo import undo
 
-    assert all((loader, compaction, interrupted_turn, loop, tool_calls, profile, undo))
+    assert all((loader, compaction, loop, tool_calls, profile, undo))
     assert all((opening, resuming, session_writer))
     assert len(list(Path("/proc/self/task").iterdir())) == 1
 

@@ -397,7 +397,7 @@ def _import_what_is_used() -> None:
     """Import once, instead of in each copy of this process, which may have no other thread."""
     from laguna_engine import loader
     from laguna_tui import compose
-    from laguna_tui.agent import compaction, interrupted_turn, loop, tool_calls
+    from laguna_tui.agent import compaction, loop, tool_calls
     from laguna_tui.agent.tools.full import profile
     from laguna_tui.models import model_setup
     from laguna_tui.session import opening, resuming, session_writer
@@ -405,7 +405,7 @@ def _import_what_is_used() -> None:
     from laguna_tui.tui import app
     from laguna_tui.undo import undo
 
-    assert all((loader, compose, compaction, interrupted_turn, loop, tool_calls, profile, session_retention, undo))
+    assert all((loader, compose, compaction, loop, tool_calls, profile, session_retention, undo))
     assert all((model_setup, opening, resuming, session_writer, app))
     assert len(list(Path("/proc/self/task").iterdir())) == 1
 

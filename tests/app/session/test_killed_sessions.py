@@ -8,8 +8,7 @@ import signal
 import pytest
 
 from laguna_engine.chat.messages import ToolCall
-from laguna_tui.agent.interrupted_turn import ENDED_WITHIN
-from laguna_tui.agent.turn import NOT_RUN
+from laguna_tui.agent.turn import ENDED_WITHIN, NOT_RUN
 from laguna_tui.backends.base import Options
 from laguna_tui.base.events import Asked, TextDelta, ToolStarted, TurnEnd, TurnFinished
 from laguna_tui.sandbox.launch import prepare

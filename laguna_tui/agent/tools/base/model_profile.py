@@ -25,8 +25,8 @@ class ModelProfile:
     Attributes:
         system_prompt: what the model reads first, without a newline at its end; the same bytes for a whole session.
         tools: what it may call, in the order in which it is told of them.
-        guard: makes what a turn is held against, of the user's message and all that is in the prompt before it, but
-            for the system's part.
+        guard: Makes the guard of a turn from the user's message, and a function that returns the prompt's text between
+            the system's part and that message.
         turns: how many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
         attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
         unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
@@ -41,7 +41,7 @@ class ModelProfile:
 
     system_prompt: str
     tools: tuple[Tool[Any], ...]
-    guard: Callable[[str, str], Guard]
+    guard: Callable[[str, Callable[[], str]], Guard]
     turns: int | None = None
     attaches: bool = True
     unattached_note: str = ""

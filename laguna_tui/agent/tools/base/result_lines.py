@@ -4,8 +4,8 @@ A model picks the right line far more often when the name comes before the path 
 """
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
+from laguna_tui.base.path_globs import glob_matches
 from laguna_tui.base.paths import escaped
 from laguna_tui.repo.files.root_folder import nfc
 from laguna_tui.repo.files.text_files import decode, is_binary, split_lines
@@ -21,20 +21,13 @@ def is_glob(text: str) -> bool:
     return not _SPECIAL.isdisjoint(text)
 
 
-def glob_matches(glob: str, path: str) -> bool:
-    """Whether the whole path matches; a glob without "/" matches at any depth, one that ends in "/" a whole folder."""
-    wanted = glob.split("/") if "/" in glob else ["**", glob]
-    if wanted[-1] == "":
-        wanted[-1] = "**"
-    parts = path.split("/")
-    # How many parts of the path the wanted ones so far may have used up.
-    used = {0}
-    for want in wanted:
-        if want == "**":
-            used = set(range(min(used, default=len(parts) + 1), len(parts) + 1))
-        else:
-            used = {count + 1 for count in used if count < len(parts) and fnmatchcase(parts[count], want)}
-    return len(parts) in used
+def path_matches(glob: str, path: str) -> bool:
+    """Return whether a glob matches the whole path.
+
+    Without "/" it matches at any depth; one that ends in "/" matches everything in a folder.
+    """
+    whole = glob if "/" in glob else f"**/{glob}"
+    return glob_matches(f"{whole}**" if whole.endswith("/") else whole, path, sets=True)
 
 
 # Enough for any signature's first line.
@@ -92,5 +85,5 @@ def matching_paths(pattern: str, paths: Sequence[str]) -> list[str]:
     plain = {path: nfc(path) for path in paths}
     contained = {path for path, text in plain.items() if pattern in (text if exact else text.lower())}
     if is_glob(pattern):
-        contained.update(path for path, text in plain.items() if glob_matches(pattern, text))
+        contained.update(path for path, text in plain.items() if path_matches(pattern, text))
     return sorted(contained)

@@ -15,10 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.agent.tool_run import ToolError, ToolRun
@@ -88,6 +90,7 @@ class OfferedTool:
 
 
 Listing = tuple[OfferedTool, ...]
+_LISTINGS = msgspec.json.Decoder(dict[str, Listing | None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,14 +301,9 @@ class McpTools:
 
     def _saved(self) -> dict[str, Listing | None]:
         """Return what servers offered, by their digests, None for one that was slow; nothing if it cannot be read."""
-        if self._state is None:
-            return {}
-        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
-            table = json.loads(read_small_file(self._state / LISTS, _LIMIT_BYTES))
-            return {
-                digest: None if tools is None else tuple(OfferedTool(**each) for each in tools)
-                for digest, tools in table.items()
-            }
+        if self._state is not None:
+            with suppress(OSError, ValueError, RecursionError):
+                return _LISTINGS.decode(read_small_file(self._state / LISTS, _LIMIT_BYTES))
         return {}
 
     def _save(self, server: McpServer, listing: Listing | None) -> None:
@@ -313,14 +311,10 @@ class McpTools:
             before = self._saved()
             if self._state is None or (server.digest in before and before[server.digest] == listing):
                 return
-            table = {
-                digest: None if tools is None else [asdict(each) for each in tools]
-                for digest, tools in {**before, server.digest: listing}.items()
-            }
             # Without it, the servers are asked again.
             with suppress(OSError, UserError):
                 self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
-                write_atomically(self._state / LISTS, json.dumps(table).encode())
+                write_atomically(self._state / LISTS, msgspec.json.encode({**before, server.digest: listing}))
 
 
 def _in_background(call: Callable[[], T]) -> "Future[T]":

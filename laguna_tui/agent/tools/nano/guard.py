@@ -117,15 +117,15 @@ class NanoGuard(Guard):
 
     calls_come_last = True
 
-    def __init__(self, asked: str, before: str) -> None:
+    def __init__(self, asked: str, before: Callable[[], str]) -> None:
         """Begin a turn.
 
         Args:
             asked: the question.
-            before: the turns before it that are in the prompt, as one text; a pronoun may mean a name of theirs.
+            before: Returns the turns before it in the prompt, as one text; a pronoun may mean a name of theirs.
         """
         self._asked = _Question(asked)
-        self._prompt = before
+        self._earlier = before
         self._expected: str | None = None
         self._results: list[str] = []
         self._rename_rules = RenameRules(self._renamed_in)
@@ -134,7 +134,7 @@ class NanoGuard(Guard):
     @cached_property
     def _before(self) -> str:
         """The turns before, where the question may mean something of theirs."""
-        return self._prompt if self._asked.refers else ""
+        return self._earlier() if self._asked.refers else ""
 
     @property
     def _looked_up(self) -> list[str]:

@@ -41,7 +41,7 @@ def could_write(model: Model, guard: NanoGuard, text: str) -> bool:
 
 @pytest.mark.parametrize("key", ["old", "new"])
 def test_the_names_of_a_rename_are_those_of_the_question(tiny_model, key):
-    guard, begun = NanoGuard(RENAME, "where is price defined?"), EDIT.format(key)
+    guard, begun = NanoGuard(RENAME, lambda: "where is price defined?"), EDIT.format(key)
     assert could_write(tiny_model, guard, f"{begun}fill_order</arg_value>")
     assert could_write(tiny_model, guard, f"{begun}fill_basket</arg_value>")
     assert not could_write(tiny_model, guard, f"{begun}fill_older</arg_value>")
@@ -50,18 +50,18 @@ def test_the_names_of_a_rename_are_those_of_the_question(tiny_model, key):
 
 
 def test_it_is_a_name_that_was_said_before(tiny_model):
-    guard = NanoGuard("Rename it to cost in shop/cart.py", "where is price defined?")
+    guard = NanoGuard("Rename it to cost in shop/cart.py", lambda: "where is price defined?")
     assert could_write(tiny_model, guard, f"{EDIT.format('old')}price</arg_value>")
     assert not could_write(tiny_model, guard, f"{EDIT.format('old')}prize</arg_value>")
 
 
 def test_the_texts_of_a_docstring_are_free(tiny_model):
-    guard = NanoGuard("add a docstring to total", "")
+    guard = NanoGuard("add a docstring to total", str)
     assert could_write(tiny_model, guard, f"{EDIT.format('old')}def total(items):</arg_value>")
 
 
 def test_a_name_is_held_however_unlikely_it_is():
-    (rules,) = NanoGuard(RENAME, "").rules
+    (rules,) = NanoGuard(RENAME, str).rules
     choices = rules.rule("edit", "old", {})
     assert choices is not None
     assert choices.least == 0
@@ -69,7 +69,7 @@ def test_a_name_is_held_however_unlikely_it_is():
 
 
 def test_quotations_are_those_of_all_results_of_the_turn(tiny_model):
-    guard = NanoGuard("where is total defined?", "")
+    guard = NanoGuard("where is total defined?", str)
     assert could_write(tiny_model, guard, "`anything`")
     guard.take(SEARCHED, ToolResult("Defined here:\n1. `total cart.py:1` `def total(items):`"))
     guard.take(SEARCHED, ToolResult("Used here:\n1. `main app.py:7`"))

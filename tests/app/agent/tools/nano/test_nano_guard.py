@@ -23,7 +23,7 @@ def search(pattern, wanted="defined"):
 
 def looked_up(question, call, before=""):
     """What is searched for where the model called this."""
-    return NanoGuard(question, before).resolved(call).arguments["pattern"]
+    return NanoGuard(question, lambda: before).resolved(call).arguments["pattern"]
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_a_name_that_does_not_stand_in_the_question_gives_way_to_the_one_that_do
 
 @pytest.mark.parametrize("name", ["pop", "load_config", "Cart.total", "carts.add", "größe", "type"])
 def test_a_name_of_the_question_is_left_alone(name):
-    assert NanoGuard(f"where is {name} defined?", LOOKED_UP).resolved(search(name)) == search(name)
+    assert NanoGuard(f"where is {name} defined?", lambda: LOOKED_UP).resolved(search(name)) == search(name)
 
 
 def test_a_file_gives_way_to_the_one_of_the_question():
     call = ToolCall("find", {"pattern": "gr\ufffde.py"})
-    assert NanoGuard("what is in maße/größe.py?", "").resolved(call).arguments == {"pattern": "maße/größe.py"}
+    assert NanoGuard("what is in maße/größe.py?", str).resolved(call).arguments == {"pattern": "maße/größe.py"}
 
 
 def test_what_a_file_defines_is_not_where_its_folders_name_is_defined():
-    call = NanoGuard("what does shop/cart define?", "").resolved(search("shop"))
+    call = NanoGuard("what does shop/cart define?", str).resolved(search("shop"))
     assert call == ToolCall("find", {"pattern": "shop/cart"})
 
 
@@ -69,10 +69,10 @@ def test_a_question_with_a_name_of_its_own_is_no_follow_up():
 
 def test_a_search_that_lost_its_way_is_made_for_the_name_of_the_question():
     begun = "<tool_call>search\n<arg_key>list</arg_key>\n<arg_value>used</arg_value>\n<arg_key>pattern</arg_key>\n<arg"
-    guard = NanoGuard("who calls naïve_café?", "")
+    guard = NanoGuard("who calls naïve_café?", str)
     assert guard.mended(Malformed(begun, "not closed")) == search("naïve_café", "used")
     assert guard.mended(Malformed("<tool_call>edit\n<arg_key>path", "not closed")) is None
-    assert NanoGuard("hello", "").mended(Malformed(begun, "not closed")) is None
+    assert NanoGuard("hello", str).mended(Malformed(begun, "not closed")) is None
 
 
 def edit(path, old, new, **more):
@@ -80,7 +80,7 @@ def edit(path, old, new, **more):
 
 
 def refused(question, call, before=""):
-    return NanoGuard(question, before).refusal(call) == REFUSED
+    return NanoGuard(question, lambda: before).refusal(call) == REFUSED
 
 
 RENAME = edit("src/cart.py", "total", "amount", all=True)
@@ -139,7 +139,7 @@ ADDED = f'{SIGNATURE}\n    """TODO: describe total."""'
 
 def documenting(question, new=ADDED, old=SIGNATURE, path="cart.py"):
     """Whether an edit after a search for `total` is refused for its texts alone."""
-    guard = NanoGuard(question, "")
+    guard = NanoGuard(question, str)
     guard.take(search("total"), LISTED)
     return guard.refusal(edit(path, old, new))
 
@@ -180,18 +180,18 @@ def test_a_docstring_is_only_added_and_never_above_another(tmp_path, code, said)
     (tmp_path / "cart.py").write_text(code, newline="")
     call = edit("cart.py", SIGNATURE, ADDED)
     proposal = propose_edit(Workspace(tmp_path), "cart.py", SIGNATURE, ADDED)
-    assert NanoGuard("add a docstring to total", "").objection(call, proposal) == said
+    assert NanoGuard("add a docstring to total", str).objection(call, proposal) == said
 
 
 @pytest.mark.parametrize("question", ["add a docstring to total in other.py", "add a docstring to sum_of"])
 def test_a_docstring_of_another_file_or_name_is_refused(tmp_path, question):
     (tmp_path / "cart.py").write_text("def total(items):\n    return 0\n")
     proposal = propose_edit(Workspace(tmp_path), "cart.py", SIGNATURE, ADDED)
-    assert NanoGuard(question, "").objection(edit("cart.py", SIGNATURE, ADDED), proposal) == REFUSED
+    assert NanoGuard(question, str).objection(edit("cart.py", SIGNATURE, ADDED), proposal) == REFUSED
 
 
 def test_the_answer_is_what_the_last_tool_said():
-    guard = NanoGuard("where is total defined?", "")
+    guard = NanoGuard("where is total defined?", str)
     assert guard.expected is None
     guard.take(search("total"), LISTED)
     assert guard.expected == LISTED.output
