@@ -34,33 +34,33 @@ class ChangeCheckpoints(Protocol):
         """Take the checkpoint before a change of these paths; None for a command, which may change anything.
 
         Raises:
-            CheckpointError: there is none, and the change must not be made.
+            CheckpointError: There is none, and the change must not be made.
         """
         ...
 
     def after_change(self) -> bool:
-        """Take the state after it; whether files were changed.
+        """Record the state after it; return whether files were changed.
 
         Raises:
-            CheckpointError: it cannot be stored.
+            CheckpointError: It cannot be stored.
         """
         ...
 
 
 class Changes:
-    """Every file change of a session goes through here.
+    """Makes every file change of a session.
 
     Attributes:
-        seen: which versions of files the model was shown.
-        unfinished: records of writes in progress.
+        seen: Which versions of files the model was shown.
+        unfinished: Records of writes in progress.
     """
 
     def __init__(self, checkpoints: ChangeCheckpoints | None = None, state: Path | None = None) -> None:
-        """Begin without changes, and remove half-written files of killed sessions.
+        """Remove half-written files of killed sessions.
 
         Args:
-            checkpoints: makes them undoable; None if they are not.
-            state: the user's state folder, where writes in progress are recorded; None records nothing.
+            checkpoints: Makes them undoable; None if they are not.
+            state: The user's state folder, where writes in progress are recorded; None records nothing.
         """
         self.seen = SeenFiles()
         self.unfinished = TemporaryFiles(state / UNFINISHED if state is not None else None)
@@ -71,14 +71,14 @@ class Changes:
         """Make a change if it is permitted.
 
         Args:
-            run: the call that makes it.
-            tool: the name of the call's tool.
+            run: The call that makes it.
+            tool: The name of the call's tool.
 
         Returns:
             The change as made; the user may have edited the proposal.
 
         Raises:
-            ToolError, WorkspaceError: the change was not made; says why. The files are unchanged.
+            ToolError, WorkspaceError: The change was not made; says why. The files are unchanged.
         """
         _check_owner(proposal)
         answer = run.ask(PermissionRequest(tool, proposal, always_asks=proposal.asks_because))
@@ -96,17 +96,17 @@ class Changes:
 
     @contextmanager
     def around_command(self, run: ToolRun) -> Iterator[None]:
-        """Changes made by a command inside this context can be undone.
+        """Make changes by a command inside this context undoable.
 
         Raises:
-            ToolError: they could not be undone, so the command must not be run.
+            ToolError: They could not be undone, so the command must not be run.
         """
         with self._undoable(run, None):
             yield
 
     @contextmanager
     def _undoable(self, run: ToolRun, paths: Collection[str] | None) -> Iterator[None]:
-        """paths: those that alone are changed; None for any."""
+        """paths: The only ones that are changed; None for any."""
         if self._checkpoints is None:
             yield
             return
@@ -128,7 +128,7 @@ class Changes:
 
 
 def _check_owner(proposal: ChangeProposal) -> None:
-    """Refuse changes to the app's own files where the folder contains them."""
+    """Refuse changes to the app's own files, which the folder may contain."""
     places = (
         platformdirs.user_config_path(APP),
         platformdirs.user_state_path(APP),

@@ -1,4 +1,4 @@
-"""Compaction: makes room in a conversation before its context is full, so that long chats can go on.
+"""Compaction: makes room in a conversation before its context is full, so that long chats can continue.
 
 First, old tool results and files are shortened, which the user can undo block by block. If that frees too
 little, a summary by the model replaces the oldest messages. Both change an early part of the prompt, so
@@ -19,15 +19,15 @@ from laguna_tui.agent.prompt import system_prompt
 from laguna_tui.base.events import AgentEvent, Compacted, Compacting
 from laguna_tui.base.messages import SUMMARY, Attachment, ChatMessage, Place
 
-# What is left afterwards of what there was, and of the context behind a summary: at least 30 % is freed.
+# Share of the conversation left afterwards (at least 30 % is freed), and of the context after a summary.
 _KEPT_SHARE, _GOAL_SHARE = 0.7, 1 / 2
-# Of the newest messages, so much of the context stays as it is; where the user asks, so much of the conversation.
+# Share of the context that the newest messages keep unchanged; of the conversation, if the user asked.
 _TAIL_SHARE = 1 / 4
-# Files that are being edited stay whole in so much of the context.
+# Share of the context in which files being edited stay whole.
 _FILES_SHARE = 1 / 4
-# A summary takes at most so much of the context, and never less than a paragraph.
+# A summary's share of the context, and its tokens: never less than a paragraph.
 _SUMMARY_SHARE, _SUMMARY_LEAST, _SUMMARY_MOST = 1 / 16, 128, 2048
-# The user's own words are repeated in so much of it, each message in at most so many characters.
+# Share of the context that repeats the user's own words, and characters of each message.
 _WORDS_SHARE, _WORDS_CHARS = 1 / 32, 240
 # Tools that change the file that their `path` names.
 _CHANGING = frozenset({"edit", "write", "replace_symbol"})
@@ -72,20 +72,20 @@ class Compaction:
         return answer_reserve(self._n_ctx)
 
     def is_due(self, more: int = 0) -> bool:
-        """Whether too few tokens are free once `more` are added."""
+        """Return whether too few tokens are free once `more` are added."""
         return self._conversation.size + more + self.reserve > self._n_ctx
 
     def run(self, guidance: str = "", more: int = 0, *, asked: bool = False) -> Generator[AgentEvent, None, bool]:
-        """Make room; returns whether there is enough now. Reports nothing if nothing can be left out.
+        """Make room; return whether there is enough now. Yields nothing if nothing can be left out.
 
         Args:
-            guidance: what the user wants the summary to keep; usually empty.
-            more: tokens about to be added.
-            asked: whether the user asked for it, who wants room although the context is far from full, and is told
+            guidance: What the user wants the summary to keep; usually empty.
+            more: Tokens about to be added.
+            asked: Whether the user asked for it, who wants room although the context is far from full, and is told
                 also that nothing can be left out.
 
         Raises:
-            EngineError: while iterating, if the engine fails; the conversation stays valid.
+            EngineError: While iterating, if the engine fails; the conversation stays valid.
         """
         conversation = self._conversation
         before = conversation.size
@@ -96,7 +96,7 @@ class Compaction:
         goal = max(0, min(self._share(_GOAL_SHARE), kept) - more)
         shortened = 0 if guidance else self._shorten(before - min(kept, self._n_ctx - self.reserve - more))
         replaced, summary = 0, ""
-        # A model that forgets old turns was never told what a summary is.
+        # A model that forgets old turns does not know what a summary is.
         summarises = not shortened and conversation.profile.turns is None
         if summarises and self._replaceable(self._oldest(self._tail)) >= self._summary_tokens:
             yield Compacting(before, self._n_ctx)
@@ -134,12 +134,12 @@ class Compaction:
         return 0
 
     def _freed(self, piece: ConversationBlock, place: Place) -> int:
-        """Tokens freed by moving a whole block to another place."""
+        """Return the tokens freed by moving a whole block to another place."""
         conversation = self._conversation
         return conversation.size - conversation.size_of(conversation.changed({piece.number: place}))
 
     def _shortenable(self) -> Iterator[ConversationBlock]:
-        """Whole blocks to shorten, oldest first, except the newest results and files being edited."""
+        """Yield whole blocks to shorten, oldest first, except the newest results and files being edited."""
         pieces = self._conversation.pieces()
         newest = self._newest_results(pieces)
         asked = max((piece.item for piece in pieces if piece.said and piece.said.is_question), default=0)
@@ -153,14 +153,14 @@ class Compaction:
                 yield piece
 
     def _newest_results(self, pieces: Sequence[ConversationBlock]) -> list[int]:
-        """The numbers of the newest results that fit into the part to keep; at least one."""
+        """Return the numbers of the newest results that fit into the part to keep; at least one."""
         results = [piece for piece in reversed(pieces) if piece.role is Role.TOOL]
         sizes = accumulate(piece.tokens for piece in results)
         fitting = sum(size <= self._tail for size in sizes)
         return [piece.number for piece in results[: max(1, fitting)]]
 
     def _changed_files(self) -> list[str]:
-        """Paths of files changed by the model, the latest first."""
+        """Return the paths of files changed by the model, the latest first."""
         said = reversed(self._conversation.items())
         calls = (call for each in said for call in reversed(each.written_calls) if isinstance(call, ToolCall))
         paths = (call.arguments.get("path") for call in calls if call.name in _CHANGING)
@@ -169,7 +169,7 @@ class Compaction:
     # -- a summary
 
     def _replace(self, guidance: str, goal: int) -> Generator[AgentEvent, None, tuple[int, str]]:
-        """Replace the oldest messages by a summary; returns how many, and the summary. None if that frees nothing."""
+        """Replace the oldest messages by a summary; return how many, and the summary. Nothing if that frees nothing."""
         conversation, tail = self._conversation, self._tail
         before = conversation.size
         words = yield from self._written(guidance)
@@ -190,7 +190,7 @@ class Compaction:
             tail //= 2
 
     def _oldest(self, tail: int) -> int:
-        """How many messages to replace so that the rest take at most `tail` tokens.
+        """Return how many messages to replace so that the rest take at most `tail` tokens.
 
         The model's turn and the answers to its calls stay together. At least the newest step stays, whatever its size.
         """
@@ -206,7 +206,7 @@ class Compaction:
         return min(fitting, default=begins[-1] if begins else 0)
 
     def _replaceable(self, items: int) -> int:
-        """Tokens of the first `items` messages, without what stays of them: the question, and the instructions."""
+        """Return the tokens of the first `items` messages, without the question and the instructions, which stay."""
         kept = next((at for at in reversed(range(items)) if self._conversation.items()[at].is_question), None)
         replaced = (
             piece
@@ -217,11 +217,10 @@ class Compaction:
 
     @property
     def _summary_tokens(self) -> int:
-        """Token limit of the model's summary."""
         return max(_SUMMARY_LEAST, min(_SUMMARY_MOST, self._share(_SUMMARY_SHARE)))
 
     def _written(self, guidance: str) -> Generator[AgentEvent, None, str]:
-        """The model's summary of everything so far; empty if there is no room for one, or none is written."""
+        """Return the model's summary of everything so far; empty if it does not fit or the model writes none."""
         instruction = system_prompt("summary") + (_GUIDANCE.format(guidance=guidance) if guidance else "")
         return (
             yield from written_aside(
@@ -230,7 +229,7 @@ class Compaction:
         )
 
     def _summary(self, words: str, replaced: Sequence[ChatMessage], room: int) -> ChatMessage:
-        """The message in place of those that are replaced."""
+        """Return the message that stands for those that are replaced."""
         changed = self._changed_files()
         parts = [_HEAD, words or _earlier(replaced), self._users_words(replaced)]
         if changed:
@@ -241,7 +240,7 @@ class Compaction:
         return ChatMessage(Role.USER, SUMMARY, text, attachments=attached)
 
     def _users_words(self, replaced: Sequence[ChatMessage]) -> str:
-        """The user's messages among these, the newest ones that fit."""
+        """Return the newest of the user's messages that fit."""
         count, room = self._conversation.count, self._share(_WORDS_SHARE)
         lines: list[str] = []
         for each in reversed(replaced):
@@ -254,7 +253,7 @@ class Compaction:
         return "\n".join([_WORDS, *lines]) if lines else ""
 
     def _attached(self, paths: Sequence[str], room: int) -> tuple[Attachment, ...]:
-        """The current text of the files changed last, as far as they fit whole."""
+        """Return the current text of the files changed last, as far as they fit whole."""
         attached: list[Attachment] = []
         for path in paths:
             found = self._read(path)
@@ -269,13 +268,13 @@ def _is_result(each: ChatMessage) -> bool:
 
 
 def _is_reminder(said: Sequence[ChatMessage], item: int) -> bool:
-    """Whether this is a message by the app, such as a nudge, which belongs to the message before it."""
+    """Return whether a message is the app's, such as a nudge, which belongs to the message before it."""
     each = said[item]
     return each.role is Role.USER and not each.is_question
 
 
 def _earlier(replaced: Sequence[ChatMessage]) -> str:
-    """The earlier summary among these, without its heading; used if the model writes no new one."""
+    """Return the earlier summary without its heading; used if the model writes no new one."""
     texts = [each.text for each in replaced if each.label == SUMMARY]
     return texts[-1].removeprefix(_HEAD).strip() if texts else ""
 

@@ -22,14 +22,14 @@ from laguna_tui.context.token_counter import CachedTokenCounter
 _ANSWER = "answer"
 _MAP_LEFT_OUT = "it was left out with the messages that the summary replaced"
 _FORGETS = "this model keeps {kept} of a chat in its prompt, so earlier ones are left out from here on"
-# As other coding agents write it, which models have read a lot of.
+# The tag of other coding agents, which models know well.
 _TAGGED = "<system-reminder>\n{}\n</system-reminder>"
-# Of what was read, as many characters as drafters can copy from: about 16,000 tokens.
+# Characters that drafters can copy from: about 16,000 tokens.
 MOST_READ = 1 << 16
 
 
 class ConversationMark(NamedTuple):
-    """What was said up to some moment, in the prompt and before it."""
+    """The messages up to some moment, in the prompt and before it."""
 
     said: tuple[ChatMessage, ...] = ()
     forgotten: tuple[ChatMessage, ...] = ()
@@ -39,11 +39,11 @@ class ConversationState(NamedTuple):
     """The state of a conversation, independent of its model.
 
     Attributes:
-        said, forgotten: what is in the prompt, and what was before it. Of a conversation that continues these are its
+        said, forgotten: What is in the prompt, and what was before it. Of a conversation that continues these are its
             own lists, which grow.
-        calls: how many calls of tools there were.
-        opening: text before the user's first words; None until it is settled.
-        notes: notes about the model that were already shown.
+        calls: How many calls of tools there were.
+        opening: Text before the user's first words; None until it is settled.
+        notes: Notes about the model that were already shown.
     """
 
     said: Sequence[ChatMessage] = ()
@@ -92,17 +92,17 @@ class Conversation:
         self._calls = 0
         self._history: list[ChatMessage] = []
         self._forgotten: list[ChatMessage] = []
-        # By identity; the message is held, so that no other one gets its place in memory.
+        # By identity; the message is kept alive, so that no other one gets its ID.
         self._messages: dict[int, tuple[ChatMessage, Message]] = {}
         self.use_backend(backend)
 
     def use_backend(self, backend: Backend) -> None:
-        """Use this backend from now on, that of the same model opened again."""
+        """Use another backend of the same model."""
         self.backend = backend
         self.count = CachedTokenCounter(backend.count)
 
     def emptied(self) -> "Conversation":
-        """Return a new chat with the same model. Call IDs go on counting, so that each is unique in the session."""
+        """Return a new chat with the same model. Call IDs continue, so that each is unique in the session."""
         parts = self.backend, self.profile
         new = Conversation(*parts, thinking=self._thinking, opening=self._opening, remind=self._remind)
         new._calls = self._calls
@@ -120,7 +120,7 @@ class Conversation:
     def prompt(self, *more: ChatMessage) -> Prompt:
         """Return the prompt, with more messages behind it that are not added. Any thread."""
         if more:
-            # Those of the previews before, one with every key that is typed.
+            # Drop those of earlier previews, one with every key typed.
             self._drop_unsaid()
         return self.prompt_of([*self._history, *more])
 
@@ -140,7 +140,7 @@ class Conversation:
         return self.size_of(self.prompt())
 
     def size_of(self, prompt: Prompt) -> int:
-        """Tokens of a prompt."""
+        """Return the tokens of a prompt."""
         return sum(map(sum, self.backend.sizes(prompt)))
 
     def pieces(self) -> list[ConversationBlock]:
@@ -166,11 +166,11 @@ class Conversation:
 
     @property
     def started(self) -> bool:
-        """Whether there is a message by the user."""
+        """Whether there are messages."""
         return bool(self._history)
 
     def question(self) -> tuple[str, Callable[[], str]]:
-        """Return the user's newest message, and what returns the prompt's text between the system's part and it."""
+        """Return the user's newest message, and a function for the text between the system's part and it."""
         newest = max(index for index, each in enumerate(self._history) if each.is_question)
         prompt = self.prompt_of(self._history[: newest + 1])
 
@@ -186,7 +186,7 @@ class Conversation:
         pairs = (pair for each in self._history for pair in zip(each.attachments, each.attached, strict=True))
         return frozenset(came.digest for came, stands in pairs if stands.place is not Place.DROPPED)
 
-    # -- what is said
+    # -- messages
 
     def message(self, text: str, attachments: tuple[Attachment, ...] = ()) -> ChatMessage:
         """Return the user's message as it would be added now."""
@@ -208,7 +208,7 @@ class Conversation:
         self.add_message(ChatMessage(Role.USER, REMINDER, text))
 
     def remind(self) -> None:
-        """Add what the model does not know yet of plan mode, if there is any; where the model works on."""
+        """Add what the model does not know yet of plan mode, if anything, while it works."""
         told = told_of_plan(self._history)
         if (text := self._reminder(told)) not in ("", told):
             self.add_reminder(text)
@@ -233,7 +233,7 @@ class Conversation:
         return self._calls
 
     def remember(self, excerpt: str) -> None:
-        """Let drafters copy from what was read of a file."""
+        """Let drafters copy from an excerpt of a file."""
         if not excerpt:
             return
         read = [*(each for each in self.read if each != excerpt), excerpt]
@@ -242,7 +242,6 @@ class Conversation:
         self.read = tuple(read)
 
     def add_result(self, text: str, label: str) -> None:
-        """Add a tool's result."""
         self.add_message(ChatMessage(Role.TOOL, label, text))
 
     def add_answer(self, text: str) -> None:
@@ -250,7 +249,7 @@ class Conversation:
         self.add_message(ChatMessage(Role.ASSISTANT, _ANSWER, answer=AssistantMessage(text)))
 
     def record(self, answer: Message) -> None:
-        """Add what the model said, unless it is nothing: the model would take an empty turn as an example."""
+        """Add the model's answer, unless it is empty: the model would take an empty turn as an example."""
         said = ChatMessage(Role.ASSISTANT, _ANSWER, answer=answer.answer, calls=answer.calls, trace=answer.trace)
         if not said.is_empty_answer:
             self.add_message(said)
@@ -300,10 +299,10 @@ class Conversation:
         opening = self._prompt_opening() or ""
         self._say([replace(summary, opening=opening, attachments=attachments), *with_opening([*stays, *kept], "")])
 
-    # -- moments
+    # -- marks
 
     def mark(self) -> ConversationMark:
-        """Return this moment, to come back to."""
+        """Return a mark of this moment."""
         return ConversationMark(tuple(self._history), tuple(self._forgotten))
 
     def restore(self, mark: ConversationMark) -> None:
@@ -332,7 +331,7 @@ class Conversation:
         return tuple(self._history)
 
     def _say(self, said: list[ChatMessage]) -> None:
-        """Replace everything said."""
+        """Replace all messages."""
         self._history = said
         self._drop_unsaid()
 
@@ -341,7 +340,7 @@ class Conversation:
         self._messages = {id(each): found for each in self._history if (found := self._messages.get(id(each)))}
 
     def _message(self, said: ChatMessage) -> Message:
-        """The message as the model reads it: the same object for the same one."""
+        """Return a message as the model reads it: the same object for the same one."""
         known = self._messages.get(id(said))
         if known is None or known[0] is not said:
             known = said, self._read_as(said)
@@ -361,11 +360,11 @@ class Conversation:
         return Message(said.role, (*before, words))
 
     def _prompt_opening(self) -> str | None:
-        """What stands before the first words in the prompt; None where the first are the model's."""
+        """Return what stands before the first words in the prompt; None if the first are the model's."""
         return self._history[0].opening if self._history and self._history[0].role is not Role.ASSISTANT else None
 
     def _first(self) -> str:
-        """What stands before the first question: asked for once, so that what was read ahead stays right."""
+        """Return what stands before the first question, always the same, so that prefetched tokens stay right."""
         if self._opened is None:
             self._opened = self._opening()
         return self._opened
@@ -384,30 +383,30 @@ class Conversation:
 
 
 def all_said(state: ConversationState) -> tuple[ChatMessage, ...]:
-    """Return everything said so far, for another model."""
-    # What opens the chat stands before its first words, and again before those that are first in the prompt.
+    """Return all messages so far, for another model."""
+    # The opening stands before the chat's first words, and again before the first ones in the prompt.
     return (*state.forgotten, *with_opening(state.said, "" if state.forgotten else None))
 
 
 def with_opening(said: Sequence[ChatMessage], opening: str | None) -> list[ChatMessage]:
-    """Return the same with this before the first words; None leaves them as they are."""
+    """Return the messages with this before the first words; None leaves them unchanged."""
     if not said or opening is None or said[0].role is Role.ASSISTANT:
         return list(said)
     return [replace(said[0], opening=opening), *said[1:]]
 
 
 def forgets(turns: int) -> str:
-    """The note shown once a chat has more turns than the model reads."""
+    """Return the note shown once a chat has more turns than the model reads."""
     return _FORGETS.format(kept="one question at a time" if turns == 1 else f"the newest {turns} questions")
 
 
 def is_instruction(piece: Attachment) -> bool:
-    """Return whether this speaks to the model with the user's voice, so that the app never leaves it out."""
+    """Return whether an attachment speaks with the user's voice, so that the app never leaves it out."""
     return piece.kind is BlockKind.INSTRUCTIONS
 
 
 def lasting(message: ChatMessage) -> Iterator[Attachment]:
-    """Yield what stays of a message that a summary replaces: instructions, and a line in place of the map."""
+    """Yield what remains of a message that a summary replaces: instructions, and a line in place of the map."""
     for piece in message.attached:
         if is_instruction(piece):
             yield piece
@@ -416,7 +415,7 @@ def lasting(message: ChatMessage) -> Iterator[Attachment]:
 
 
 def told_of_plan(history: Sequence[ChatMessage]) -> str:
-    """The newest statement about plan mode in these, `PLAN_ON` or `PLAN_OFF`; empty for none."""
+    """Return the newest statement about plan mode in these, `PLAN_ON` or `PLAN_OFF`; empty for none."""
     users = (each for each in reversed(history) if each.role is Role.USER)
     said = (text for each in users for text in (each.reminder, each.text) if text in (PLAN_ON, PLAN_OFF))
     return next(said, "")

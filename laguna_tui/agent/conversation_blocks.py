@@ -30,24 +30,21 @@ class ConversationBlock(NamedTuple):
 
     @property
     def role(self) -> Role:
-        """Whose it is."""
         return Role.SYSTEM if self.said is None else self.said.role
 
     @property
     def label(self) -> str:
-        """What it is."""
         return "system prompt and tools" if self.said is None else self.said.label
 
     @property
     def attachment(self) -> Attachment | None:
-        """The attachment it is; None for words."""
+        """The attachment, unless the block is words."""
         if self.said is None or not 0 < self.part <= len(self.said.attachments):
             return None
         return self.said.attached[self.part - 1]
 
     @property
     def place(self) -> Place:
-        """How much of it is in the prompt."""
         if self.attachment is not None:
             return self.attachment.place
         return self.said.place if self.said is not None and self.said.role is Role.TOOL else Place.KEPT
@@ -66,15 +63,15 @@ class ConversationBlock(NamedTuple):
 
 
 def call_title(call: ToolCall) -> str:
-    """A call in a few words: its name and main argument."""
+    """Return a call in a few words: its name and main argument."""
     pattern = call.arguments.get("pattern")
     texts = [value for value in call.arguments.values() if isinstance(value, str)]
-    # Of a search for `pattern` in a `list`, both; of an edit only the path.
+    # Both `list` and `pattern` of a search; only the path of an edit.
     about = texts[: texts.index(pattern) + 1] if isinstance(pattern, str) else texts[:1]
     return short_title(" ".join([call.name, *about]))
 
 
 def short_title(text: str) -> str:
-    """The beginning of a text on one line, enough to tell it from others in a list."""
+    """Return the beginning of a text on one line, enough to recognise it in a list."""
     title = " ".join(text.split())
     return title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"

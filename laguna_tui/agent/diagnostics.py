@@ -1,4 +1,4 @@
-"""What a change broke: new syntax errors, and new findings of the project's own checks.
+"""What a change broke: new syntax errors, and new findings of the project's own linters.
 
 The checks are commands (`syntax.linters`). Each is permitted once for its folder, runs in the sandbox, and first runs
 before the session's first change that it is about: what it says then was there before. One that is missing, not
@@ -34,12 +34,12 @@ CHECK_TIMEOUT_S = 120.0
 SLOW_S = 30.0
 """So long a check may take after each change; one that takes longer is left out after its first answer."""
 
-# The tool whose rules the commands of checks go by.
+# The tool whose rules apply to the commands of linters.
 _TOOL = "shell"
 _SHOWN = 10
 _OUTPUT_BYTES = 2 * 1024 * 1024
 _LINE_CHARS = 200
-# What a shell says about a program that is not there, or cannot be run.
+# A shell's exit codes for a program that is missing or cannot be run.
 _NO_PROGRAM = (126, 127)
 
 _WHY = "{name} is configured here, and tells the model what its changes break."
@@ -58,10 +58,10 @@ class _Checked:
     """A check in this session.
 
     Attributes:
-        check: the check.
-        before: what it said before the first change.
-        told: current findings that the model already knows.
-        off: whether it is switched off.
+        check: The check.
+        before: What it said before the first change.
+        told: Current findings that the model already knows.
+        off: Whether it is switched off.
     """
 
     check: Linter
@@ -81,8 +81,8 @@ class Diagnostics:
         """Run nothing yet.
 
         Args:
-            commands: gives what runs the project's checks, once one is to be run; None runs none of them.
-            changes: what the commands go through, which may change any file; None where nobody can undo it.
+            commands: Gives what runs the project's checks, once one is to be run; None runs none of them.
+            changes: What the commands go through, which may change any file; None if nobody can undo it.
         """
         self._commands = commands
         self._changes = changes or Changes()
@@ -92,8 +92,8 @@ class Diagnostics:
         """Ask permission for the checks that this change is the first one for, and run them before it.
 
         Args:
-            run: the call that makes the change.
-            proposal: the change, which is not made yet.
+            run: The call that makes the change.
+            proposal: The change, which is not made yet.
         """
         for path in filter(None, (proposal.path, proposal.target)):
             for check in self._configured(run.workspace, path):
@@ -105,11 +105,11 @@ class Diagnostics:
                         self._checks[check.name, check.folder] = state
 
     def after_change(self, run: ToolRun, change: ChangeProposal) -> list[str]:
-        """What is wrong since a change, as lines for the model; usually none.
+        """Return the problems since a change, as lines for the model; usually none.
 
         Args:
-            run: the call that made the change.
-            change: the change that was made.
+            run: The call that made the change.
+            change: The change that was made.
         """
         if change.kind is ChangeKind.DELETE:
             lines = []
@@ -118,7 +118,7 @@ class Diagnostics:
             lines = [
                 f"{escaped(path)}:{fault.line}: {fault.message}: {fault.text}"
                 for fault in new_syntax_errors(path, change.before, change.after)
-                # The notes of a change that broke a Python file say so already.
+                # A change that broke a Python file says so in its notes.
                 if not any(fault.message in note for note in change.notes)
             ]
         states = self._states(run.workspace, change)
@@ -134,20 +134,20 @@ class Diagnostics:
         return [] if self._commands is None else configured_linters(workspace, path)
 
     def _states(self, workspace: Workspace, change: ChangeProposal) -> list[_Checked]:
-        """The checks that a change concerns, each once."""
+        """Return the linters that a change concerns, each once."""
         paths = filter(None, (change.path, change.target))
         keys = {(check.name, check.folder): None for path in paths for check in self._configured(workspace, path)}
         return [self._checks[key] for key in keys if key in self._checks]
 
     def _rename(self, state: _Checked, change: ChangeProposal) -> None:
-        """Findings in a file that was moved are not new under its new path."""
+        """Move the findings of a moved file to its new path, so that they are not new there."""
         if change.kind is ChangeKind.MOVE:
             for counted in (state.before, state.told):
                 for key in [key for key in counted if key[0] == change.path]:
                     counted[(change.target, *key[1:])] += counted.pop(key)
 
     def _news(self, run: ToolRun, state: _Checked) -> tuple[list[str], int]:
-        """The new findings of a check, and how many of those after earlier changes remain."""
+        """Return the new findings of a linter, and how many of those after earlier changes remain."""
         found = [] if state.off else self._findings(run, state)
         if not found and (found is None or state.off):
             return [], 0
@@ -156,7 +156,7 @@ class Diagnostics:
         new = broken - state.told
         lines = []
         for key, finding in reversed(found):
-            # Of those that read the same, the last ones are taken for the new ones.
+            # Of identical findings, the last ones are taken for the new ones.
             if new[key] > 0:
                 new[key] -= 1
                 lines.append(_line(state.check, finding))
@@ -185,7 +185,7 @@ class Diagnostics:
         return True
 
     def _findings(self, run: ToolRun, state: _Checked) -> list[tuple[_Key, Diagnostic]] | None:
-        """The findings of a check now; none if it is switched off, None if the turn was stopped meanwhile."""
+        """Return a linter's findings; none if it is switched off, None if the turn was stopped meanwhile."""
         result = None if state.off else self._result(run, state)
         if result is None or result.cancelled:
             return [] if result is None else None
@@ -220,7 +220,7 @@ class Diagnostics:
 
 
 def _objection(check: Linter, result: "CommandResult", found: Sequence[Diagnostic]) -> str:
-    """Why a check is switched off, a sentence for the user; empty if it is not."""
+    """Return why a linter is switched off, a sentence for the user; empty if it is not."""
     if result.timed_out:
         return _TIMED_OUT.format(name=check.name, seconds=CHECK_TIMEOUT_S)
     if result.exit_code in _NO_PROGRAM:
@@ -231,7 +231,7 @@ def _objection(check: Linter, result: "CommandResult", found: Sequence[Diagnosti
 
 
 def _whole(result: "CommandResult") -> str:
-    """All of a command's output, up to a limit."""
+    """Return all of a command's output, up to a limit."""
     if result.truncated and result.full_output is not None:
         with suppress(OSError), Path(result.full_output).open("rb") as file:
             return file.read(_OUTPUT_BYTES).decode("utf-8", "replace")
@@ -239,7 +239,7 @@ def _whole(result: "CommandResult") -> str:
 
 
 def _key(workspace: Workspace, finding: Diagnostic, texts: dict[str, Sequence[str]]) -> _Key:
-    """What identifies a finding even if its line moves. texts: lines of files that were already read."""
+    """Return what identifies a finding even if its line moves. texts: Lines of files that were already read."""
     if finding.path not in texts:
         texts[finding.path] = ()
         with suppress(WorkspaceError):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from laguna_tui.agent.compaction import Compaction
     from laguna_tui.undo.undo_plan import UndoPlan, UndoResult
 
-# Where nothing could be left out, it is tried again once the conversation has grown by so much of the context.
+# After a compaction that freed nothing, the next attempt waits until the conversation has grown by this share.
 _CROWDED_SHARE = 1 / 16
 
 
@@ -35,8 +35,8 @@ class Agent:
     """One conversation with a model about one folder.
 
     Attributes:
-        conversation: what was said.
-        history: its turns, and how to undo them.
+        conversation: What was said.
+        history: Its turns, and how to undo them.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Agent:
         """Prepare a conversation; nothing is computed yet.
 
         Args:
-            backend: what generates.
-            toolbox: the tools of the model's profile, for the folder that is asked about.
-            options: sampling and limits.
-            opening: what comes before the first question; None states what the model's profile wants.
-            attacher: brings along what a message mentions; None attaches nothing.
-            history: what can undo its turns; None where nobody can.
+            backend: What generates.
+            toolbox: The tools of the model's profile, for the folder that is asked about.
+            options: Sampling and limits.
+            opening: What comes before the first question; None states what the model's profile wants.
+            attacher: Brings along what a message mentions; None attaches nothing.
+            history: What can undo its turns; None if nobody can.
         """
         self._toolbox = toolbox
         self._options = options or AgentOptions()
@@ -65,28 +65,28 @@ class Agent:
         self.history = history or TurnHistory(no_journal)
         self._steering = Steering()
         self._turn_now: Turn | None = None
-        # A plain value: a signal handler may set it in the middle of anything, where a lock could wait for itself.
+        # Without a lock, which could deadlock in a signal handler.
         self._cancelled = False
-        # Tokens of the conversation when nothing more could be left out of it.
+        # Tokens of the conversation when nothing more could be left out.
         self._crowded: int | None = None
         self.conversation = Conversation(
             backend,
             toolbox.profile,
             thinking=self._options.thinking,
-            # The toolbox of the model that is asked first, which may be another one by then.
+            # The toolbox at the first question; the model may be another one by then.
             opening=opening or (lambda: opening_of(self._toolbox)),
             remind=toolbox.permissions.plan_reminder,
         )
 
     def new_chat(self) -> None:
-        """Forget the conversation; the system prompt stays, and stays cached."""
+        """Empty the conversation; the system prompt stays cached."""
         self.conversation = self.conversation.emptied()
         self.history.new_chat()
         self._toolbox.todo.replace("")
         self._told.clear()
 
     def tell(self, attachment: Attachment) -> bool:
-        """Attach something to the next message. Returns False for a model that does not read attachments."""
+        """Attach something to the next message. Return False for a model that does not read attachments."""
         if self._toolbox.profile.attaches:
             self._told.append(attachment)
         return self._toolbox.profile.attaches
@@ -112,10 +112,10 @@ class Agent:
         """Resume a chat of an earlier process; not while a turn runs.
 
         Args:
-            state: what was said.
-            told: what is attached to the next message.
-            waiting: what the user said while the last turn ran and did not go in.
-            same_model: whether the chat was with this model; else it is retold to it.
+            state: What was said.
+            told: What is attached to the next message.
+            waiting: What the user said while the last turn ran and did not go in.
+            same_model: Whether the chat was with this model; else it is retold to it.
         """
         conversation = self.conversation.emptied()
         if same_model:
@@ -126,7 +126,7 @@ class Agent:
         self._told, self._steering, self._crowded = list(told), Steering(waiting), None
 
     def prompt_preview(self) -> PromptPreview:
-        """What a message would attach and cost, and the prompt's blocks. Any thread.
+        """Return what a message would attach and cost, and the prompt's blocks. Any thread.
 
         Its methods raise EngineError if the engine is gone.
         """
@@ -166,33 +166,33 @@ class Agent:
         Nothing is interrupted for it. Any thread.
 
         Args:
-            message: what the user says.
-            record: records that it is accepted, before it goes in.
+            message: What the user says.
+            record: Records that it is accepted, before it goes in.
 
         Returns:
-            Whether it is accepted: a turn runs, of a model that may be steered. What the turn ends without is `left`.
+            Whether it is accepted: A turn runs, of a model that may be steered. What the turn ends without is `left`.
         """
         return self._steering.put(message, record)
 
     def left(self) -> tuple[str, ...]:
-        """What was said while the last turn ran and did not go in, because it was stopped or too long; given once."""
+        """Return messages sent during the last turn that did not go in, as it was stopped or too long; each once."""
         return self._steering.left()
 
     def run(self, message: str) -> Iterator[AgentEvent]:
-        """Answer a message; iterate to make it go on. The last event is `TurnFinished`.
+        """Answer a message while iterated over. The last event is `TurnFinished`.
 
         Raises:
-            EngineError: while iterating, when the engine fails. The conversation stays whole.
+            EngineError: While iterating, when the engine fails. The conversation stays whole.
         """
         # Not in the generator: a cancel between this call and the first event counts.
         self._cancelled = False
         return self._turn(message)
 
     def ahead(self, message: str) -> None:
-        """Prefill what is certain of a message being typed; `cancel` ends it early, and nothing is lost.
+        """Prefill what is certain of a message being typed; `cancel` ends it early and loses nothing.
 
         Raises:
-            EngineError: the engine fails.
+            EngineError: The engine fails.
         """
         self._cancelled = False
         backend, options = self.conversation.backend, Options(drafting=self._options.drafting)
@@ -206,7 +206,7 @@ class Agent:
         yield from self._make_room(message)
         gathered = yield from self.prompt_preview().gathered(message, lambda: self._cancelled)
         if self._cancelled:
-            # Nothing was added, and nothing is told: what was gathered may not be all.
+            # Nothing was added; what was gathered may be incomplete.
             yield TurnFinished(TurnEnd.CANCELLED)
             return
         notes = conversation.take_new_notes(gathered.notes)
@@ -215,7 +215,7 @@ class Agent:
         said = conversation.message(message, gathered.attachments)
         cost = conversation.cost(said)
         if not cost.fits and self._forgets_for(said):
-            # Of a chat that is forgotten turn by turn, none but the message itself is too long.
+            # In a chat that is forgotten turn by turn, only the message itself can be too long.
             conversation.forget(0)
             said = conversation.message(message, gathered.attachments)
             cost = conversation.cost(said)
@@ -245,11 +245,11 @@ class Agent:
         """Undo or redo files and conversation together; not while a turn runs.
 
         Args:
-            plan: of the history's present state.
-            overwrite: conflicting paths that the user agreed to overwrite.
+            plan: Of the history's present state.
+            overwrite: Conflicting paths that the user agreed to overwrite.
 
         Raises:
-            UndoError, CheckpointError: nothing was changed.
+            UndoError, CheckpointError: Nothing was changed.
         """
         result = self.history.apply(plan, overwrite, self.conversation)
         self._crowded = None
@@ -257,7 +257,7 @@ class Agent:
         return result
 
     def _steer(self, last: bool) -> Generator[AgentEvent, None, bool]:
-        """Add the messages that arrived meanwhile; returns whether there was one that fits."""
+        """Add the messages that arrived meanwhile; return whether one fitted."""
         steered = False
         while not self._cancelled and (message := self._steering.next(last=last and not steered)):
             yield from self._make_room(message)
@@ -276,17 +276,17 @@ class Agent:
         return steered
 
     def commit_message(self, material: str, limit: int) -> str:
-        """A commit message, written by the model outside the conversation; not while a turn runs.
+        """Return a commit message that the model writes outside the conversation; not while a turn runs.
 
         Args:
-            material: what is committed, and how; truncated if it does not fit.
-            limit: token limit of the message.
+            material: What is committed, and how; truncated if it does not fit.
+            limit: Token limit of the message.
 
         Returns:
             The message; empty if there is no room for one. `cancel` ends it early.
 
         Raises:
-            EngineError: the engine fails.
+            EngineError: The engine fails.
         """
         from laguna_tui.agent.aside import commit_message
 
@@ -299,10 +299,10 @@ class Agent:
         """Make room in the conversation now; not while a turn runs.
 
         Args:
-            guidance: what the summary must keep; if empty, old results are shortened first.
+            guidance: What the summary must keep; if empty, old results are shortened first.
 
         Raises:
-            EngineError: while iterating, when the engine fails. The conversation stays whole.
+            EngineError: While iterating, when the engine fails. The conversation stays whole.
         """
         self._cancelled = False
         yield from self._compaction().run(guidance, asked=True)
@@ -316,7 +316,7 @@ class Agent:
         more = self.conversation.count(message) if message else 0
         if used + more + answer_reserve(size) <= size or more > size:
             return
-        # No use until the conversation has grown, where nothing could be left out.
+        # Useless before the conversation has grown, if nothing could be left out.
         if self._crowded is None or not 0 <= used - self._crowded < size * _CROWDED_SHARE:
             enough = yield from self._compaction().run(more=more)
             self._crowded = None if enough else self.conversation.size
@@ -329,7 +329,7 @@ class Agent:
         )
 
     def _present_file(self, path: str) -> Attachment | None:
-        """A file of the folder as it is now; None if it cannot be read as text."""
+        """Return a file of the folder as it is now; None if it cannot be read as text."""
         from laguna_tui.context.shortening import Shortening
         from laguna_tui.context.source_files import SourceFiles
 
@@ -341,14 +341,14 @@ class Agent:
         return Shortening("", self.conversation.count).whole(source) if source.complete else None
 
     def _forgets_for(self, said: ChatMessage) -> bool:
-        """Whether the chat may be forgotten for a message, and the message fits then."""
+        """Return whether the message fits once the chat is forgotten, and the model's chats may be."""
         conversation = self.conversation
         if conversation.profile.turns is None or not conversation.started:
             return False
         return conversation.backend.cost(conversation.alone(said)).fits
 
     def _refused(self, said: ChatMessage) -> TurnFinished:
-        """The end of a turn whose message does not fit; says whether a new chat would help."""
+        """Return the end of a turn whose message does not fit."""
         backend = self.conversation.backend
         alone, size = backend.cost(self.conversation.alone(said)).total, backend.n_ctx
         if alone < size:
@@ -356,18 +356,18 @@ class Agent:
         return TurnFinished(TurnEnd.MESSAGE_TOO_LONG, f"{alone:,} of {size:,} tokens: this message alone is too long.")
 
     def note_computed(self) -> None:
-        """Note how much of the conversation is in the KV cache; EngineError if the engine is gone."""
+        """Record how much of the conversation is in the KV cache; EngineError if the engine is gone."""
         self.conversation.computed = self.conversation.cost().cached or 0
 
 
 def opening_of(toolbox: Toolbox) -> str:
-    """Text before a chat's first question: where the model works, in the detail that its profile wants."""
+    """Return the text before a chat's first question: where the model works, in the detail that its profile wants."""
     workspace, runner = toolbox.workspace, toolbox.commands
     if not toolbox.profile.tells_environment:
         return facts_now(workspace.root)
     if runner is None:
         return Environment.now(workspace.root).text
-    # Imported late: a model that runs no commands needs none of it.
+    # Imported late: models without commands do not need it.
     from laguna_tui.agent.project_check import find_check
 
     check = find_check(workspace, toolbox.permissions.permissions.check)

@@ -1,4 +1,4 @@
-"""Asks the user about files that a command created, that other programs execute, and that were moved away for that."""
+"""Files that a command created and other programs execute: they are moved away, and the user decides about them."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _ALWAYS = "commands may not create files that other programs execute"
 
 
 def notices(quarantine: "Quarantine") -> Iterator[Notice]:
-    """Yield what the user has to know at the end of a turn: what appeared meanwhile and was moved."""
+    """Yield notices for the end of a turn: what appeared meanwhile and was moved."""
     for each in quarantine.take_unreported():
         yield Notice(
             f"{each.path} appeared while a background command or an MCP server ran. It was moved to {each.stored},"
@@ -25,11 +25,11 @@ def notices(quarantine: "Quarantine") -> Iterator[Notice]:
 
 
 def ask_to_put_back(run: ToolRun, tool: str, quarantine: "Quarantine") -> Iterator[str]:
-    """Put back what was moved since the last call if the user agrees; yields what the model has to know."""
+    """Put back what was moved since the last call if the user agrees; yield notes for the model."""
     moved = quarantine.take_pending()
     if not moved:
         return
-    # The last one of a name: a command that was refused it may have created it again.
+    # The last one of each name: a command that was refused may have created it again.
     latest = {each.path: each for each in moved}
     names = list(latest)
     shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")

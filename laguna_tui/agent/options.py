@@ -8,11 +8,11 @@ from laguna_engine.config import DRAFTING, GREEDY, Drafting, Sampling
 if TYPE_CHECKING:
     from laguna_engine.constrain.json_schema import JsonSchema
 
-# Longer thinking was seen to go round in circles and to end no more, from about 10,000 tokens on.
+# Longer thinking was seen to loop endlessly, from about 10,000 tokens on.
 _THINKING_BUDGET = 8192
-# In a small context thinking leaves room for its answer, and for the turns after it.
+# Leaves room for the answer and later turns in a small context.
 _THINKING_SHARE = 1 / 4
-# A quarter of a small context, and never more than a long answer takes.
+# A quarter of a small context, at most what a long answer takes.
 _RESERVE_SHARE, _RESERVE_MOST = 1 / 4, 8192
 
 
@@ -42,12 +42,12 @@ class AgentOptions:
     constrain: bool | None = None
 
     def thinking_limit(self, n_ctx: int) -> int | None:
-        """Limit of thinking tokens in a context of `n_ctx`; None for no limit, or for a model that does not think."""
+        """Return the limit of thinking tokens in a context of `n_ctx`; None for no limit, or no thinking."""
         if not self.thinking or self.thinking_budget == 0:
             return None
         return self.thinking_budget or min(_THINKING_BUDGET, int(n_ctx * _THINKING_SHARE))
 
 
 def answer_reserve(n_ctx: int) -> int:
-    """Tokens of a context that must be free before the model generates."""
+    """Return how many tokens of a context must be free before the model generates."""
     return min(_RESERVE_MOST, int(n_ctx * _RESERVE_SHARE))

@@ -1,4 +1,4 @@
-"""What lets a tool's call through: the session's permissions, and the user where those ask."""
+"""Decides about a tool's call: by the session's permissions, and by the user if those ask."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,20 +27,20 @@ DECLINED_WITH = "the user declined this {what} and says: {message}"
 
 
 class PermissionGate:
-    """Lets through what is permitted in a session. Any thread.
+    """Lets permitted calls through. Any thread.
 
     Attributes:
-        permissions: modes and rules.
+        permissions: Modes and rules.
     """
 
     def __init__(self, permissions: Permissions, approver: Approver | None = None) -> None:
-        """approver: asks the user; None where nobody can be asked."""
+        """approver: Asks the user; None if nobody can be asked."""
         self.permissions = permissions
         self.approver = approver
 
     @property
     def approver(self) -> Approver | None:
-        """Asks the user; None where nobody can be asked."""
+        """Asks the user; None if nobody can be asked."""
         return self._approver
 
     @approver.setter
@@ -49,7 +49,7 @@ class PermissionGate:
         self.permissions.headless = approver is None
 
     def plan_reminder(self, told: str) -> str:
-        """What the model is reminded of behind the user's words; empty for nothing.
+        """Return the reminder of plan mode behind the user's words; empty for none.
 
         told: the reminder of plan mode that it read last, `PLAN_ON` or `PLAN_OFF`; empty for none.
         """
@@ -58,10 +58,10 @@ class PermissionGate:
         return PLAN_OFF if told == PLAN_ON else ""
 
     def check(self) -> None:
-        """Do nothing where a tool that is not read-only may be begun.
+        """Check that a tool that is not read-only may begin.
 
         Raises:
-            PermissionDenied: the mode lets none of them begin.
+            PermissionDenied: The mode lets none of them begin.
         """
         if self.permissions.mode is Mode.PLAN:
             raise PermissionDenied(PLANNING)
@@ -69,14 +69,14 @@ class PermissionGate:
     def question(
         self, request: PermissionRequest, decided: Callable[[Verdict], None] = lambda verdict: None
     ) -> PermissionRequest | None:
-        """What the user has to be asked, with the reason and the rule that ALWAYS writes; None for nothing.
+        """Return the question for the user, with its reason and the rule that ALWAYS writes; None if there is none.
 
         Args:
-            request: what a call asks for.
-            decided: called with the verdict where the user is not asked.
+            request: What a call asks for.
+            decided: Called with the verdict where the user is not asked.
 
         Raises:
-            PermissionDenied: it is not permitted, or nobody can be asked.
+            PermissionDenied: It is not permitted, or nobody can be asked.
         """
         verdict = self.permissions.decide(request)
         if verdict.effect is not Effect.ASK:
@@ -87,18 +87,18 @@ class PermissionGate:
             return None
         why = f"{verdict.why[:1].upper()}{verdict.why[1:]}."
         warned = with_warnings(replace(request, why=why))
-        # What deserves a second look deserves it each time.
+        # A warning has to be seen each time, so there is no rule.
         rule = "" if warned.destructive or warned.unusual else self.permissions.suggest(request)
         return replace(warned, rule=rule)
 
     def take(self, request: PermissionRequest, answer: PermissionAnswer) -> str:
-        """Do what the user answered.
+        """Apply the user's answer.
 
         Returns:
             What the user should know about it, a sentence; mostly empty.
 
         Raises:
-            PermissionDenied: the user declined, or forbade it meanwhile.
+            PermissionDenied: The user declined, or forbade it meanwhile.
         """
         if not answer.allowed:
             sentence = DECLINED_WITH if answer.message else DECLINED
@@ -115,7 +115,7 @@ class PermissionGate:
 
 
 def with_warnings(request: PermissionRequest) -> PermissionRequest:
-    """Return a request with what the user should know of its text: what it destroys, and what is hidden in it."""
+    """Return a request with warnings about its text: what it destroys, and what is hidden in it."""
     return replace(request, destructive=_destructive(request.proposal), unusual=_unusual(request.proposal))
 
 

@@ -1,4 +1,4 @@
-"""Which profile a model gets: the one that its entry in the catalogue names.
+"""The profile of a model: the one that its catalogue entry names.
 
 To add a model, add its entry to models.toml; its `tools` is one of the profiles below. A model that needs a prompt,
 tools or a guard of its own gets a folder beside `tools/full` and `tools/nano` with a profile, a name in `ToolSet`, and

@@ -15,24 +15,24 @@ from laguna_tui.agent.tools.base.model_profile import SHELL
 from laguna_tui.agent.tools.base.results import CommandEnd, ToolResult
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
-# A file with a project's settings has a few kilobytes; a larger one is none, and is not read.
+# Files with a project's settings have a few kilobytes.
 _LIMIT_BYTES = 1 << 20
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _TARGETS = ("test", "check")
-# Targets of a rule come before a colon that begins no assignment. Every pattern is linear in the size of a file.
+# A rule's targets stand before a colon that does not begin an assignment. All patterns take linear time.
 _RULE = re.compile(r"^([^\s:#=][^:#=\n]*):(?!:{0,2}=)", re.MULTILINE)
 _PYTEST_SECTION = re.compile(r"^\[(?:tool:)?pytest\][ \t]*$", re.MULTILINE)
 _CTEST = re.compile(
     r"^[ \t]*(?:enable_testing[ \t]*\(|include[ \t]*\([ \t]*CTest[ \t]*\))", re.MULTILINE | re.IGNORECASE
 )
-# Who runs a program in the environment of a Python project, by its lock file.
+# Runners of programs in a Python project's environment, by lock file.
 _PYTHON_RUNNERS = {
     "uv.lock": "uv run",
     "poetry.lock": "poetry run",
     "pdm.lock": "pdm run",
     "Pipfile.lock": "pipenv run",
 }
-# The package managers of JavaScript, by their lock files and by the name in `packageManager`.
+# JavaScript package managers, by lock file and by the name in `packageManager`.
 _NODE_LOCKS = {
     "pnpm-lock.yaml": "pnpm",
     "yarn.lock": "yarn",
@@ -41,7 +41,7 @@ _NODE_LOCKS = {
     "package-lock.json": "npm",
 }
 _NODE_COMMANDS = {"npm": "npm test", "pnpm": "pnpm test", "yarn": "yarn test", "bun": "bun run test"}
-# What may follow the check in a command: its exit code is still known then, by the status of its pipe.
+# What may follow the check in a command: its exit code is still known, from the status of its pipe.
 _INTO_PIPE = r"(?: *2>(?:&1|/dev/null))? *(?P<pipe>(?:\|&?[^|&;<>()`$\n]+)*)"
 # The argument of the tool `SHELL` with the command.
 _COMMAND = "cmd"
@@ -50,19 +50,19 @@ _NO_TEST = "no test specified"
 
 NO_CHECK = "none"
 """What the user types for a project without a check."""
-_CHOSEN = "{command} checks this project from now on. After its changes the model is reminded to run it."
-_SHOWN = "{command} checks this project, because {why}. /check COMMAND changes it."
-_NONE = "No command checks this project, so the model is not reminded of one. To set one: /check COMMAND"
-_UNKNOWN = "No command is known that checks this project. Set one with /check COMMAND, such as /check make test."
+_CHOSEN = "{command} now checks this project. The model is reminded to run it after its changes."
+_SHOWN = "{command} checks this project, because {why}. To change it: /check COMMAND"
+_NONE = "No command checks this project, so the model is not reminded to run one. To set one: /check COMMAND"
+_UNKNOWN = "No command that checks this project was found. To set one: /check COMMAND, such as /check make test"
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectCheck:
-    """A command that says whether the project is in order.
+    """A command that checks the project.
 
     Attributes:
-        command: for a shell in the project's folder; one of a fixed set, or the user's own. Empty for none.
-        because: what it was found by, to follow "because".
+        command: For a shell in the project's folder; one of a fixed set, or the user's own. Empty for none.
+        because: What it was found by, to follow "because".
     """
 
     command: str
@@ -70,7 +70,7 @@ class ProjectCheck:
 
 
 def find_check(workspace: Workspace, chosen: str | None = None) -> ProjectCheck | None:
-    """The check of the project in a workspace, None if none is found. Starts nothing, and reads small files only.
+    """Return the check of the project in a workspace; None if none is found. Starts nothing, reads only small files.
 
     chosen: the user's own for this folder, empty for none; None finds it.
     """
@@ -81,14 +81,14 @@ def find_check(workspace: Workspace, chosen: str | None = None) -> ProjectCheck 
 
 
 def choose_check(permissions: Permissions, workspace: Workspace, typed: str) -> str:
-    """Have what the user typed check the project; a sentence about it.
+    """Make what the user typed the project's check; return a sentence about it.
 
     Args:
-        permissions: keeps the choice for the folder.
-        typed: a command, `none` for no check; empty shows which it is.
+        permissions: Keeps the choice for the folder.
+        typed: A command, `none` for no check; empty shows which it is.
 
     Raises:
-        UserError: it is no command on one line; or it cannot be kept, and holds for this session only.
+        UserError: It is no command on one line; or it cannot be kept, and holds for this session only.
     """
     if typed:
         permissions.choose_check("" if typed == NO_CHECK else typed)
@@ -101,24 +101,23 @@ def choose_check(permissions: Permissions, workspace: Workspace, typed: str) -> 
 
 
 class _Files:
-    """Files at a workspace's top; what is not readable, too large or malformed is as if it were not there."""
+    """Files at a workspace's top; unreadable, too large or malformed ones count as missing."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
 
     def has(self, path: str) -> bool:
-        """Whether there is a file."""
         try:
             return not self._workspace.is_folder(path)
         except (WorkspaceError, OSError):
             return False
 
     def first(self, *paths: str) -> str:
-        """The first of these files that is there, "" for none."""
+        """Return the first of these files that exists; "" for none."""
         return next(filter(self.has, paths), "")
 
     def text(self, path: str) -> str:
-        """What a file says, "" if it cannot be read."""
+        """Return the text of a file; "" if it cannot be read."""
         try:
             data = self._workspace.read(self._workspace.locate(path), _LIMIT_BYTES)
         except (WorkspaceError, OSError):
@@ -126,14 +125,13 @@ class _Files:
         return data.decode("utf-8-sig", "replace")
 
     def json(self, path: str) -> Mapping[str, object]:
-        """The object that a JSON file holds."""
+        """Return the object in a JSON file."""
         try:
             return _table(json.loads(self.text(path)))
         except (ValueError, RecursionError):
             return {}
 
     def toml(self, path: str) -> Mapping[str, object]:
-        """The table that a TOML file holds."""
         # Most folders have no such file.
         import tomllib
 
@@ -153,7 +151,7 @@ def _make(files: _Files) -> ProjectCheck | None:
 def _python(files: _Files) -> ProjectCheck | None:
     settings = files.toml("pyproject.toml") if files.has("pyproject.toml") else {}
     tools = _table(settings.get("tool"))
-    # First, because the others make environments, which need a network.
+    # First, because the others create environments, which needs a network.
     if because := _pytest(files, settings, tools):
         command = "python3 -m pytest"
         if files.has(".venv/bin/python"):
@@ -171,7 +169,7 @@ def _python(files: _Files) -> ProjectCheck | None:
 
 
 def _pytest(files: _Files, settings: Mapping[str, object], tools: Mapping[str, object]) -> str:
-    """What says that the project's tests are pytest's, "" for nothing."""
+    """Return what shows that the project's tests are pytest's; "" for nothing."""
     if "pytest" in tools:
         return "pyproject.toml configures pytest"
     if name := files.first("pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"):
@@ -185,7 +183,7 @@ def _pytest(files: _Files, settings: Mapping[str, object], tools: Mapping[str, o
 
 
 def _requirements(settings: Mapping[str, object], tools: Mapping[str, object]) -> Iterator[str]:
-    """What a pyproject.toml requires for development, in whichever way."""
+    """Yield what a pyproject.toml requires for development, by any tool's convention."""
     poetry = _table(tools.get("poetry"))
     groups = _table(poetry.get("group")).values()
     for names in (poetry.get("dev-dependencies"), *(_table(group).get("dependencies") for group in groups)):
@@ -239,7 +237,7 @@ def _cmake(files: _Files) -> ProjectCheck | None:
     return ProjectCheck(command, "CMakeLists.txt has tests")
 
 
-# The first that finds something: what a project wrote for people to type comes before what follows from its language.
+# The first match counts: a target written for people comes before what follows from the language.
 _FINDERS = (_make, _python, _node, _cargo, _go, _gradle, _maven, _cmake)
 
 
@@ -253,14 +251,14 @@ and a check that cannot pass must not keep a turn from ending."""
 
 
 class CheckReminder:
-    """Reminds the model, before it is done, of a check that it has not run since its last change, or that failed.
+    """Reminds a model that is about to finish of a check that it has not run since its last change, or that failed.
 
     Attributes:
-        unknown: whether the model changed files and there is no check to remind it of, nor a choice that there is none.
+        unknown: Whether the model changed files and there is no check to remind it of, nor a choice that there is none.
     """
 
     def __init__(self, find: Callable[[], ProjectCheck | None]) -> None:
-        """Begin a turn. find: finds the check; asked only after a change."""
+        """Begin a turn. find: Finds the check; called only after a change."""
         self._find = find
         self._changes = 0
         self._runs: list[tuple[int, CommandEnd]] = []
@@ -269,17 +267,17 @@ class CheckReminder:
         self.unknown = False
 
     def note(self, call: ToolCall, result: ToolResult, *, changed: bool) -> None:
-        """Note a call that ran, and whether it changed a file."""
+        """Record a call that ran, and whether it changed a file."""
         self._changes += changed
         command = call.arguments.get(_COMMAND)
         if result.command is not None:
             self._runs.append((self._changes, result.command))
         elif result.denied and call.name == SHELL and isinstance(command, str):
-            # It is not asked for again, as if it had passed.
+            # As if it had passed, so that the model is not asked to run it again.
             self._runs.append((self._changes, CommandEnd(command, 0, (0, 0))))
 
     def due(self) -> str:
-        """What the model is told now that it wants to end the turn; "" where it may."""
+        """Return the reminder for a model that wants to end the turn; "" if it may."""
         if not self._changes or self._reminders >= MAX_REMINDERS:
             return ""
         self._check = self._check or self._find()

@@ -1,4 +1,4 @@
-"""What the model is told before the user's first words: a fixed system prompt, and a few facts.
+"""The text before the user's first words: a fixed system prompt, and a few facts.
 
 The system prompt never changes in a session, so that its place in the KV cache stays good. What moves (the folder,
 the date, git's state, what commands may do here) is in the first user message instead.
@@ -14,37 +14,37 @@ from pathlib import Path
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.repo.git import repository
 
-# Longer names would only push the question away.
+# Longer names are of no use to the model.
 _NAME_LIMIT = 80
 
 
 def system_prompt(name: str) -> str:
-    """The system prompt of `prompts/NAME.md`, without a newline at its end."""
+    """Return the system prompt of `prompts/NAME.md`, without a newline at its end."""
     return (resources.files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8").rstrip()
 
 
 def facts(folder: str, today: date, state: repository.GitState | None) -> str:
-    """What comes before the first question: `[folder NAME · DATE · git BRANCH, N changed]` and an empty line."""
+    """Return what precedes the first question: `[folder NAME · DATE · git BRANCH, N changed]` and an empty line."""
     return f"[{_facts_line(folder, today, state)}]\n\n"
 
 
 def facts_now(root: Path) -> str:
-    """What comes before the first question about a folder as it is now."""
+    """Return the facts about a folder as it is now."""
     return facts(root.name or str(root), date.today(), repository.state(root))
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where a model works that changes code and runs commands; it comes before the first question.
+    """Facts for a model that changes code and runs commands; they stand before the first question.
 
     Attributes:
-        folder: the folder's name.
-        today: the date.
-        git: the repository's state; None without one.
-        system: the operating system and the processor.
-        shell: the program that runs commands; empty where none are run.
-        sandbox: one sentence on what commands can and cannot do; empty where none are run.
-        check: the project's own check, empty if it is not known.
+        folder: The folder's name.
+        today: The date.
+        git: The repository's state; None without one.
+        system: The operating system and the processor.
+        shell: The program that runs commands; empty if none are run.
+        sandbox: One sentence on what commands can and cannot do; empty if none are run.
+        check: The project's own check, empty if it is not known.
     """
 
     folder: str
@@ -57,12 +57,12 @@ class Environment:
 
     @classmethod
     def now(cls, root: Path, *, shell: str = "", sandbox: str = "", check: str = "") -> "Environment":
-        """The environment of a folder as it is now."""
+        """Return the environment of a folder as it is now."""
         return cls(root.name or str(root), date.today(), repository.state(root), system(), shell, sandbox, check)
 
     @property
     def text(self) -> str:
-        """One fact or more a line, and an empty line."""
+        """One or more facts a line, and an empty line."""
         lines = [
             _facts_line(self.folder, self.today, self.git),
             " · ".join(_name(each) for each in (self.system, self.shell and f"shell {self.shell}") if each),
@@ -73,10 +73,10 @@ class Environment:
 
 
 def system() -> str:
-    """The operating system and the processor, such as `Debian GNU/Linux 12 (bookworm), x86_64`."""
+    """Return the operating system and the processor, such as `Debian GNU/Linux 12 (bookworm), x86_64`."""
     name = platform.system()
     with contextlib.suppress(OSError):
-        # Which packages there are, and how they are installed.
+        # Tells which packages there are, and how they are installed.
         name = platform.freedesktop_os_release()["PRETTY_NAME"] if name == "Linux" else f"{name} {platform.release()}"
     return f"{name}, {platform.machine()}"
 
@@ -89,6 +89,6 @@ def _facts_line(folder: str, today: date, state: repository.GitState | None) -> 
 
 
 def _name(text: str) -> str:
-    """A folder's or branch's name on one line; it comes from the repository and may be anything."""
+    """Return a folder's or branch's name on one line; it comes from the repository and may be anything."""
     shown = sanitize_line(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
     return shown if len(shown) <= _NAME_LIMIT else shown[: _NAME_LIMIT - 1] + "…"

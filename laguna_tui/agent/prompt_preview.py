@@ -25,22 +25,22 @@ from laguna_tui.context.attach import Attacher
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost, Gathered
 from laguna_tui.context.mentions import mentions
 
-# Of the room that is left, what is attached may take so much: the rest is for tools and the answer.
+# Share of the remaining room that attachments may take: the rest is for tools and the answer.
 ATTACHED_SHARE = 0.6
 
-# So often it is said how far the choice of what to keep is; each phase begins with it.
-_TELL_S = 0.1
+# How often progress is reported; each phase reports once at its start.
+_REPORT_S = 0.1
 
-_NOT_TOLD = "{title} does not fit into the context that is left, so the model does not read its output."
+_NOT_TOLD = "{title} does not fit into the remaining context, so the model does not see its output."
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPreview:
-    """A conversation, and what the next message brings along.
+    """A conversation, and what the next message attaches.
 
     Attributes:
-        attacher: brings along what a message mentions; None attaches nothing.
-        told: what the next message brings along besides, whatever it says.
+        attacher: Brings along what a message mentions; None attaches nothing.
+        told: What the next message brings along besides, whatever it says.
     """
 
     conversation: Conversation
@@ -48,7 +48,7 @@ class PromptPreview:
     told: tuple[Attachment, ...] = ()
 
     def gathered(self, message: str, should_stop: Callable[[], bool]) -> Generator[Choosing, None, Gathered]:
-        """What the message brings along when it is sent; yields how far that is where files have to be shortened."""
+        """Return what the message attaches when it is sent; yield progress if files have to be shortened."""
         told, room = self._told(message)
         if self.attacher is None:
             return told.followed_by(self._unattached(message))
@@ -57,27 +57,25 @@ class PromptPreview:
         return told.followed_by((yield from _watched(gather, should_stop)))
 
     def cost(self, message: str) -> Cost:
-        """What sending it would cost now."""
+        """Return what sending it would cost now."""
         gathered = self._previewed(message)
         said = self.conversation.message(message, gathered.attachments)
         cost = self._cost(self.conversation.cost(said), gathered.notes, gathered.seconds)
         return replace(cost, measuring=gathered.measuring)
 
     def ahead(self, message: str) -> Prompt:
-        """The prompt whose last message is certain, however it continues, but for its last part."""
+        """Return a prompt that is certain, however the message continues, except for its last part."""
         attachments = tuple(takewhile(lambda each: each.certain, self._previewed(message).attachments))
         return self.conversation.prompt(self.conversation.message("…", attachments))
 
     def blocks(self) -> list[ContextBlock]:
-        """What the prompt consists of."""
         return blocks(self.conversation, self.conversation.cost().cached)
 
     def block_text(self, number: int) -> BlockText:
-        """One block's text; IndexError when there is no such block."""
         return block_text(self.conversation, number)
 
     def change_cost(self, places: Mapping[int, Place]) -> Cost:
-        """What the conversation alone would cost with these blocks in these places."""
+        """Return what the conversation alone would cost with these blocks in these places."""
         return self._cost(self.conversation.backend.cost(self.conversation.changed(places)), ())
 
     def _cost(self, cost: PromptCost, notes: tuple[str, ...], scoring_s: float = 0.0) -> Cost:
@@ -95,7 +93,7 @@ class PromptPreview:
         return told.followed_by(self.attacher.preview(message, room, present, first=first))
 
     def _told(self, message: str) -> tuple[Gathered, int]:
-        """What is told with the message, and the tokens that other attachments may take. The newest goes first."""
+        """Return what was attached by hand, and the tokens left for other attachments. The newest goes first."""
         if self.attacher is None and not self.told:
             return Gathered(), 0
         room, told, notes = self._room(message), [], []
@@ -113,7 +111,7 @@ class PromptPreview:
         return Gathered(notes=(note,) if note and mentions(message) else ())
 
     def _room(self, message: str) -> int:
-        """Tokens that attachments may take."""
+        """Return the tokens that attachments may take."""
         conversation = self.conversation
         free = conversation.backend.n_ctx - conversation.size - conversation.count(message) - ANSWER_ROOM
         return int(max(0, free) * ATTACHED_SHARE)
@@ -122,7 +120,7 @@ class PromptPreview:
 def _watched(
     gather: Callable[[Callable[[], bool], Callable[[Choosing], None]], Gathered], should_stop: Callable[[], bool]
 ) -> Generator[Choosing, None, Gathered]:
-    """Run `gather` on a thread of its own; yields its progress. Closed early, it is stopped, and waited for."""
+    """Run `gather` on its own thread and yield its progress. Closed early, stop it and wait for it."""
     told: SimpleQueue[Choosing | None] = SimpleQueue()
     over = threading.Event()
     last, due = "", 0.0
@@ -131,7 +129,7 @@ def _watched(
         nonlocal last, due
         now = time.monotonic()
         if progress.phase != last or now >= due:
-            last, due = progress.phase, now + _TELL_S
+            last, due = progress.phase, now + _REPORT_S
             told.put(progress)
 
     with ThreadPoolExecutor(1, "gather") as pool:
@@ -149,12 +147,12 @@ _BY_USER = "by you"
 
 
 def blocks(conversation: Conversation, cached: int | None) -> list[ContextBlock]:
-    """The blocks of a conversation, of which so many tokens from its start are in the KV cache; None: nobody knows."""
+    """Return a conversation's blocks. cached: Tokens from its start that are in the KV cache; None if unknown."""
     return [_block(piece, cached, conversation.count) for piece in conversation.pieces()]
 
 
 def block_text(conversation: Conversation, number: int) -> BlockText:
-    """What a block holds, and what of it is given; IndexError when there is no such block."""
+    """Return the text of a block, and what of it is in the prompt; IndexError if there is no such block."""
     piece = conversation.pieces()[number]
     given = conversation.text_of(piece)
     match piece.said, piece.attachment:
@@ -187,7 +185,7 @@ def _block(piece: ConversationBlock, cached: int | None, count: Callable[[str], 
 
 
 def _fixed(piece: ConversationBlock) -> tuple[BlockKind, str, str]:
-    """Kind, title and reason of a block that is never touched."""
+    """Return kind, title and reason of a block that cannot be changed."""
     said = piece.said
     if said is None:
         return BlockKind.SYSTEM, piece.label, "always there"
@@ -199,7 +197,7 @@ def _fixed(piece: ConversationBlock) -> tuple[BlockKind, str, str]:
 
 
 def _answer(answer: AssistantMessage, calls: Sequence[ToolCall | Malformed]) -> str:
-    """What the model said in a few words, or which tool it called."""
+    """Return an answer in a few words, or which tool it called."""
     if not calls:
         return short_title(answer.text) or short_title(answer.reasoning)
     first, *_ = calls

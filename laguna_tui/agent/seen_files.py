@@ -1,4 +1,4 @@
-"""What a session's model was shown of files, so that it does not change what it does not know."""
+"""The versions of files that a session's model was shown, so that it does not change what it does not know."""
 
 import threading
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from laguna_tui.repo.files.source_writer import digest
 
 
 class SeenFiles:
-    """Digests of the files that tools have shown or written, as they were then. Any thread."""
+    """Digests of the files that tools have shown or written. Any thread."""
 
     def __init__(self) -> None:
         self._digests: dict[str, bytes] = {}
@@ -16,16 +16,16 @@ class SeenFiles:
         self._lock = threading.Lock()
 
     def note(self, path: str, data: bytes) -> None:
-        """The model was shown a file, or a part of it.
+        """Record that the model was shown a file, or a part of it.
 
         Args:
-            path: its located path.
-            data: all of its bytes.
+            path: Its located path.
+            data: All of its bytes.
         """
         self._put({path: digest(data)})
 
     def note_change(self, made: ChangeProposal) -> None:
-        """A change was made, which the model was told of."""
+        """Record a change that the model was told about."""
         gone = made.kind in (ChangeKind.DELETE, ChangeKind.MOVE)
         news: dict[str, bytes | None] = {made.path: None} if gone else {}
         if made.kind is not ChangeKind.DELETE:
@@ -33,7 +33,7 @@ class SeenFiles:
         self._put(news)
 
     def go_on(self, digests: Mapping[str, bytes]) -> None:
-        """Go on with what the model was shown in an earlier process, instead of what it was shown in this one.
+        """Resume with what the model was shown in an earlier process. digests: By path; see `news`.
 
         digests: by path; see `news`.
         """
@@ -41,18 +41,18 @@ class SeenFiles:
             self._digests, self._news = dict(digests), {}
 
     def news(self) -> Mapping[str, bytes | None]:
-        """The digests of what was noted since this was asked last, by path; None for a file that is gone."""
+        """Return the digests recorded since the last call, by path; None for a file that is gone."""
         with self._lock:
             news, self._news = self._news, {}
         return news
 
     def knows(self, path: str) -> bool:
-        """Whether the model was shown a file, be it before it changed."""
+        """Return whether the model was shown a file, even if it changed since."""
         with self._lock:
             return path in self._digests
 
     def is_stale(self, path: str, data: bytes) -> bool:
-        """Whether a file has other bytes now than when the model was shown it; False if it never was."""
+        """Return whether a file has changed since the model was shown it; False if it never was."""
         with self._lock:
             known = self._digests.get(path)
         return known is not None and known != digest(data)

@@ -1,4 +1,4 @@
-"""Messages that the user sends while the model works, held until the next tool boundary."""
+"""Messages that the user sends while the model works, queued until the next tool boundary."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -9,13 +9,13 @@ class Steering:
     """Messages sent while a turn runs, until they are in the conversation. Any thread."""
 
     def __init__(self, waiting: Iterable[str] = ()) -> None:
-        """waiting: what an earlier turn was steered with and did not go in."""
+        """waiting: Messages of an earlier turn that did not go in."""
         self._lock = Lock()
         self._waiting = deque(waiting)
         self._open = False
 
     def begin(self) -> None:
-        """Accept messages; those that were left before are forgotten."""
+        """Accept messages; drop those left over."""
         with self._lock:
             self._waiting.clear()
             self._open = True
@@ -24,8 +24,8 @@ class Steering:
         """Queue a message for the next tool boundary; False if the turn has no further one.
 
         Args:
-            message: what the user says.
-            record: records that it is accepted, before it can be in the conversation.
+            message: What the user says.
+            record: Records that it is accepted, before it can be in the conversation.
         """
         with self._lock:
             if self._open:
@@ -34,7 +34,7 @@ class Steering:
             return self._open
 
     def next(self, *, last: bool) -> str:
-        """The oldest message, which waits on; empty for none. last: then no other one is accepted."""
+        """Return the oldest message, which stays queued; empty for none. last: Then accept no other one."""
         with self._lock:
             self._open = self._open and not (last and not self._waiting)
             return self._waiting[0] if self._waiting else ""
@@ -50,7 +50,7 @@ class Steering:
             self._open = False
 
     def left(self) -> tuple[str, ...]:
-        """The messages that did not go in; each is returned once."""
+        """Return the messages that did not go in; each once."""
         with self._lock:
             left = tuple(self._waiting)
             self._waiting.clear()

@@ -1,24 +1,24 @@
-"""The steps that a session's model has noted: written by the `todo` tool, shown to the user, kept when compacting."""
+"""The model's list of steps: written by the `todo` tool, shown to the user, kept when compacting."""
 
 import re
 import threading
 
 from laguna_tui.base.events import TodoItem, TodoState
 
-# More steps, or longer ones, are no list that anybody goes by.
+# A longer list, or longer steps, would be useless.
 MAX_ITEMS = 50
 _ITEM_CHARS = 300
-# A line as models write it: a mark in brackets, perhaps behind a bullet or a number.
+# A line as models write it: a mark in brackets, maybe behind a bullet or a number.
 _LINE = re.compile(r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+)?(?:\[(?P<mark>[^\]]?)\]\s*)?(?P<text>.*)")
 _STATES = {"x": TodoState.DONE, "X": TodoState.DONE, "✓": TodoState.DONE, "~": TodoState.ACTIVE, ">": TodoState.ACTIVE}
 _CUT = "… only the first {limit} items are kept; make them larger steps"
 
 
 class TodoList:
-    """The list. Any thread.
+    """A list of steps. Any thread.
 
     Attributes:
-        items: the steps in their order.
+        items: The steps in their order.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class TodoList:
         self.items: tuple[TodoItem, ...] = ()
 
     def replace(self, text: str) -> list[str]:
-        """Take another list: a line for each step, with its mark. Returns notes for the model; mostly none."""
+        """Replace the list by lines with marks. Return notes for the model, usually none."""
         items = [item for line in text.splitlines() if (item := _item(line)) is not None]
         with self._lock:
             self.items = tuple(items[:MAX_ITEMS])

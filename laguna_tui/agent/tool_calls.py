@@ -1,4 +1,4 @@
-"""Calls of tools that run on worker threads, and what passes between those and the thread that iterates the turn.
+"""Runs calls of tools on worker threads, and connects those with the thread that iterates the turn.
 
 Events travel to that thread through a queue. So do questions: it yields PermissionAsked, calls the approver, and hands
 the answer back. However the iteration ends, no worker is left running.
@@ -28,8 +28,8 @@ from laguna_tui.base.events import (
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 
 SIDE_BY_SIDE = 4
-"""Calls that run at the same time at most. More would only wait for the same disk."""
-# How soon a call that asks for permission notices that its turn is over.
+"""Most calls that run at the same time. More would only wait for the same disk."""
+# How often a call that waits for permission checks whether its turn is over.
 _POLL_S = 0.1
 
 _STOPPED = "the turn was stopped before this was allowed"
@@ -42,13 +42,13 @@ class CallRun:
     """One call, from its start to its result.
 
     Attributes:
-        call: as it is run.
-        call_id: its number.
-        objection: why it is not run, a sentence for the model; empty where it is.
-        result: what the tool answered; done once the call has ended.
-        seconds: how long it took, without the time in which the user was asked.
-        changed: whether it changed a file, as a tool or by a command.
-        ended: whether all that it emitted was passed on.
+        call: As it is run.
+        call_id: Its number.
+        objection: Why it is not run, a sentence for the model; empty if it is.
+        result: What the tool answered; done once the call has ended.
+        seconds: How long it took, without the time in which the user was asked.
+        changed: Whether it changed a file, as a tool or by a command.
+        ended: Whether all that it emitted was passed on.
     """
 
     call: ToolCall
@@ -60,7 +60,7 @@ class CallRun:
     ended: bool = False
 
     def note_change(self) -> None:
-        """It changed a file. Any thread."""
+        """Record that it changed a file. Any thread."""
         self.changed = True
 
     @property
@@ -71,7 +71,7 @@ class CallRun:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A request on its way to the user. reply: takes the answer."""
+    """A request on its way to the user. reply: Takes the answer."""
 
     run: CallRun
     request: PermissionRequest
@@ -79,7 +79,7 @@ class _Question:
 
 
 class ToolCallRunner:
-    """Runs the calls of a turn that are side by side; use once."""
+    """Runs calls that stand side by side in a turn; use once."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class ToolCallRunner:
         """Prepare; nothing runs yet.
 
         Args:
-            objection: why a change is neither asked about nor made, a sentence for the model; empty where it may be.
-            cancelled: whether the turn is being stopped. Any thread.
+            objection: Why a change is neither asked about nor made, a sentence for the model; empty if it may be.
+            cancelled: Whether the turn is being stopped. Any thread.
         """
         self._toolbox = toolbox
         self._objection = objection
@@ -100,7 +100,7 @@ class ToolCallRunner:
         self._queue: SimpleQueue[ToolEvent | _Question | CallRun] = SimpleQueue()
 
     def run(self, calls: Sequence[CallRun]) -> Generator[ToolEvent | CallRun, None, None]:
-        """Run calls at the same time; yields what they emit, and each of them once it and all before it have ended.
+        """Run calls at the same time; yield what they emit, and each once it and all before it have ended.
 
         Closing it waits until all of them have ended.
         """
@@ -124,7 +124,7 @@ class ToolCallRunner:
             pool.shutdown()
 
     def _answered(self, question: _Question) -> Generator[ToolEvent, None, None]:
-        """Have the user answer; the call continues with the answer."""
+        """Ask the user; the call continues with the answer."""
         approver = self._toolbox.permissions.approver
         begun = time.perf_counter()
         yield PermissionAsked(question.run.call_id, question.request)
@@ -136,12 +136,12 @@ class ToolCallRunner:
         question.reply.set_result(answer)
 
     def _work(self, run: CallRun) -> None:
-        """On a worker thread: run one call."""
+        """Run one call on a worker thread."""
         begun = time.perf_counter()
         try:
             run.result.set_result(self._result(run))
         except BaseException as error:
-            # Raised where the result is asked for.
+            # Raised by whoever takes the result.
             run.result.set_exception(error)
         run.seconds += time.perf_counter() - begun
         self._queue.put(run)
@@ -169,22 +169,22 @@ class ToolCallRunner:
         run.changed |= isinstance(event, ChangeMade)
         self._queue.put(event)
 
-    def _tell(self, run: CallRun, request: PermissionRequest, verdict: Verdict) -> None:
-        """Pass on what was decided without the user."""
+    def _report(self, run: CallRun, request: PermissionRequest, verdict: Verdict) -> None:
+        """Report a decision made without the user."""
         allowed = verdict.effect is Effect.ALLOW
-        # What the app adds to a call, such as a check of what was edited, is missed by nobody.
+        # Only for the call itself, not for what the app adds to it, such as a linter after an edit.
         flag = verdict.flag if request.tool == run.call.name else None
         self._queue.put(PermissionDecided(run.call_id, request.tool, allowed, verdict.why, verdict.rule, flag))
         if allowed and verdict.rule:
             self._queue.put(PermissionAnswered(run.call_id, _YES, verdict.rule))
 
     def _ask(self, run: CallRun, request: PermissionRequest) -> PermissionAnswer:
-        """Permission for what a call asks for; raises PermissionDenied without."""
+        """Return permission for a request; raise PermissionDenied without."""
         proposal = request.proposal
         if isinstance(proposal, ChangeProposal) and (objection := self._objection(run.call, proposal)):
             raise PermissionDenied(objection)
         gate = self._toolbox.permissions
-        question = gate.question(request, lambda verdict: self._tell(run, request, verdict))
+        question = gate.question(request, lambda verdict: self._report(run, request, verdict))
         if question is None:
             return _YES
         reply: Future[PermissionAnswer] = Future()

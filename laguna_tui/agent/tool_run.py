@@ -1,4 +1,4 @@
-"""What one call of a tool works with, and how a tool says that it cannot."""
+"""What one call of a tool works with, and how a tool reports that it cannot."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ class ToolRun:
     """One call of a tool, on a worker thread.
 
     Attributes:
-        workspace: the folder that is asked about.
-        call_id: the call's number.
-        emit: passes an event on to the front end. Any thread.
-        ask: asks for permission and blocks until there is an answer, which allows it; raises PermissionDenied where it
+        workspace: The folder that is asked about.
+        call_id: The call's number.
+        emit: Passes an event on to the front end. Any thread.
+        ask: Asks for permission and blocks until there is an answer, which allows it; raises PermissionDenied where it
             is not given.
-        cancelled: whether the turn is being stopped; asked often enough that a tool ends within 0.1 s.
-        readable: why a located path may not be shown to the model, a sentence for it; empty where it may be.
-        note_change: notes that files were changed by the call, however it did that.
+        cancelled: Whether the turn is being stopped; asked often enough that a tool ends within 0.1 s.
+        readable: Why a located path may not be shown to the model, a sentence for it; empty if it may be.
+        note_change: Notes that files were changed by the call, however it did that.
     """
 
     workspace: Workspace
@@ -41,10 +41,10 @@ class ToolRun:
     note_change: Callable[[], None] = lambda: None
 
     def check_readable(self, inside: str) -> None:
-        """Do nothing where a located path may be shown to the model.
+        """Check that a located path may be shown to the model.
 
         Raises:
-            ToolError: it may not.
+            ToolError: It may not.
         """
         if why := self.readable(inside):
             raise ToolError(why)

@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from laguna_tui.agent.project_check import CheckReminder
     from laguna_tui.agent.tool_calls import CallRun
 
-# A task that needs more rounds than this has gone astray.
+# A task that needs more rounds is off track.
 MAX_STEPS = 200
-# A model that writes this many calls in a row that cannot be run does not recover.
+# A model that writes this many unrunnable calls in a row does not recover.
 MAX_REJECTED = 3
 # A model that writes more calls than this at once is looping.
 MAX_CALLS_A_STEP = 8
 
-# A model that fills the context again and again with one answer does not come to an end.
+# A model that keeps filling the context with one answer does not finish.
 MAX_FILLED = 2
 
-# What the user said meanwhile cannot go in any more.
+# Ends after which no further message can go in.
 _FINAL = frozenset({TurnEnd.CANCELLED, TurnEnd.CONTEXT_FULL})
 
 _CUT_OFF = "The context was full, so your words were cut off here. Room was made: go on where you stopped."
@@ -100,7 +100,7 @@ class Turn:
         return None if self._generation is None else self._generation.generated
 
     def run(self) -> Iterator[AgentEvent]:
-        """Everything from the first generation to `TurnFinished`."""
+        """Yield everything from the first generation to `TurnFinished`."""
         conversation, end = self._conversation, TurnEnd.TOO_MANY_STEPS
         try:
             for _ in range(self._turn_options.max_steps or MAX_STEPS):
@@ -148,7 +148,7 @@ class Turn:
         )
 
     def _shown(self, event: AgentEvent, answer: Answer, checked: CheckedAnswer) -> AgentEvent | None:
-        """The event as it is shown; None where it is not."""
+        """Return the event as it is shown; None if it is not."""
         if not isinstance(event, TextDelta):
             return event
         if answer.calls and self._guard.calls_come_last:
@@ -165,7 +165,7 @@ class Turn:
         self._unanswered = list(answer.calls)
 
     def _finished(self, answer: Answer, checked: CheckedAnswer) -> Generator[AgentEvent, None, TurnEnd | None]:
-        """Answer the calls of an answer, and add what the user said meanwhile; how that ends the turn, or None."""
+        """Answer an answer's calls and add what the user sent meanwhile; return how that ends the turn, or None."""
         end = yield from self._correct(checked, self._end_of(answer, checked))
         reminder = self._reminder(end)
         if end is None or reminder:
@@ -183,20 +183,20 @@ class Turn:
         return None
 
     def _steered(self, end: TurnEnd | None) -> Generator[AgentEvent, None, bool]:
-        """Add what the user said meanwhile, where the model works on or would end the turn; whether there was any."""
+        """Add what the user sent meanwhile if the turn continues or would end; return whether there was any."""
         if self._steer is None or end in _FINAL:
             return False
         self._answer_the_rest()
         steered = yield from self._steer(end is not None)
         if steered:
-            # It is another question: what counts against the model began with it.
+            # A new question resets what counts against the model.
             self._loops, self._rejected = LoopGuard(), 0
             self._guard = self._toolbox.profile.guard(*self._conversation.question())
             self._reminded.clear()
         return steered
 
     def _reminder(self, end: TurnEnd | None) -> str:
-        """The reminder that makes the model continue instead of ending the turn like this; "" lets it end."""
+        """Return the reminder that makes the model continue instead of ending the turn like this; "" lets it end."""
         if end is TurnEnd.ANSWERED:
             return self._check.due() if self._check else ""
         if end is TurnEnd.CONTEXT_FULL and self._make_room is not None:
@@ -210,14 +210,14 @@ class Turn:
         return _NUDGE if end is TurnEnd.EMPTY_ANSWER else ""
 
     def _end_of(self, answer: Answer, checked: CheckedAnswer) -> TurnEnd | None:
-        """How an answer ends the turn; None when it asks for tools, if only before it lost its way."""
+        """Return how an answer ends the turn; None if it calls tools, even if it derailed after them."""
         stopped = checked.over and not checked.wrong
         if not self._cancelled() and (stopped or (answer.repeating and any(map(self._meant, answer.calls)))):
             return None
         return _end_of(answer)
 
     def _correct(self, answer: CheckedAnswer, end: TurnEnd | None) -> Generator[AgentEvent, None, TurnEnd | None]:
-        """Say what is right where the model said something else; how that ends the turn."""
+        """Show the right answer if the model gave another; return how that ends the turn."""
         ended = end in (TurnEnd.ANSWERED, TurnEnd.EMPTY_ANSWER) or (answer.wrong and not self._cancelled())
         if not ended or answer.corrected is None:
             return end
@@ -229,7 +229,7 @@ class Turn:
         return TurnEnd.ANSWERED
 
     def _answer_calls(self) -> Generator[AgentEvent, None, TurnEnd | None]:
-        """Answer the calls in the order they were written; how that ends the turn, or None to go on."""
+        """Answer the calls in the order written; return how that ends the turn, or None to continue."""
         done = 0
         while self._unanswered and not self._cancelled():
             written = self._unanswered[0]
@@ -250,11 +250,11 @@ class Turn:
         return TurnEnd.MALFORMED_CALL if self._rejected >= MAX_REJECTED else None
 
     def _side_by_side(self, first: ToolCall, most: int) -> list[ToolCall]:
-        """The first call that is not answered yet, and those behind it that may run at the same time as it."""
+        """Return the first unanswered call, and those behind it that may run at the same time."""
         calls = [first]
         for written in self._unanswered[1:most]:
             call = None if isinstance(written, Malformed) else self._meant(written)
-            # What a call may do depends on what the same one answered before it.
+            # Whether a call may run depends on the result of the same call before it.
             known = call is None or call_key(call) in map(call_key, calls)
             if call is None or known or not all(map(self._toolbox.is_read_only, (first.name, call.name))):
                 break
@@ -262,7 +262,7 @@ class Turn:
         return calls
 
     def _meant(self, call: ToolCall | Malformed) -> ToolCall | None:
-        """The call as it is run; None where it cannot be."""
+        """Return the call as it is run; None if it cannot be."""
         return self._guard.mended(call) if isinstance(call, Malformed) else self._guard.resolved(call)
 
     def _reject(self, call: Malformed) -> CallRejected:
@@ -286,17 +286,17 @@ class Turn:
                 yield self._finish() if isinstance(event, CallRun) else event
 
     def _refused_because(self, call: ToolCall, too_many: bool) -> str:
-        """Why a call is not run, a sentence for the model; empty where it is."""
+        """Return why a call is not run, a sentence for the model; empty if it is."""
         if too_many:
             return _TOO_MANY
         return self._loops.objection(call) or self._refusal(self._guard.refusal(call))
 
     def _objection(self, call: ToolCall, proposal: ChangeProposal) -> str:
-        """Why a change is neither asked about nor made, a sentence for the model; empty where it may be."""
+        """Return why a change is neither asked about nor made, a sentence for the model; empty if it may be."""
         return self._refusal(self._guard.objection(call, proposal))
 
     def _finish(self) -> ToolFinished:
-        """Add the answer of the first call that ran; raises what ended it otherwise."""
+        """Add the result of the first call that ran; raise what ended it otherwise."""
         run = self._running[0]
         result = run.result.result()
         if not run.objection:
@@ -310,12 +310,12 @@ class Turn:
         return ToolFinished(run.call_id, run.call.name, result.output, result.ok, run.seconds, result.full_output)
 
     def _refusal(self, sentence: str) -> str:
-        """What the tool says of a call that is not let through; why it is not is then the answer."""
+        """Make a sentence the turn's answer, and return what the tool says of a call that is refused for it."""
         self._refused = sentence or self._refused
         return _REFUSED if sentence else ""
 
     def _fitted(self, result: ToolResult) -> ToolResult:
-        """What a tool said, cut to the room there is."""
+        """Return a result cut to the room there is."""
         toolbox, conversation = self._toolbox, self._conversation
         conversation.remember(result.excerpt)
         room = conversation.backend.n_ctx - conversation.size - ANSWER_ROOM
@@ -329,7 +329,7 @@ class Turn:
         self._unanswered.pop(0)
 
     def _answer_the_rest(self) -> None:
-        """Answer what is not answered: with what came of it, where it ran."""
+        """Answer the remaining calls: with their results, if they ran."""
         while self._running and self._running[0].answered:
             self._finish()
         while self._unanswered:
@@ -337,17 +337,17 @@ class Turn:
 
 
 def _check_reminder(toolbox: Toolbox) -> "CheckReminder | None":
-    """What reminds a model of the project's check; None for one that cannot run commands."""
+    """Return what reminds a model of the project's check; None for a model without commands."""
     if not toolbox.runs_commands:
         return None
-    # Imported late: a model without commands needs none of it.
+    # Imported late: models without commands do not need it.
     from laguna_tui.agent.project_check import CheckReminder, find_check
 
     return CheckReminder(lambda: find_check(toolbox.workspace, toolbox.permissions.permissions.check))
 
 
 def _end_of(answer: Answer) -> TurnEnd | None:
-    """How an answer ends the turn; None when it asks for tools."""
+    """Return how an answer ends the turn; None if it calls tools."""
     match answer.reason:
         case _ if answer.repeating:
             return TurnEnd.REPEATING
@@ -364,7 +364,7 @@ def _end_of(answer: Answer) -> TurnEnd | None:
 
 
 def end_interrupted(conversation: Conversation, trace: Trace | None, running: int) -> None:
-    """Complete a conversation whose last turn did not end.
+    """Complete a conversation whose last turn did not end, because the app was killed.
 
     Args:
         conversation: As it was last recorded.
@@ -379,7 +379,7 @@ def end_interrupted(conversation: Conversation, trace: Trace | None, running: in
 
 
 def _unanswered(said: Sequence[ChatMessage]) -> int:
-    """How many calls at the end have no result."""
+    """Return how many calls at the end have no result."""
     for back, each in enumerate(reversed(said)):
         if each.role is Role.ASSISTANT:
             return len(each.written_calls) - back

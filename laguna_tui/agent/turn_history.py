@@ -35,11 +35,11 @@ class TurnRecord:
     """A turn.
 
     Attributes:
-        number: from 1; never given twice in a session.
-        title: the beginning of its message.
-        chat: which chat of the session it belongs to.
-        began: seconds since the epoch.
-        before, after: where the log has what was said before it and after it.
+        number: From 1; never reused in a session.
+        title: The beginning of its message.
+        chat: Which chat of the session it belongs to.
+        began: Seconds since the epoch.
+        before, after: Where the log has the conversation before it and after it.
     """
 
     number: int
@@ -51,26 +51,26 @@ class TurnRecord:
 
 
 class TurnLog(Protocol):
-    """Remembers what was said at the turns of a session."""
+    """Records a session's conversation at each turn."""
 
     def note(self, state: ConversationState) -> Place:
-        """Remember the present moment."""
+        """Record the present moment."""
         ...
 
     def load(self, place: Place) -> ConversationMark:
-        """What was said at a moment.
+        """Return the conversation at a moment.
 
         Raises:
-            UserError: it is lost.
+            UserError: It is lost.
         """
         ...
 
     def began(self, number: int, message: str, state: ConversationState) -> Place:
-        """Remember the present moment: a turn has begun, and its message is in the conversation."""
+        """Record the present moment: a turn has begun, and its message is in the conversation."""
         ...
 
     def moved(self, position: int, state: ConversationState) -> None:
-        """So many turns are done now, the others are undone, and the conversation is as it was then."""
+        """Record that this many turns are done, the others undone, and the conversation is as it was then."""
         ...
 
 
@@ -82,7 +82,7 @@ class ListDifference(NamedTuple):
 
     @classmethod
     def between(cls, before: Sequence[ChatMessage], after: Sequence[ChatMessage]) -> "ListDifference":
-        """The difference of two lists; the same is what is the same object."""
+        """Return the difference of two lists, by identity."""
         kept = 0
         for old, new in zip(before, after, strict=False):
             if old is not new:
@@ -92,14 +92,13 @@ class ListDifference(NamedTuple):
 
 
 class MemoryLog:
-    """A `TurnLog` in memory, for a session that is not kept: what every moment added to the one before it."""
+    """A `TurnLog` in memory, for a session that is not saved: what each moment added to the one before it."""
 
     def __init__(self) -> None:
         self._changes: list[tuple[ListDifference, ListDifference]] = []
         self._last = ConversationMark()
 
     def note(self, state: ConversationState) -> Place:
-        """Remember the present moment."""
         before, self._last = self._last, ConversationMark(tuple(state.said), tuple(state.forgotten))
         changes = zip(before, self._last, strict=True)
         said, forgotten = (ListDifference.between(old, new) for old, new in changes)
@@ -107,7 +106,6 @@ class MemoryLog:
         return len(self._changes)
 
     def load(self, place: Place) -> ConversationMark:
-        """What was said at a moment."""
         if isinstance(place, ConversationMark):
             return place
         lists: tuple[list[ChatMessage], list[ChatMessage]] = ([], [])
@@ -117,30 +115,28 @@ class MemoryLog:
         return ConversationMark(tuple(lists[0]), tuple(lists[1]))
 
     def began(self, number: int, message: str, state: ConversationState) -> Place:
-        """Remember the present moment."""
         return self.note(state)
 
     def moved(self, position: int, state: ConversationState) -> None:
-        """Remember the present moment."""
         self.note(state)
 
 
 def no_journal() -> "UndoHistory":
-    """What opens the journal where there is none."""
+    """Raise the error of a session without an undo journal."""
     from laguna_tui.base.object_store import StoreError
 
-    raise StoreError("this session keeps nothing to undo")
+    raise StoreError("this session records nothing to undo")
 
 
 class TurnHistory:
-    """The turns of one session. Turns begin, end and are undone on the session's thread; the rest is for any thread."""
+    """The turns of one session. They begin, end and are undone on the session's thread; the rest is for any thread."""
 
     def __init__(self, open_journal: "Callable[[], UndoHistory]", log: TurnLog | None = None) -> None:
         """Begin without turns.
 
         Args:
-            open_journal: opens the session's undo journal; raises StoreError if there cannot be one.
-            log: remembers what was said; None: in memory.
+            open_journal: Opens the session's undo journal; raises StoreError if there cannot be one.
+            log: Remembers what was said; None: in memory.
         """
         self._open_journal = open_journal
         self._log = log or MemoryLog()
@@ -154,20 +150,20 @@ class TurnHistory:
 
     @property
     def next_number(self) -> int:
-        """The number of the next turn, from 1; never given twice."""
+        """The number of the next turn, from 1; never reused."""
         return self._last + 1
 
     def new_chat(self) -> None:
-        """A new chat begins; undoing earlier turns leaves it alone."""
+        """Begin a new chat; undoing earlier turns leaves it alone."""
         self._chat += 1
 
     def begin(self, message: str, conversation: "Conversation", add: Callable[[], None]) -> None:
-        """A user's message begins a turn; turns that are undone are forgotten.
+        """Begin a turn with a user's message; undone turns are forgotten.
 
         Args:
-            message: what the user sent.
-            conversation: the present one.
-            add: adds the message to it.
+            message: What the user sent.
+            conversation: The present one.
+            add: Adds the message to it.
         """
         with self._lock:
             before = self._log.note(conversation.state)
@@ -180,7 +176,7 @@ class TurnHistory:
             self._position = len(self._turns)
 
     def end(self, conversation: "Conversation") -> None:
-        """The newest turn has ended."""
+        """End the newest turn."""
         with self._lock:
             if self._position:
                 self._turns[self._position - 1].after = self._log.note(conversation.state)
@@ -189,7 +185,7 @@ class TurnHistory:
             # Imported late: most questions change nothing.
             from laguna_tui.undo.undo import CheckpointError
 
-            # What cannot be written down now is tried again with the next change.
+            # What cannot be recorded now is tried again with the next change.
             with suppress(CheckpointError):
                 journal.end_turn()
 
@@ -209,46 +205,46 @@ class TurnHistory:
         """Take the checkpoint before a change; arguments as for `UndoHistory.before_change`.
 
         Raises:
-            CheckpointError: there is none, and the change must not be made.
+            CheckpointError: There is none, and the change must not be made.
         """
         self._wanted = True
         self._synced().before_change(paths, should_stop)
 
     def after_change(self) -> bool:
-        """Record the state after a change; returns whether files were changed.
+        """Record the state after a change; return whether files were changed.
 
         Raises:
-            CheckpointError: it cannot be stored; undo will ask about each file.
+            CheckpointError: It cannot be stored; undo will ask about each file.
         """
         return self._journal is not None and self._journal.after_change()
 
-    # -- the way back
+    # -- undo
 
     def points(self) -> "tuple[UndoPoint, ...]":
-        """The turns, newest last; CheckpointError if there is no journal."""
+        """Return the turns, newest last; CheckpointError if there is no journal."""
         points = self._synced().points()
         with self._lock:
             began = {turn.number: turn.began for turn in self._turns}
         return tuple(replace(point, time=began.get(point.number, point.time)) for point in points)
 
     def plan_undo(self) -> "UndoPlan":
-        """What undoing the last turn would do. UndoError, CheckpointError: as `UndoHistory.plan_undo`, also below."""
+        """Plan undoing the last turn. UndoError, CheckpointError: as `UndoHistory.plan_undo`, also below."""
         return self._synced().plan_undo()
 
     def plan_redo(self) -> "UndoPlan":
-        """What redoing the last undone turn would do."""
+        """Plan redoing the last undone turn."""
         return self._synced().plan_redo()
 
     def plan_rewind(self, number: int) -> "UndoPlan":
-        """What undoing a turn and all after it would do."""
+        """Plan undoing a turn and all after it."""
         return self._synced().plan_rewind(number)
 
     def preview(self, plan: "UndoPlan") -> "tuple[FileDiff, ...]":
-        """What applying a plan would change, conflicts included."""
+        """Return what applying a plan would change, conflicts included."""
         return self._synced().preview(plan)
 
     def diff(self, number: int | None = None) -> "tuple[FileDiff, ...]":
-        """What a turn changed, or all that are not undone; 0 is the last one of these."""
+        """Return what a turn changed, or all that are not undone; 0 is the last one of these."""
         journal = self._synced()
         if number == 0:
             with self._lock:
@@ -261,12 +257,12 @@ class TurnHistory:
         """Apply a plan to files and conversation; not while a turn runs.
 
         Args:
-            plan: of the present state.
-            overwrite: conflicting paths that the user agreed to overwrite.
-            conversation: the present one.
+            plan: Of the present state.
+            overwrite: Conflicting paths that the user agreed to overwrite.
+            conversation: The present one.
 
         Raises:
-            UndoError, CheckpointError, UserError: nothing was changed.
+            UndoError, CheckpointError, UserError: Nothing was changed.
         """
         journal = self._synced()
         position = self._position_after(plan)
@@ -276,22 +272,22 @@ class TurnHistory:
         return result
 
     def said_after(self, plan: "UndoPlan") -> ConversationMark | None:
-        """The conversation as of after a plan; None if the plan does not change the present one.
+        """Return the conversation after a plan; None if the plan does not change it.
 
         Raises:
-            UserError: it is lost.
+            UserError: It is lost.
         """
         return self._said_at(self._position_after(plan))
 
     def _position_after(self, plan: "UndoPlan") -> int:
-        """How many turns are done after a plan."""
+        """Return how many turns are done after a plan."""
         from laguna_tui.undo.undo_log import UndoKind
 
         numbers = [] if plan.resumes else [point.number for point in plan.points]
         return self._position_with(numbers, done=plan.kind is UndoKind.REDO)
 
     def _position_with(self, numbers: Collection[int], *, done: bool) -> int:
-        """How many turns are done once those with these numbers are, or are not. It is all or none behind one."""
+        """Return how many turns are done once those with these numbers are, or are not: all or none behind one."""
         with self._lock:
             places = [place for place, turn in enumerate(self._turns) if turn.number in numbers]
             if not places:
@@ -308,7 +304,7 @@ class TurnHistory:
             return self._log.load(turn.before if back else turn.after)
 
     def _move(self, position: int, said: ConversationMark | None, conversation: "Conversation") -> None:
-        """Move the conversation to where so many turns are done."""
+        """Move the conversation to where this many turns are done."""
         with self._lock:
             self._position = position
         if said is not None:
@@ -319,16 +315,16 @@ class TurnHistory:
         """Resume with the turns of an earlier process.
 
         Args:
-            turns: oldest first.
-            position: how many of them are done.
-            last: the last number that was given to one.
+            turns: Oldest first.
+            position: How many of them are done.
+            last: The last number that was given to one.
         """
         with self._lock:
             self._turns, self._position = list(turns), position
             self._last, self._told, self._chat = last, 0, 0
 
     def catch_up(self, conversation: "Conversation") -> None:
-        """Complete an undo in which an earlier process was killed: its files are, or will be, in place.
+        """Complete an undo during which an earlier process was killed: its files are, or will be, in place.
 
         Raises nothing: what cannot be opened here fails again, with a sentence, when it is needed.
         """
@@ -342,7 +338,7 @@ class TurnHistory:
                 self._move(position, self._said_at(position), conversation)
 
     def unfinished(self) -> "UndoPlan | None":
-        """The rest of an undo in which an earlier process was killed; None for none. CheckpointError as elsewhere."""
+        """Return the rest of an undo during which an earlier process was killed; None for none."""
         return self._synced().plan_unfinished()
 
     def close(self) -> None:
@@ -355,10 +351,10 @@ class TurnHistory:
             journal.close()
 
     def _synced(self) -> "UndoHistory":
-        """The journal, with all turns so far.
+        """Return the journal, with all turns so far.
 
         Raises:
-            CheckpointError: it cannot be opened, or nothing can be stored in it.
+            CheckpointError: It cannot be opened, or nothing can be stored in it.
         """
         from laguna_tui.base.object_store import StoreError
         from laguna_tui.undo.undo import CheckpointError
@@ -370,7 +366,7 @@ class TurnHistory:
                 except StoreError as error:
                     raise CheckpointError(f"nothing was changed, because it could not be undone: {error}") from error
                 self._told, _ = self._journal.progress
-                # It may have turns that the disk had no room for in the log.
+                # It may have turns that did not fit on the disk with the log.
                 self._last = max(self._last, self._told)
             for turn in self._turns[: self._position]:
                 if turn.number > self._told:

@@ -48,7 +48,13 @@ async def test_where_no_check_is_known_a_notice_says_so_once_in_a_folder(project
     async with app_in(project, READ, ONCE, "Two.", "Bye.") as (app, pilot):
         await ask(app, pilot, "raise it")
         await ask(app, pilot, "/check")
-        await until(pilot, lambda: "No command is known" in said(app))
+        await until(
+            pilot,
+            lambda: (
+                "No command that checks this project was found. To set one: /check COMMAND, such as /check make test"
+                in said(app)
+            ),
+        )
         assert NO_CHECK not in said(app)
 
 
@@ -74,7 +80,7 @@ async def test_the_check_is_chosen_for_the_folder_and_taken_away(project: Path, 
     rules = tmp_path / "config/permissions.toml"
     async with app_in(project, "Hello.") as (app, pilot):
         await ask(app, pilot, "/check python3 -m unittest")
-        await until(pilot, lambda: "python3 -m unittest checks this project from now on." in said(app))
+        await until(pilot, lambda: "python3 -m unittest now checks this project." in said(app))
         assert read_user_rules(rules, project).check == "python3 -m unittest"
         await ask(app, pilot, "/check none")
         await until(pilot, lambda: "No command checks this project" in said(app))

@@ -1,8 +1,8 @@
-"""Shell commands as rules see them: text, of which nothing is run. A rule is no boundary; the sandbox is.
+"""Shell commands as rules see them: text that is never run. A rule is not a boundary; the sandbox is.
 
-A rule that allows matches a SIMPLE command only, one whose words are known without running anything: no operator,
-expansion, redirection, assignment or line break. A rule that denies or asks is matched the other way round: against
-every reading of the text in which its words come one after the other, with whatever between them.
+A rule that allows matches only a SIMPLE command, one whose words are known without running anything: no operator,
+expansion, redirection, assignment or line break. A rule that denies or asks is matched the other way round: it applies
+if its words come one after the other in any reading of the text, with anything between them.
 """
 
 import re
@@ -17,12 +17,12 @@ from itertools import islice, takewhile
 
 # Longer commands are scripts.
 _LIMIT_CHARS = 4096
-# A longer text is not looked through: every rule that restricts holds for it.
+# A longer text is not analysed: every restricting rule applies to it.
 _READ_CHARS = 64 * 1024
 # Operators, expansions and escapes, in quotes too: their meaning depends on the kind of quote.
 _OPERATORS = frozenset(";|&$`<>()\\")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
-# What a shell expands outside of quotes (a file may be named like an option), and where a comment begins.
+# What a shell expands outside quotes (a file may be named like an option), and where a comment begins.
 _EXPANDED = re.compile(r"[*?\[\]{}]|(?:^|[\s=:])~|(?:^|\s)#")
 _SEPARATORS = re.compile(r"[\s;|&<>(){}`$,=:!\[\]]+")
 _LINE_JOIN = re.compile(r"\\\r?\n")
@@ -30,16 +30,16 @@ _ESCAPE = re.compile(r"\\x([0-9a-f]{1,2})|\\u([0-9a-f]{1,4})|\\([0-7]{1,3})")
 _ANSI_QUOTE = re.compile(r"\$'([^']*)'")
 _VARIABLE = re.compile(r"\$(?:\{[^{}]*\}|[a-z_][a-z0-9_]*|[0-9@*#?$!_-])")
 _QUOTES = re.compile(r"[\\'\"]")
-# A group of braces that stands for several words, what it is if all of them have one letter, and one in another one.
+# A group of braces that expands to several words, a range of letters, and nested groups.
 _BRACES = re.compile(r"(?<!\$)\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _RANGE = re.compile(r"([a-z])\.\.([a-z])")
 _NESTED_BRACES = re.compile(r"\{[^{}]*\{[^{}]*(?:,|\.\.)")
 _BETWEEN_WORDS = re.compile(r"([\s;|&<>()]+)")
-# Longer words with braces, and more alternatives, are not looked through.
+# Longer words with braces, and more alternatives, are not analysed.
 _BRACES_CHARS, _ALTERNATIVES = 400, 256
 _GLOB_LETTERS = frozenset("*?[")
 
-# They run another program that is named in their arguments.
+# They run another program named in their arguments.
 WRAPPERS = frozenset(
     """
     builtin busybox chroot chrt command coproc doas env eval exec flock ionice ltrace nice nohup nsenter
@@ -57,12 +57,12 @@ _INTERPRETERS = frozenset(
 _INLINE_CODE = re.compile(r"-[a-z]*[cepr]|--(?:eval|command|execute|print|run)(?:=.*)?")
 _AWK = re.compile(r"(?:^|[\s;|&({/'\"])[gmn]?awk(?=\s)", re.IGNORECASE)
 _END = re.compile(r"[;|&\n]")
-# More in one command are not looked through.
+# More in one command are not analysed.
 _MOST_AWKS = 20
-# What runs a command, reads one's output, loads code, or calls a function by a name that is computed.
+# Runs a command, reads its output, loads code, or calls a function by a computed name.
 _AWK_RUNS = re.compile(r"system|getline|[|@]")
 _AWK_FILE = re.compile(r"\s-(?:[a-z]*[fiElL](?![A-Za-z])|-(?:file|exec|include|load|source))")
-# Variables that name what programs run, or where it is found, unless they name nothing that matters.
+# Variables that determine which programs run, unless set to something harmless.
 _STEERING = re.compile(
     r"(?:^|[\s;|&({'\"])"
     r"(?:PATH|BASH_ENV|ENV|PS4|IFS|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|LD_[A-Z_]+|DYLD_[A-Z_]+|\w*PAGER|VISUAL|EDITOR"
@@ -75,21 +75,21 @@ _NO_CODE = frozenset({"--version", "--help"})
 # What they decode or read may be another command.
 _DECODERS = frozenset("base32 base64 basenc openssl uudecode xxd".split())
 _RUN_SCRIPT = frozenset({"npm", "pnpm", "yarn", "bun"})
-# They change the shell, and what a later command in it is: with PATH, BASH_ENV, an alias.
+# They change what later commands in the shell mean: by PATH, BASH_ENV, an alias.
 _BUILTINS = frozenset(
     """
     alias bind cd complete declare enable export hash local mapfile popd pushd read readonly set shopt typeset ulimit
     umask unalias unset
     """.split()
 )
-# They run plug-ins and settings of the project, or write its files, where one expects that they only check.
+# They run plug-ins and settings of the project, or write its files, although they seem only to check.
 _CHECKERS = frozenset(
     """
     biome black cloc eslint flake8 flow golangci-lint isort mypy phpstan prettier pylint pyright rubocop staticcheck
     standard stylelint tsc uniq xo
     """.split()
 )
-# A lasting permission for them is one for much more than the command that was seen.
+# A lasting permission for them would cover much more than the command that was seen.
 _NEVER_SUGGESTED = (
     WRAPPERS
     | _BUILTINS
@@ -116,7 +116,7 @@ _ONLY_SHOW = frozenset("cat cmp diff du grep head ls nproc pwd shellcheck stat t
 # They run the project's own code, whatever their arguments.
 _RUN_TESTS = frozenset("jest mocha phpunit pytest rspec vitest".split())
 _ANY_ARGUMENTS = _ONLY_SHOW | _RUN_TESTS
-# Subcommands of which the same is true. "git log" is none: with --output it writes a file.
+# Subcommands of which the same is true; not "git log", which writes a file with --output.
 _SUBCOMMANDS: dict[str, frozenset[str]] = {
     program: frozenset(names.split())
     for program, names in {
@@ -134,7 +134,7 @@ _SUBCOMMANDS: dict[str, frozenset[str]] = {
         "turbo": "test lint",
     }.items()
 }
-# Those that only show or check unless an option says otherwise, so that the rule is for the command as it is.
+# They only show or check unless an option says otherwise, so the rule is for the exact command.
 _AS_IT_IS: dict[str, frozenset[str]] = {
     program: frozenset(names.split())
     for program, names in {
@@ -143,7 +143,7 @@ _AS_IT_IS: dict[str, frozenset[str]] = {
         "go": "vet build list doc",
     }.items()
 }
-# Options with which programs run another one or write a file; "-" stands for "--" too.
+# Options that run another program or write a file; "-" also stands for "--".
 _RUNNING_OPTIONS = frozenset(
     """
     -compress-program -config -exec -exec-batch -execdir -ext-diff -fix -fix-only -fls -fprint -fprint0 -fprintf
@@ -151,7 +151,7 @@ _RUNNING_OPTIONS = frozenset(
     -rulesdir -textconv -toolexec -unsafe-fixes -vettool -write -delete -add-noqa
     """.split()
 )
-# The programs that show or check without them, and their letters that do the same, also in a cluster.
+# The programs that only show or check without them, and their letters with the same effect, also in a cluster.
 _RUNNING_LETTERS = {
     "cargo": "",
     "clang-format": "i",
@@ -170,9 +170,9 @@ _RUNNING_LETTERS = {
     "tree": "oR",
     "yq": "i",
 }
-# Options of git in front of the subcommand that set what it runs.
+# Options of git before the subcommand that set what it runs.
 _GIT_SETTINGS = ("-c", "--config-env", "--exec-path")
-# A long option may be abbreviated to so many letters.
+# Letters that an abbreviated long option has at least.
 _LEAST_LETTERS = 3
 _TEST_MODULES = frozenset("pytest unittest".split())
 # "uv run pytest" is pytest in the project's environment.
@@ -180,7 +180,7 @@ _RUNNERS = frozenset({("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("pipenv
 NO_PROGRAM = frozenset("! [[ case do done elif else esac fi for function if in select then until while".split())
 # Between two operators, and around what runs by itself.
 SEGMENTS = re.compile(r"[;|&\n(){}]+")
-# A program's name has them where a shell finds out what it is.
+# In a program's name: the shell determines what it is.
 _UNKNOWN_LETTERS = frozenset("$*?[~")
 # They run another program if an argument says so.
 _STARTERS = frozenset({"find", "fd", "git"})
@@ -213,20 +213,20 @@ def simple_words(command: str) -> tuple[str, ...]:
 
 
 def _is_hidden(character: str) -> bool:
-    """Control and format characters, lone surrogates, and blanks other than the one that separates words."""
+    """Return whether a character is a control or format character, a lone surrogate, or an unusual blank."""
     return character != " " and unicodedata.category(character)[0] in "CZ"
 
 
 def restricted(command: str, words: Sequence[str]) -> Match:
-    """Whether a command could be one that a rule denies or asks about; rather YES than NO.
+    """Return whether a command could be one that a rule denies or asks about; when in doubt, YES.
 
     Args:
-        command: any text.
-        words: the rule's words, the program first; none for every command.
+        command: Any text.
+        words: The rule's words, the program first; none for every command.
     """
     if len(command) > _READ_CHARS:
         return Match.YES
-    # Split as the command is: a word of the rule may have separators in it.
+    # Split like the command: a word of the rule may contain separators.
     wanted = [part for word in words for part in _SEPARATORS.split(_plain(word)) if part]
     read = _read(command)
     if not wanted or any(reading.contains(wanted) for reading in read.readings):
@@ -252,14 +252,14 @@ def program_name(word: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """A text without invisible characters, case and compatibility forms; programs are files, and some ignore these."""
+    """Return a text without invisible characters, case and compatibility forms, which some file systems ignore."""
     joined = _LINE_JOIN.sub("", text)
     normal = joined if joined.isascii() else unicodedata.normalize("NFKC", joined)
     return "".join(letter for letter in normal.casefold() if letter.isascii() or unicodedata.category(letter) != "Cf")
 
 
 class _Reading:
-    """The words of a command by one way to take its quotes, escapes and variables."""
+    """The words of a command by one interpretation of its quotes, escapes and variables."""
 
     def __init__(self, text: str) -> None:
         self.words = [word for word in _SEPARATORS.split(text) if word]
@@ -268,7 +268,7 @@ class _Reading:
         self._letters = _letters(self.words)
 
     def contains(self, wanted: Sequence[str]) -> bool:
-        """Whether the wanted words come one after the other, options in any order and form."""
+        """Return whether the wanted words come one after the other, options in any order and form."""
         options = [word for word in wanted if word.startswith("-") and len(word) > 1]
         names = [_base(word) for word in wanted if word not in options]
         if not _letters(options) <= self._letters or not self._known.issuperset(names):
@@ -282,10 +282,10 @@ class _Read:
     """A command, read.
 
     Attributes:
-        readings: its words, by each way to read it.
-        is_open: whether which programs run is known only once it does.
-        computed: the words of its parts between operators in which a shell puts in values.
-        globs: the words of those in which it puts in names of files.
+        readings: Its words, by each way to read it.
+        is_open: Whether which programs run is known only once it does.
+        computed: The words of its parts between operators in which a shell puts in values.
+        globs: The words of those in which it puts in names of files.
     """
 
     readings: tuple[_Reading, ...]
@@ -294,7 +294,7 @@ class _Read:
     globs: tuple[tuple[str, ...], ...]
 
     def may_become(self, wanted: Sequence[str]) -> bool:
-        """Whether arguments that are known only once it runs may be the wanted words of a program that is in it."""
+        """Return whether arguments known only once it runs may be the wanted words of a program in it."""
         program, *names = (_base(word) for word in wanted)
         return program in self.computed or any(
             program in map(_base, words)
@@ -303,7 +303,7 @@ class _Read:
         )
 
 
-# Every rule looks at the same command.
+# Every rule reads the same command.
 @lru_cache(maxsize=8)
 def _read(command: str) -> _Read:
     text = _plain(command)
@@ -323,7 +323,7 @@ def _is_glob(word: str) -> bool:
 
 
 def _without_braces(text: str) -> str | None:
-    """The text with all the words that a shell makes of one with braces; None where that is too much to find out."""
+    """Return the text with all words that a shell expands braces to; None if that is too much to find out."""
     pieces, chars = [], 0
     for piece in _BETWEEN_WORDS.split(text):
         words = _alternatives(piece) if "{" in piece else piece
@@ -350,7 +350,7 @@ def _alternatives(word: str) -> str | None:
 
 
 def _listed(inside: str) -> list[str]:
-    """What a group of braces stands for; numbers are not told apart."""
+    """Return what a group of braces expands to; ranges of numbers are left as they are."""
     letters = _RANGE.fullmatch(inside)
     if letters is None:
         return inside.split(",")
@@ -367,7 +367,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _letters(words: Iterable[str]) -> frozenset[str]:
-    """The options as letters: those of a cluster, and the first of a long name, which may be abbreviated."""
+    """Return the options as letters: those of a cluster, and the first of a long name, which may be abbreviated."""
     return frozenset(
         letter
         for word in words
@@ -387,7 +387,7 @@ def _is_open(text: str) -> bool:
 
 
 def _sets_programs(command: str) -> bool:
-    """Return whether a command sets a variable that says which programs later ones run."""
+    """Return whether a command sets a variable that determines which programs later ones run."""
     joined = _LINE_JOIN.sub("", command)
     return any(map(_STEERING.search, (joined, _QUOTES.sub("", joined))))
 
@@ -408,7 +408,7 @@ def _awk_runs(rest: str) -> bool:
 
 
 def _runs_unknown(words: list[str]) -> bool:
-    """Whether a part of a command between two operators runs what its text does not say."""
+    """Return whether a part of a command between two operators runs what its text does not say."""
     while words and (words[0] in NO_PROGRAM or "=" in words[0].partition("/")[0]):
         del words[0]
     bare = [_base(_QUOTES.sub("", word)) for word in words]
@@ -423,7 +423,7 @@ def _runs_unknown(words: list[str]) -> bool:
 
 
 def _runs_code(arguments: Sequence[str], *, alone: bool) -> bool:
-    """Whether an interpreter runs what is in its arguments, or what it reads.
+    """Return whether an interpreter runs its arguments or its input.
 
     alone: whether it is the program; else another one may start it, or it is any word.
     """
@@ -443,7 +443,7 @@ def _is_interpreter(program: str) -> bool:
 
 
 def suggestion(command: str) -> str:
-    """Return the pattern of the rule that would allow a command and those like it; empty where none should last."""
+    """Return the pattern of the rule that would allow a command and similar ones; empty if none should last."""
     words = simple_words(command)
     if not words or any(word in ELLIPSES for word in words):
         return ""
@@ -461,7 +461,7 @@ _EXACTLY = -1
 
 
 def _lasting(words: Sequence[str]) -> int:
-    """How many words stay fixed while any may follow; `_EXACTLY` for the command as it is, 0 for no rule."""
+    """Return how many words stay fixed while any may follow; `_EXACTLY` for the command as it is, 0 for no rule."""
     if tuple(words[:2]) in _RUNNERS:
         inner = _lasting_directly(words[2:]) if words[2:] else 0
         return inner + 2 if inner > 0 else 0
@@ -487,7 +487,7 @@ def _lasting_directly(words: Sequence[str]) -> int:
 
 
 def runs_or_writes(words: Sequence[str]) -> bool:
-    """Return whether an option makes a program that otherwise only shows or checks run another one or write a file."""
+    """Return whether an option makes a program that otherwise only shows or checks run another or write a file."""
     program = program_name(words[0])
     return program in _RUNNING_LETTERS and _has_running_option(program, words[1:])
 

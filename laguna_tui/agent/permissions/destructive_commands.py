@@ -1,6 +1,6 @@
-"""Commands that destroy what cannot easily be had back, so that the question about them looks different.
+"""Recognises commands that destroy what is hard to recover, so that the question about them looks different.
 
-A help for the eye and no boundary: a command may hide what it does. Nothing is run; files are only looked at.
+This only helps the user to notice, and is not a boundary: a command may hide what it does. Nothing is run.
 """
 
 import re
@@ -22,13 +22,13 @@ from laguna_tui.agent.permissions.command_patterns import (
 
 @dataclass(frozen=True, slots=True)
 class _Destruction:
-    """What destroys something.
+    """A kind of command that destroys something.
 
     Attributes:
-        program: its name; "mkfs" also stands for "mkfs.ext4".
-        subcommand: the first argument that is no option; empty for any.
-        options: one of these is there, as a short letter, a long name, or a whole word; empty if none is needed.
-        why: a clause that begins with what the user sees in the command.
+        program: Its name; "mkfs" also stands for "mkfs.ext4".
+        subcommand: The first argument that is no option; empty for any.
+        options: One of these is there, as a short letter, a long name, or a whole word; empty if none is needed.
+        why: A clause that begins with what the user sees in the command.
     """
 
     program: str
@@ -44,23 +44,23 @@ def _all(why: str, *programs: str, options: str = "", subcommand: str = "") -> l
 _TABLE = (
     *_all("{} -r deletes folders with everything in them", "rm", options="-r -R --recursive --no-preserve-root"),
     *_all("find -delete deletes what it finds", "find", options="-delete"),
-    *_all("git reset --hard discards changes that are not committed", "git", subcommand="reset", options="--hard"),
+    *_all("git reset --hard discards uncommitted changes", "git", subcommand="reset", options="--hard"),
     *_all(
         "git push --force replaces or deletes what others may have",
         "git",
         subcommand="push",
         options="-f --force -d --delete --mirror --prune",
     ),
-    *_all("git clean deletes files that git does not have", "git", subcommand="clean", options="-f --force"),
+    *_all("git clean deletes untracked files", "git", subcommand="clean", options="-f --force"),
     *_all(
-        "git checkout of files discards changes that are not committed",
+        "git checkout of files discards uncommitted changes",
         "git",
         subcommand="checkout",
         options="-- . -f --force :/",
     ),
-    *_all("git restore discards changes that are not committed", "git", subcommand="restore"),
+    *_all("git restore discards uncommitted changes", "git", subcommand="restore"),
     *_all(
-        "git switch discards changes that are not committed",
+        "git switch discards uncommitted changes",
         "git",
         subcommand="switch",
         options="-f --force --discard-changes",
@@ -69,12 +69,12 @@ _TABLE = (
     *_all("git branch -D deletes commits that no other branch has", "git", subcommand="branch", options="-D"),
     *_all("git rm deletes files", "git", subcommand="rm", options="-r -f --force"),
     *_all("git filter-branch rewrites all commits", "git", subcommand="filter-branch"),
-    *_all("git reflog expire deletes the way back to earlier commits", "git", subcommand="reflog", options="expire"),
+    *_all("git reflog expire makes earlier commits unrecoverable", "git", subcommand="reflog", options="expire"),
     *_all("git update-ref -d deletes a branch", "git", subcommand="update-ref", options="-d"),
-    *_all("{} writes over a device or a file", "dd", "mkfs", "mkswap", "wipefs", "fdisk", "sfdisk", "parted"),
+    *_all("{} overwrites a device or a file", "dd", "mkfs", "mkswap", "wipefs", "fdisk", "sfdisk", "parted"),
     *_all("{} destroys the contents of files", "shred", "truncate", "blkdiscard"),
     *_all(
-        "{} -R changes all files of a folder, and nothing says what they were before",
+        "{} -R changes all files in a folder, and their earlier state is lost",
         "chmod",
         "chown",
         "chgrp",
@@ -89,20 +89,20 @@ _TABLE = (
     *_all("dropdb deletes a database", "dropdb"),
     *_all("crontab -r deletes all jobs of the user", "crontab", options="-r"),
 )
-# The first arguments of these may be another program; so it is looked for in all of their words.
+# Their arguments may be another program, which is searched for in all words.
 _STARTERS = WRAPPERS | SHELLS | frozenset("docker fd fdfind find kubectl podman ssh".split())
 _CODE = re.compile(r"\b(rmtree|rmSync|rm_rf|rimraf|remove_dir_all|RemoveAll)\b")
 _DATABASE = re.compile(r"\b(drop\s+(?:table|database|schema)|truncate\s+table|delete\s+from)\b", re.IGNORECASE)
 _DELETES_BY_CODE, _DELETES_DATA = "{} deletes folders with everything in them", "{} deletes data of a database"
-_OVERWRITES = "it writes over {}"
-_WILDCARDS = "rm deletes every file that fits a pattern"
+_OVERWRITES = "it overwrites {}"
+_WILDCARDS = "rm deletes every file that matches a pattern"
 # A redirection that truncates, and its target; not "2>&1", ">>" and ">(".
 _REDIRECTION = re.compile(r"(?<![<>=-])(?:&|\d)?>\|?(?!>)\s*(\"[^\"]*\"|'[^']*'|[^\s;|&<>()\"']+)")
 _COPIERS = frozenset({"cp", "mv", "install", "ln"})
 _PROGRAMS = frozenset(each.program for each in _TABLE) | _COPIERS | {"tee"}
-# Of a program that starts others, so many are looked at; and no longer text is.
+# Programs checked behind one that starts others, and the longest text.
 _MOST_PROGRAMS, _READ_CHARS = 20, 64 * 1024
-_TOO_LONG = "it is too long to say what it destroys"
+_TOO_LONG = "it is too long to tell what it destroys"
 _SHOWN = 3
 
 
@@ -110,8 +110,8 @@ def destruction(command: str, folder: Path) -> str:
     """Return what a command destroys, as a sentence; empty if nothing is known.
 
     Args:
-        command: any text.
-        folder: its working directory.
+        command: Any text.
+        folder: Its working directory.
     """
     if len(command) > _READ_CHARS:
         return f"{_TOO_LONG}."
@@ -132,7 +132,7 @@ def _destructions(text: str, folder: Path) -> Iterator[str]:
 
 
 def _words(part: str) -> list[str]:
-    """The words of a part between two operators, behind assignments and keywords."""
+    """Return the words of a part between two operators, without assignments and keywords in front."""
     try:
         words = shlex.split(part)
     except ValueError:
@@ -157,7 +157,7 @@ def _of_part(words: Sequence[str], folder: Path) -> Iterator[str]:
 
 
 def _of_program(words: Sequence[str], folder: Path) -> Iterator[str]:
-    """What a program with its arguments destroys."""
+    """Yield what a program with its arguments destroys."""
     program = program_name(words[0])
     arguments = words[1:]
     names = [word for word in arguments if not word.startswith("-")]
@@ -178,7 +178,7 @@ def _of_program(words: Sequence[str], folder: Path) -> Iterator[str]:
 
 
 def _has(arguments: Sequence[str], option: str) -> bool:
-    """Whether an option is among the arguments: in a cluster of letters, or a long name that may be abbreviated."""
+    """Return whether an option is among the arguments, in a cluster of letters or as a long name, maybe abbreviated."""
     if len(option) == 2 and option[0] == "-" and option[1] != "-":
         return any(word[:1] == "-" and word[:2] != "--" and option[1] in word for word in arguments)
     if option.startswith("--") and len(option) > 2:
@@ -188,7 +188,7 @@ def _has(arguments: Sequence[str], option: str) -> bool:
 
 
 def _overwritten(target: str, folder: Path) -> Iterator[str]:
-    """A sentence about a file or a device that is there, and that something is written over."""
+    """Yield a sentence about an existing file or device that is overwritten."""
     try:
         status = (folder / Path(target).expanduser()).stat()
     except (OSError, RuntimeError, ValueError):

@@ -1,4 +1,4 @@
-"""The modes, and what each does about a request that no rule decides: the table of the documentation."""
+"""The modes, and how each decides about a request that no rule covers: the table of the documentation."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -17,7 +17,7 @@ class RequestKind(Enum):
 
 
 class Effect(Enum):
-    """What is done about a request: it is granted, the user decides, or it is refused."""
+    """The decision about a request: it is granted, the user decides, or it is refused."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -26,13 +26,13 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is done about a request.
+    """The decision about a request, and why.
 
     Attributes:
-        effect: granted, asked about or refused.
-        why: the reason as a sentence without its full stop: for the user with ASK, for the model with DENY.
-        rule: text of the rule that decided; empty when the mode or a default did.
-        flag: with DENY because nobody can be asked, the flag that allows it, empty for none; else None.
+        effect: Granted, asked about or refused.
+        why: The reason as a sentence without its full stop: for the user with ASK, for the model with DENY.
+        rule: Text of the rule that decided; empty when the mode or a default did.
+        flag: With DENY because nobody can be asked, the flag that allows it, empty for none; else None.
     """
 
     effect: Effect
@@ -41,7 +41,7 @@ class Verdict:
     flag: str | None = None
 
 
-# What each mode grants by itself; everything else is asked about, except in PLAN.
+# What each mode grants; it asks about everything else, except PLAN, which refuses it.
 _GRANTED: dict[Mode, frozenset[RequestKind]] = {
     Mode.ASK: frozenset({RequestKind.READ}),
     Mode.ACCEPT_EDITS: frozenset({RequestKind.READ, RequestKind.CHANGE}),
@@ -68,12 +68,12 @@ _ASKED = {
 
 
 def by_mode(mode: Mode, kind: RequestKind, sandboxed: bool) -> Verdict:
-    """What is done about a request that no rule decides, while somebody can be asked.
+    """Return the decision about a request that no rule covers, while somebody can be asked.
 
     Args:
-        mode: the session's mode.
-        kind: what the tool wants to do.
-        sandboxed: whether a sandbox holds commands; without one each is asked about, whatever the mode.
+        mode: The session's mode.
+        kind: What the tool wants to do.
+        sandboxed: Whether a sandbox holds commands; without one each is asked about, whatever the mode.
     """
     if mode is Mode.PLAN and kind is not RequestKind.READ:
         return Verdict(Effect.DENY, PLANNING)

@@ -1,8 +1,8 @@
 """What a session may do without asking: the user's rules, the mode, and what neither of them can change.
 
-The first of these that holds decides: a rule that denies, files with secrets, plan mode, what is always asked about, a
-rule that asks, a missing sandbox, a rule that allows, the mode. How specific a rule is makes no difference, nor does
-where it is. Only the user changes rules and mode, never the text of a request.
+The first of these that applies decides: a rule that denies, files with secrets, plan mode, what is always asked about,
+a rule that asks, a missing sandbox, a rule that allows, the mode. How specific a rule is and where it stands makes no
+difference. Only the user changes rules and mode, never the text of a request.
 """
 
 import os
@@ -46,7 +46,7 @@ from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.base.permission_request import CommandProposal, Mode, PermissionRequest
 from laguna_tui.repo.files.sensitive_paths import sensitive_because, unreadable_because
 
-# What a wildcard in a command is tried on; one that begins with it is mostly about other files.
+# Names that a wildcard in a command is tried on; a word that begins with one mostly means other files.
 _SECRETS = (".env", ".env.local", ".envrc", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "credentials.json")
 _WILDCARDS = frozenset("*?")
 _DENIED = "the rule {rule} forbids it; go on without it, or say what you need it for"
@@ -61,7 +61,7 @@ _READ_ASKS = "the rule {rule} restricts reading it, and reading is never asked a
 _NOT_ASKED = "{why}, and here nobody can be asked{flag}; go on without it, and tell the user"
 _FLAG = " (the user can allow it with {flag})"
 _NO_FLAG = " (no flag allows it: the user has to start laguna-tui in a terminal)"
-_MODE_REFUSED = "the mode {mode} is not possible now: {broken}"
+_MODE_REFUSED = "the mode {mode} is not available now: {broken}"
 _UNUSABLE_RULE = "{flag} {error}"
 
 
@@ -70,11 +70,11 @@ class Circumstances:
     """What a verdict depends on besides the request.
 
     Attributes:
-        rules: all rules in force.
-        mode: the session's mode.
-        sandboxed: whether a sandbox holds commands.
-        broken: why a file of rules cannot be read, a sentence; nothing is allowed then. Empty if all can.
-        settings: laguna-tui's own settings, files and folders without links in their paths.
+        rules: All rules in force.
+        mode: The session's mode.
+        sandboxed: Whether a sandbox holds commands.
+        broken: Why a file of rules cannot be read, a sentence; nothing is allowed then. Empty if all can.
+        settings: Laguna-tui's own settings, files and folders without links in their paths.
     """
 
     rules: RuleSet
@@ -88,7 +88,7 @@ class Permissions:
     """The permissions of one session. Thread-safe.
 
     Attributes:
-        headless: whether nobody can be asked, so that what would be asked about is denied.
+        headless: Whether nobody can be asked, so that what would be asked about is denied.
     """
 
     def __init__(
@@ -106,17 +106,17 @@ class Permissions:
         """Read the rules.
 
         Args:
-            root: the workspace's folder, without links in its path.
-            mode: the mode to begin with.
-            rules_path: the user's file of rules; None keeps and reads none.
-            allow: rules for this session only, as given on the command line.
-            deny: likewise.
-            sandboxed: whether a sandbox holds commands; called for each command.
-            headless: whether nobody can be asked.
-            identity: tells the folder from another one that takes its place.
+            root: The workspace's folder, without links in its path.
+            mode: The mode to begin with.
+            rules_path: The user's file of rules; None keeps and reads none.
+            allow: Rules for this session only, as given on the command line.
+            deny: Likewise.
+            sandboxed: Whether a sandbox holds commands; called for each command.
+            headless: Whether nobody can be asked.
+            identity: Tells the folder from another one that takes its place.
 
         Raises:
-            UserError: a rule of the command line is none, or the mode is not possible with a broken file of rules.
+            UserError: A rule of the command line is none, or the mode is not possible with a broken file of rules.
         """
         self.headless = headless
         self._root = root
@@ -125,7 +125,7 @@ class Permissions:
         self._lock = RLock()
         self._settings = _settings(rules_path) if rules_path else ()
         self._session = RuleSet(_given("--allow", allow), frozenset(), _given("--deny", deny))
-        # Read once: what the model makes of it later loosens nothing.
+        # Read once, so that the model cannot loosen it by a later change.
         self._repository = read_repository_rules(root, identity)
         self._user, self._stamp = RuleFile(), _NEVER
         self._check: str | None = None
@@ -134,7 +134,7 @@ class Permissions:
 
     @property
     def mode(self) -> Mode:
-        """The mode; setting it raises UserError for one that allows more while a file of rules is broken."""
+        """The mode; setting it raises UserError for one that allows more while a rule file is broken."""
         with self._lock:
             return self._mode
 
@@ -148,23 +148,23 @@ class Permissions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about the rule files, as sentences."""
+        """Sentences for the user about the rule files."""
         with self._lock:
             self._refresh()
             return (*self._user.notes, *self._repository.notes)
 
     @property
     def check(self) -> str | None:
-        """The command that the user chose to check the project with, empty for none; None where they chose nothing."""
+        """The command chosen to check the project, empty for none; None if nothing was chosen."""
         with self._lock:
             self._refresh()
             return self._user.check if self._check is None else self._check
 
     def choose_check(self, command: str) -> None:
-        """Choose it, and write it to the user's file for this folder.
+        """Set the command that checks the project, and write it to the user's file for this folder.
 
         Raises:
-            UserError: it is no such command; or it cannot be written, and holds for this session only.
+            UserError: It is no such command; or it cannot be written, and holds for this session only.
         """
         if wrong := wrong_check(command):
             raise UserError(wrong)
@@ -173,11 +173,11 @@ class Permissions:
         if self._rules_path is not None:
             write_check(self._rules_path, self._root, command)
             with self._lock:
-                # What the user writes there by hand counts from now on.
+                # From now on the file counts, which the user may edit.
                 self._check = None
 
     def decide(self, request: PermissionRequest) -> Verdict:
-        """What is done about a request."""
+        """Return the decision about a request."""
         with self._lock:
             now = self._circumstances(request)
         verdict = judge(request, self._root, now)
@@ -188,16 +188,16 @@ class Permissions:
         return verdict
 
     def suggest(self, request: PermissionRequest) -> str:
-        """Text of the rule that ALWAYS writes for a request; empty if there is none that would allow it."""
+        """Return the rule that ALWAYS writes for a request; empty if none would allow it."""
         with self._lock:
             now = self._circumstances(request)
         return suggested(request, self._root, now)
 
     def allow_always(self, rule: str) -> None:
-        """Put a rule that allows in force, and write it to the user's file for this folder.
+        """Put an allowing rule in force, and write it to the user's file for this folder.
 
         Raises:
-            UserError: it is no rule; or it cannot be written, and holds for this session only.
+            UserError: It is no rule; or it cannot be written, and holds for this session only.
         """
         try:
             parsed = parse_rule(rule, str(self._root))
@@ -212,7 +212,7 @@ class Permissions:
         """Return why a file may not be read, a sentence for the model; empty if it may.
 
         Args:
-            path: relative to the folder, without links (`Workspace.locate`).
+            path: Relative to the folder, without links (`Workspace.locate`).
         """
         with self._lock:
             rules = self._circumstances().rules
@@ -223,12 +223,12 @@ class Permissions:
         return next(_secrets(subject, rules), "")
 
     def kept_from_commands(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Globs of what rules keep commands from reading, and from changing, relative to the folder."""
+        """Return globs of what rules keep commands from reading, and from changing, relative to the folder."""
         with self._lock:
             return kept_from_commands(self._circumstances().rules, self._root)
 
     def _circumstances(self, request: PermissionRequest | None = None) -> Circumstances:
-        # Asked about commands only: finding out takes a moment.
+        # Only for commands: probing takes a moment.
         sandboxed = request is not None and isinstance(request.proposal, CommandProposal) and self._sandboxed()
         self._refresh()
         mine, theirs, session = self._user.rules, self._repository.rules, self._session
@@ -241,7 +241,7 @@ class Permissions:
         )
 
     def _refresh(self) -> None:
-        """Read the user's file again if it was changed: corrected by hand, or by another session's approval."""
+        """Read the user's file again if it changed: edited by hand, or by another session's approval."""
         if self._rules_path is None:
             return
         stamp = _stamp(self._rules_path)
@@ -250,7 +250,7 @@ class Permissions:
 
 
 def _settings(rules_path: Path) -> tuple[Path, ...]:
-    """The folder of the settings, and the file of rules, which may be a link to elsewhere."""
+    """Return the settings folder and the rule file, which may be a link to elsewhere."""
     return Path(os.path.realpath(rules_path.parent)), Path(os.path.realpath(rules_path))
 
 
@@ -258,7 +258,7 @@ _NEVER = (-1, -1, -1)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """What tells a file from its other versions."""
+    """Return what distinguishes versions of a file."""
     try:
         status = path.stat()
     except OSError as error:
@@ -274,7 +274,7 @@ def _given(flag: str, texts: Iterable[str]) -> frozenset[Rule]:
 
 
 def judge(request: PermissionRequest, root: Path, now: Circumstances) -> Verdict:
-    """What is done about a request while somebody can be asked."""
+    """Return the decision about a request while somebody can be asked."""
     subject = subject_of(request, root)
     verdict = next(_verdicts(request, subject, now))
     if verdict.effect is Effect.ALLOW and now.broken:
@@ -283,7 +283,7 @@ def judge(request: PermissionRequest, root: Path, now: Circumstances) -> Verdict
 
 
 def _verdicts(request: PermissionRequest, subject: Subject, now: Circumstances) -> Iterator[Verdict]:
-    """The verdicts that hold, the one that decides first."""
+    """Yield the verdicts that apply, the deciding one first."""
     yield from _denials(subject, now)
     always = request.always_asks
     if isinstance(request.proposal, ChangeProposal):
@@ -317,7 +317,7 @@ def _denials(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
 
 
 def _questions(subject: Subject, now: Circumstances) -> Iterator[Verdict]:
-    """What is asked about although a rule may allow it."""
+    """Yield reasons to ask even if a rule allows it."""
     if not all(map(is_inside, subject.paths)):
         yield Verdict(Effect.ASK, _OUTSIDE)
     for rule in sorted(now.rules.ask):
@@ -338,7 +338,7 @@ def secrets_named(command: str) -> Iterator[tuple[str, str]]:
 
 
 def _secret_named(word: str) -> str:
-    """Why a word of a command may be a file with secrets, as a clause; empty if it is none."""
+    """Return why a word of a command may be a file with secrets, as a clause; empty if it is not."""
     name = word.rpartition("/")[2]
     if _WILDCARDS.isdisjoint(name) or name[0] in _WILDCARDS:
         return sensitive_because(word)
@@ -346,7 +346,7 @@ def _secret_named(word: str) -> str:
 
 
 def _secrets(subject: Subject, rules: RuleSet) -> Iterator[str]:
-    """Why paths are not used because of the secrets in them, unless a rule that names such files allows it."""
+    """Yield why paths must not be used because of secrets, unless a rule that names such files allows it."""
     if any(names_secrets(rule) and allows(rule, subject) for rule in rules.allow):
         return
     for path in subject.paths:
@@ -356,7 +356,7 @@ def _secrets(subject: Subject, rules: RuleSet) -> Iterator[str]:
 
 
 def suggested(request: PermissionRequest, root: Path, now: Circumstances) -> str:
-    """Text of the rule that would allow a request that is asked about; empty if none would, or none should."""
+    """Return the rule that would allow a request that is asked about; empty if none would, or none should."""
     text = _candidate(subject_of(request, root))
     if not text or judge(request, root, now).effect is not Effect.ASK:
         return ""
@@ -381,7 +381,7 @@ def _candidate(subject: Subject) -> str:
 
 
 def _flag(request: PermissionRequest, root: Path, now: Circumstances) -> str:
-    """The flag to start the app with so that a request is allowed; empty if there is none."""
+    """Return the flag to start the app with so that a request is allowed; empty if there is none."""
     rule = suggested(request, root, now)
     if rule:
         return f"--allow {shlex.quote(rule)}"

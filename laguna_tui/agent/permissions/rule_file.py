@@ -10,7 +10,7 @@ allow = ["shell(pytest …)", "edit(src/**)"]
 check = "make test"              # what checks the project; "" for nothing. Written by /check
 ```
 
-A file that cannot be read as a whole counts as broken: what it would deny is not known then.
+A file that cannot be read completely counts as broken: what it would deny is unknown.
 """
 
 import os
@@ -28,9 +28,9 @@ from laguna_tui.base.text import sanitize_line
 from laguna_tui.repo.files.root_folder import RootFolder
 
 REPOSITORY_FILE = ".laguna-tui.toml"
-# Five hundred rules take less.
+# Five hundred rules are smaller.
 _LIMIT_BYTES = 256 * 1024
-# Each rule is tried on each request.
+# Every rule is tried on every request.
 _LIMIT_RULES = 500
 _LOCK_S = 10.0
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -50,13 +50,13 @@ _NOT_KEPT = "{what} cannot be written to {path} ({reason}), so it holds for this
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """What a file of rules says.
+    """The contents of a rule file.
 
     Attributes:
-        rules: its rules; none if it is broken.
-        check: the command that checks the project in the workspace's folder, empty for none; None where it names none.
-        broken: why it cannot be read as a whole, a sentence; empty if it can, or is not there.
-        notes: what the user should know about it, sentences.
+        rules: Its rules; none if it is broken.
+        check: The command that checks the project in the workspace's folder, empty for none; None if it names none.
+        broken: Why it cannot be read as a whole, a sentence; empty if it can, or is not there.
+        notes: What the user should know about it, sentences.
     """
 
     rules: RuleSet = NO_RULES
@@ -66,11 +66,11 @@ class RuleFile:
 
 
 def read_user_rules(path: Path, root: Path) -> RuleFile:
-    """Read the user's rules. Never raises: a file that is missing says nothing, any other one is broken.
+    """Read the user's rules. Never raises: a missing file has no rules, any other unreadable one is broken.
 
     Args:
-        path: the file.
-        root: the workspace's folder, without links in its path: commands can change what lies in there, so a file of
+        path: The file.
+        root: The workspace's folder, without links in its path: commands can change what lies in there, so a file of
             rules that does only tightens.
     """
     try:
@@ -94,7 +94,7 @@ def check_user_rules(text: str, path: Path) -> None:
     """Check the text of the user's file.
 
     Raises:
-        UserError: it cannot be read as a whole; names the file and the reason.
+        UserError: It cannot be read as a whole; names the file and the reason.
     """
     try:
         _user_rules(_table(text.encode()))
@@ -106,8 +106,8 @@ def read_repository_rules(root: Path, identity: FolderIdentity | None = None) ->
     """Read what the workspace's own file denies and asks about. Never raises; no link is followed.
 
     Args:
-        root: the workspace's folder, without links in its path.
-        identity: tells it from another folder that takes its place.
+        root: The workspace's folder, without links in its path.
+        identity: Tells it from another folder that takes its place.
     """
     try:
         with RootFolder(root, identity) as folder:
@@ -124,16 +124,16 @@ def read_repository_rules(root: Path, identity: FolderIdentity | None = None) ->
 
 
 def append_rule(path: Path, folder: Path, rule: str, effect: str = "allow") -> None:
-    """Allow or deny something in a folder from now on. What is in the file stays as it is, comments too.
+    """Allow or deny something in a folder from now on. The rest of the file stays as it is, comments too.
 
     Args:
-        path: the user's file; created if it is missing, readable by the user alone.
-        folder: the workspace's folder, without links in its path.
-        rule: text of a rule.
-        effect: the list that it goes into, "allow" or "deny".
+        path: The user's file; created if it is missing, readable by the user alone.
+        folder: The workspace's folder, without links in its path.
+        rule: Text of a rule.
+        effect: The list that it goes into, "allow" or "deny".
 
     Raises:
-        UserError: it cannot be written; the file is unchanged.
+        UserError: It cannot be written; the file is unchanged.
     """
 
     def holds(table: dict[str, Any]) -> bool:
@@ -143,10 +143,10 @@ def append_rule(path: Path, folder: Path, rule: str, effect: str = "allow") -> N
 
 
 def write_check(path: Path, folder: Path, command: str) -> None:
-    """Choose the command that checks the project in a folder, in the same way; empty for none.
+    """Set the command that checks the project in a folder, in the same way; empty for none.
 
     Raises:
-        UserError: it cannot be written; the file is unchanged.
+        UserError: It cannot be written; the file is unchanged.
     """
 
     def holds(table: dict[str, Any]) -> bool:
@@ -158,7 +158,7 @@ def write_check(path: Path, folder: Path, command: str) -> None:
 
 
 def _append(path: Path, folder: Path, what: str, line: str, holds: Callable[[dict[str, Any]], bool]) -> None:
-    """Write a line about a folder at the end of the user's file, unless what it says holds.
+    """Append a line about a folder to the user's file, unless the file already says so.
 
     what: in the words of the sentence that says it cannot be written. holds: of the file as a table.
     """
@@ -166,7 +166,7 @@ def _append(path: Path, folder: Path, what: str, line: str, holds: Callable[[dic
 
     if _lies_in(path, folder):
         raise UserError(_NOT_KEPT.format(what=what, path=path, reason="commands could change it there"))
-    # Files of settings are often links to a folder that is kept elsewhere.
+    # Settings are often links to a folder elsewhere.
     real = Path(os.path.realpath(path))
     try:
         real.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -197,7 +197,7 @@ def _block(folder: Path, line: str, before: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML; JSON's escapes are some of its."""
+    """Return a basic string of TOML, which understands JSON's escapes."""
     import json
 
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -213,7 +213,7 @@ def _table(data: bytes) -> dict[str, Any]:
 
 
 def _user_rules(table: dict[str, Any]) -> RuleSet:
-    """The rules of a parsed file; ValueError says what is wrong with it."""
+    """Return the rules of a parsed file; ValueError says what is wrong with it."""
     _check_keys(table, ("rules", "folder"))
     rules = _rule_set(table.get("rules", {}), "")
     folders = table.get("folder", [])
@@ -228,12 +228,12 @@ def _user_rules(table: dict[str, Any]) -> RuleSet:
 
 
 def _checks(table: dict[str, Any]) -> dict[str, str]:
-    """The check of each folder that a parsed file without mistakes names one for; the last one counts."""
+    """Return each folder's check in a valid parsed file; the last one counts."""
     return {_base(folder): folder[_CHECK] for folder in table.get("folder", []) if _CHECK in folder}
 
 
 def wrong_check(check: object) -> str:
-    """Why this is no command that checks a project, a sentence; empty if it is one, or the empty one."""
+    """Return why this is not a command that checks a project, a sentence; empty if it is one, or empty."""
     if isinstance(check, str) and check == sanitize_line(check).strip() and len(check) <= _CHECK_CHARS:
         return ""
     return f'check is a command on one line of at most {_CHECK_CHARS} characters, like check = "make test"'
@@ -271,7 +271,7 @@ def _check_keys(table: dict[str, Any], known: Iterable[str]) -> None:
 
 
 def _check_owner(status: os.stat_result) -> None:
-    """ValueError if somebody else could have written the file."""
+    """Raise ValueError if somebody else could have written the file."""
     if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
         raise ValueError("others can write it; run: chmod go-w, and check whose it is")
 

@@ -1,4 +1,4 @@
-"""Rules: what they look like as text, and which requests they match.
+"""Rules: their text form, and which requests they match.
 
 `TOOL`, `TOOL(glob)` for tools that work on a path, `shell(words)` and `shell(words …)`. A rule that allows matches
 narrowly: the named tool only, paths as they are written, simple commands. One that denies or asks matches widely: every
@@ -35,11 +35,11 @@ from laguna_tui.repo.files.sensitive_paths import sensitive_because
 READ, SHELL = "read", "shell"
 PATH_TOOLS = (READ, "edit", "write", "move", "delete", "replace_symbol")
 _EDITING_TOOLS = ("edit", "write", "replace_symbol")
-# They look at files; one rule is for all of them.
+# They read files; rules for `read` cover all of them.
 _READING_TOOLS = ("find", "search", "list")
-# Longer rules are no rules; also what keeps a hostile file of them from taking time.
+# Also keeps a hostile rule file from taking time.
 _LIMIT_CHARS = 1000
-# A command with more words, for so many rules, is taken for one that they restrict.
+# With more words times rules, a command counts as restricted.
 _LIMIT_TRIES = 10_000
 _RULE = re.compile(r"([A-Za-z][\w.:/-]*)(?:\((.*)\))?", re.DOTALL)
 _GLOB_SIGNS = frozenset("*?")
@@ -47,17 +47,17 @@ _FORMS = "a rule is TOOL, TOOL(path), shell(command) or shell(command …)"
 
 
 class RuleError(ValueError):
-    """The text is no rule; the message says why, as a clause that begins with the text."""
+    """The text is not a rule; the message says why, as a clause that begins with the text."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Rule:
-    """A rule, without what it does: the list that it is in says that.
+    """A rule, without its effect, which is that of the list it is in.
 
     Attributes:
-        tool: name of the tool.
-        pattern: glob of paths, or words of a command; empty for everything that the tool does.
-        base: the folder that a rule of a file is for, to which its paths are relative too; empty for any folder.
+        tool: Name of the tool.
+        pattern: Glob of paths, or words of a command; empty for everything that the tool does.
+        base: The folder that a rule of a file is for, to which its paths are relative too; empty for any folder.
     """
 
     tool: str
@@ -66,12 +66,11 @@ class Rule:
 
     @property
     def text(self) -> str:
-        """The rule as it is written."""
         return f"{self.tool}({self.pattern})" if self.pattern else self.tool
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of a command, without the sign for any further arguments; none for every command."""
+        """The words of a command, without the sign for further arguments; none for every command."""
         if self.tool != SHELL:
             return ()
         words = tuple(shlex.split(self.pattern))
@@ -85,18 +84,18 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Rules by what they do."""
+    """Rules by their effect."""
 
     allow: frozenset[Rule] = frozenset()
     ask: frozenset[Rule] = frozenset()
     deny: frozenset[Rule] = frozenset()
 
     def with_rules(self, allow: Iterable[Rule] = (), ask: Iterable[Rule] = (), deny: Iterable[Rule] = ()) -> "RuleSet":
-        """These rules and further ones."""
+        """Return these rules and further ones."""
         return RuleSet(self.allow | set(allow), self.ask | set(ask), self.deny | set(deny))
 
     def of(self, root: Path) -> "RuleSet":
-        """Those that hold in a workspace, whose folder has no links in its path."""
+        """Return the rules that apply in a workspace, whose folder has no links in its path."""
         return RuleSet(
             frozenset(rule for rule in self.allow if rule.base in ("", str(root))),
             frozenset(rule for rule in self.ask if not rule.base or root.is_relative_to(rule.base)),
@@ -112,12 +111,12 @@ class Subject:
     """A request as rules see it.
 
     Attributes:
-        tool: name of the tool.
-        kind: what it wants to do.
-        root: the workspace's folder.
-        paths: the files that it concerns, relative to the folder.
-        command: the command, if it is one.
-        change: how a file is changed, if it is.
+        tool: Name of the tool.
+        kind: What it wants to do.
+        root: The workspace's folder.
+        paths: The files that it concerns, relative to the folder.
+        command: The command, if it is one.
+        change: How a file is changed, if it is.
     """
 
     tool: str
@@ -129,7 +128,7 @@ class Subject:
 
 
 def subject_of(request: PermissionRequest, root: Path) -> Subject:
-    """A request as rules see it."""
+    """Return a request as rules see it."""
     proposal = request.proposal
     if isinstance(proposal, ChangeProposal):
         paths = (proposal.path, proposal.target) if proposal.kind is ChangeKind.MOVE else (proposal.path,)
@@ -141,17 +140,17 @@ def subject_of(request: PermissionRequest, root: Path) -> Subject:
 
 
 def parse_rule(text: str, base: str = "") -> Rule:
-    """Read a rule.
+    """Parse a rule.
 
     Raises:
-        RuleError: it is none.
+        RuleError: It is none.
     """
     shown = text[:80]
     if len(text) > _LIMIT_CHARS or any(not letter.isprintable() for letter in text):
         raise RuleError(f"{shown!r} is too long or has control characters; {_FORMS}")
     match = _RULE.fullmatch(text.strip())
     if match is None:
-        raise RuleError(f"{shown!r} is no rule; {_FORMS}")
+        raise RuleError(f"{shown!r} is not a rule; {_FORMS}")
     tool, pattern = match[1], match[2]
     _check_tool(tool, shown)
     if pattern is None:
@@ -188,7 +187,7 @@ def _check_command(pattern: str, shown: str) -> None:
 
 
 def allows(rule: Rule, subject: Subject) -> bool:
-    """Whether a rule, if it allows, allows a request."""
+    """Return whether an allowing rule allows a request."""
     if rule.base and rule.base != str(subject.root):
         return False
     if subject.kind is RequestKind.COMMAND:
@@ -196,7 +195,7 @@ def allows(rule: Rule, subject: Subject) -> bool:
     if rule.tool != subject.tool:
         return False
     if subject.kind is RequestKind.OTHER:
-        # Somebody else's tool is not one of these, whatever it is called.
+        # Another program's tool is none of these, whatever its name.
         return rule.tool not in (*PATH_TOOLS, SHELL)
     return bool(subject.paths) and all(_allows_path(rule.pattern or "**", path) for path in subject.paths)
 
@@ -207,17 +206,17 @@ def _allows_command(rule: Rule, words: Sequence[str]) -> bool:
         return False
     if len(words) == len(wanted):
         return True
-    # Whoever allows any arguments of a program that shows or checks has not allowed what else it can run.
+    # Allowing any arguments of a program that shows or checks does not allow those that run something else.
     return rule.any_arguments and (not wanted or runs_or_writes(wanted) or not runs_or_writes(words))
 
 
 def names_secrets(rule: Rule) -> bool:
-    """Whether a rule's glob is by itself one for files with secrets, so that it opens them."""
+    """Return whether a rule's glob by itself names files with secrets, so that it opens them."""
     return any(sensitive_because(re.sub(r"[*?]+", filler, rule.pattern)) for filler in ("", "x"))
 
 
 def restricts(rule: Rule, subject: Subject) -> Match:
-    """Whether a rule, if it denies or asks, holds for a request."""
+    """Return whether a denying or asking rule applies to a request."""
     if rule.base and not subject.root.is_relative_to(rule.base):
         return Match.NO
     if subject.kind is RequestKind.COMMAND and rule.tool == SHELL:
@@ -230,7 +229,7 @@ def restricts(rule: Rule, subject: Subject) -> Match:
 
 
 def reading_restricted(rules: RuleSet, subject: Subject) -> Iterator[Rule]:
-    """The rules that keep a file from being read that a command names, by any reading of it."""
+    """Yield the rules that protect a file from being read that a command names, by any reading of it."""
     kept = [rule for rule in sorted(rules.deny | rules.ask) if rule.tool == READ and rule.pattern]
     words = dict.fromkeys(words_in(subject.command)) if kept else {}
     if len(words) * len(kept) > _LIMIT_TRIES:
@@ -241,7 +240,7 @@ def reading_restricted(rules: RuleSet, subject: Subject) -> Iterator[Rule]:
 
 
 def kept_from_commands(rules: RuleSet, root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Globs of what no command may read, and of what none may change, relative to the workspace's folder.
+    """Return globs of what commands may not read, and of what they may not change, relative to the workspace.
 
     A rule without a path is one for its tool, and keeps nothing from commands.
     """
@@ -251,7 +250,7 @@ def kept_from_commands(rules: RuleSet, root: Path) -> tuple[tuple[str, ...], tup
 
 
 def _inside(rule: Rule, root: Path) -> Iterator[str]:
-    """A rule's glob of paths as globs below the workspace's folder, if it is one."""
+    """Yield a rule's path glob as globs below the workspace's folder."""
     written = _written(rule)
     if not written or (rule.base and not root.is_relative_to(rule.base)):
         return
@@ -267,7 +266,7 @@ def _written(rule: Rule) -> str:
 
 
 def _behind_links(pattern: str, top: str) -> str:
-    """A glob as an absolute one with the links in it followed, up to the first wildcard; empty where there are none.
+    """Return a glob as an absolute one with links followed up to the first wildcard; empty if there are none.
 
     Paths are located without links, and a rule may name what it restricts by one.
     """
@@ -280,19 +279,19 @@ def _behind_links(pattern: str, top: str) -> str:
 
 
 def _covers(tool: str, subject: Subject) -> bool:
-    """Whether a tool's restriction is one for what a request does, by whatever tool."""
+    """Return whether a tool's restriction applies to what a request does, by any tool."""
     if tool == subject.tool:
         return True
     if subject.change is None:
         return tool == READ and subject.kind is RequestKind.READ
-    # A file that must not be seen is not shown by editing it; one that must not be edited is not moved away either.
+    # Editing a file would show what must not be read; moving one away would change what must not be edited.
     if tool == READ or tool in _EDITING_TOOLS:
         return True
     return tool == subject.change.value
 
 
 def _allows_path(pattern: str, path: str) -> bool:
-    """Whether a path in the folder matches a glob, as it is written or in another Unicode normal form."""
+    """Return whether a path in the folder matches a glob, as written or in another Unicode normal form."""
     if not is_inside(path):
         return False
     pattern, path = nfc(pattern), nfc(path)
@@ -302,12 +301,12 @@ def _allows_path(pattern: str, path: str) -> bool:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a relative path stays in the folder, as it is written."""
+    """Return whether a relative path stays in the folder, as it is written."""
     return bool(path) and not any(part in ("", ".", "..") for part in path.split("/"))
 
 
 def _restricts_path(rule: Rule, path: str, root: Path) -> bool:
-    """Whether a path or a folder around it matches a glob, by any way to write it."""
+    """Return whether a path or a folder around it matches a glob, however it is written."""
     written = _written(rule)
     pattern, behind = folded_path(written), folded_path(_behind_links(written, rule.base or str(root)))
     patterns = [pattern, *([] if "/" in pattern else [f"**/{pattern}"]), *([behind] if behind else [])]
@@ -315,7 +314,7 @@ def _restricts_path(rule: Rule, path: str, root: Path) -> bool:
 
 
 def _forms(path: str, root: Path, base: str) -> Iterator[str]:
-    """A path relative to the workspace, to the rule's folder, and absolute."""
+    """Yield a path relative to the workspace, absolute, and relative to the rule's folder."""
     whole = posixpath.normpath(posixpath.join(str(root), path))
     yield folded_path(path)
     yield folded_path(whole)
@@ -324,7 +323,7 @@ def _forms(path: str, root: Path, base: str) -> Iterator[str]:
 
 
 def expanded(path: str) -> str:
-    """A path, with the home folder for a `~/` in front."""
+    """Return a path with the home folder for a leading `~/`."""
     if not path.startswith("~/"):
         return path
     with suppress(RuntimeError):  # the user may have no home
@@ -333,5 +332,5 @@ def expanded(path: str) -> str:
 
 
 def folded_path(path: str) -> str:
-    """A path as the most permissive file systems see it."""
+    """Return a path as the most permissive file systems see it."""
     return "/".join(map(folded, path.split("/")))

@@ -40,7 +40,7 @@ class Toolbox:
     """A profile's tools, for one workspace. Any thread.
 
     Attributes:
-        permissions: what lets calls through.
+        permissions: What lets calls through.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Toolbox:
         """Take a workspace.
 
         Args:
-            profile: which tools there are, and what turns with them are held against.
-            store: where long results are kept; None means the cache folder.
-            codebase: the folder's index, for tools that search it; it is started when a search needs it.
-            changes: what changes of files go through; None: the toolbox has its own.
-            commands: gives what runs commands, once one is to be run.
-            permissions: what lets calls through; None: nobody can be asked, so none changes anything.
-            state: the user's state folder, which gets the traceback of a tool that fails; None: the system's own.
+            profile: Which tools there are, and what turns with them are held against.
+            store: Where long results are kept; None means the cache folder.
+            codebase: The folder's index, for tools that search it; it is started when a search needs it.
+            changes: What changes of files go through; None: the toolbox has its own.
+            commands: Gives what runs commands, once one is to be run.
+            permissions: What lets calls through; None: nobody can be asked, so none changes anything.
+            state: The user's state folder, which gets the traceback of a tool that fails; None: the system's own.
 
         Raises:
             ValueError: One of the tools needs a codebase.
@@ -83,7 +83,7 @@ class Toolbox:
 
     @property
     def commands(self) -> "CommandRunner | None":
-        """What runs the model's commands; None where it can run none."""
+        """Runs the model's commands; None if it can run none."""
         try:
             return self._services.commands() if SHELL in self._tools else None
         except ToolError:
@@ -91,11 +91,10 @@ class Toolbox:
 
     @property
     def todo(self) -> TodoList:
-        """The model's list of steps."""
         return self._services.todo
 
     def with_profile(self, profile: ModelProfile) -> "Toolbox":
-        """Another model's tools over the same workspace; both keep their results in one place."""
+        """Return another model's tools over the same workspace; both keep results in the same place."""
         other = copy(self)
         other.profile, other._rules = profile, None
         other._tools = {tool.name: tool for tool in profile.tools}
@@ -103,7 +102,7 @@ class Toolbox:
 
     @property
     def call_rules(self) -> CallRules:
-        """Known values of the calls' arguments: files that are there and text that is in them."""
+        """What is known of calls' arguments: files that exist and text that is in them."""
         if self._rules is None:
             values = {tool.name: tool.values for tool in self.profile.tools}
             readable = self.permissions.permissions.readable
@@ -114,12 +113,12 @@ class Toolbox:
         """Run a tool; an unknown name, wrong arguments or a bad path give a result that begins with `error: `.
 
         Args:
-            name: the tool's name as the model wrote it.
-            arguments: as the model wrote them.
-            run: what the call works with; None: outside of a turn, where nobody listens and nobody can be asked.
+            name: The tool's name as the model wrote it.
+            arguments: As the model wrote them.
+            run: What the call works with; None: outside of a turn, where nobody listens and nobody can be asked.
 
         Raises:
-            EngineError: the engine fails while the tool uses it.
+            EngineError: The engine fails while the tool uses it.
         """
         tool = self._tools.get(name)
         if tool is None:
@@ -149,12 +148,12 @@ class Toolbox:
         return replace(result, output="\n".join((result.output, *notes)))
 
     def _quarantine(self) -> "Quarantine | None":
-        """Where files are that commands created and that other programs execute."""
+        """Return where files are put that commands created and other programs execute."""
         commands = self.commands
         return None if commands is None else commands.quarantine
 
     def unreported(self) -> Iterator[Notice]:
-        """Yield what the user has to know at the end of a turn about files that commands created."""
+        """Yield notices for the end of a turn about files that commands created."""
         if (quarantine := self._quarantine()) is not None:
             yield from notices(quarantine)
 
@@ -173,20 +172,20 @@ class Toolbox:
         return SHELL in self._tools
 
     def is_read_only(self, name: str) -> bool:
-        """Whether calls of this tool may run side by side."""
+        """Return whether calls of this tool may run side by side."""
         tool = self._tools.get(name)
         return tool is not None and tool.read_only
 
     def _failed(self, name: str, error: Exception) -> ToolResult:
-        """A defect of the tool: the model hears only its kind, because the message may name the user's folders."""
+        """Report a defect of the tool: the model gets only its kind, as the message may name the user's folders."""
         log = write_crash_log(error, self._state)
         told = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
         return replace(told, full_output=str(log)) if isinstance(log, Path) else told
 
     def keep(self, text: str) -> str | None:
-        """Put the whole of an answer on disk until `close`; its path, or None when the disk refuses."""
+        """Write the whole of a result to disk until `close`; return its path, or None if it cannot be written."""
         return self._store.keep(text)
 
     def close(self) -> None:
-        """Remove the results that were kept on disk."""
+        """Remove the results on disk."""
         self._store.close()

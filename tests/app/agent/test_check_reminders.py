@@ -90,7 +90,9 @@ def test_a_check_that_fails_into_a_pipe_does_not_end_the_turn_as_done(opened, fo
 def test_the_users_own_check_is_told_before_the_first_message_and_reminded_of(opened, folder):
     (folder / "Makefile").write_text("test:\n\ttrue\n")
     session = opened(READ, EDIT, "Done.", call("shell", cmd="sh check.sh"), "It passes.")
-    assert "sh check.sh checks this project from now on" in session.folder.use_check("sh check.sh")
+    assert session.folder.use_check("sh check.sh") == (
+        "sh check.sh now checks this project. The model is reminded to run it after its changes."
+    )
     (folder / "check.sh").write_text("exit 0\n")
     events = ask(session, "fix add")
     text = prompt(session)
@@ -120,7 +122,11 @@ def test_a_change_where_no_check_is_known_is_an_event_of_the_turn(opened):
 
 def test_what_checks_the_project_can_be_asked(opened, folder):
     session = opened()
-    assert session.folder.use_check("").startswith("No command is known")
+    assert session.folder.use_check("") == (
+        "No command that checks this project was found. To set one: /check COMMAND, such as /check make test"
+    )
     (folder / "go.mod").write_text("")
-    assert "go test ./... checks this project, because there is a go.mod" in session.folder.use_check("")
+    assert session.folder.use_check("") == (
+        "go test ./... checks this project, because there is a go.mod. To change it: /check COMMAND"
+    )
     assert session.folder.use_check("none") == session.folder.use_check("")

@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_shortened_or_left_out_the_oldest_first(agent):
     events = list(talk.run("what is it?"))
     assert attached(events).titles == ("$ oldest", "$ older (shortened)", "$ new")
     assert attached(events).notes == (
-        "$ oldest does not fit into the context that is left, so the model does not read its output.",
+        "$ oldest does not fit into the remaining context, so the model does not see its output.",
     )
     assert events[-1].end is TurnEnd.ANSWERED
     assert tool_places(talk) == [Place.DROPPED, Place.SHORTENED, Place.KEPT]

@@ -65,7 +65,7 @@ def test_the_rules_of_another_folder_are_not_listed(permissions, tmp_path):
 @pytest.mark.parametrize("action", ["allow", "deny"])
 def test_what_is_no_rule_is_a_sentence_and_nothing_is_written(permissions, tmp_path, action):
     code, said = permissions(action, "edit(src")
-    assert (code, said.startswith("laguna-tui: 'edit(src' is no rule")) == (2, True)
+    assert (code, said.startswith("laguna-tui: 'edit(src' is not a rule")) == (2, True)
     assert not (tmp_path / "config").exists()
 
 

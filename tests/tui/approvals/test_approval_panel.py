@@ -457,7 +457,7 @@ class TestNothingIsHidden:
             assert "╭─ Run this command? ─" in screen(app)
             await pilot.press("y")
             await until(pilot, lambda: "┏━ Destructive: run this command? ━" in screen(app))
-            assert panel(app)[1] == "! git reset --hard discards changes that are not committed."
+            assert panel(app)[1] == "! git reset --hard discards uncommitted changes."
             await until(pilot, lambda: app.approval_panel.has_focus)
             await pilot.press("n")
             await ready(app, pilot)

@@ -1,4 +1,4 @@
-"""What a tool call is held to while a model writes it: files that are there, and text that is in them.
+"""Constraints on a tool call while a model writes it: files that exist, and text that is in them.
 
 Called on the engine's thread, between two tokens, so files are read up to a limit. Nothing is known of a file that may
 not be shown to the model, so that a constraint gives away none of it.
@@ -16,7 +16,7 @@ from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 if TYPE_CHECKING:
     from laguna_tui.context.codebase import Codebase
 
-# Preparing more would be felt: 0.3 s at this size.
+# Preparing more would be noticeable: 0.3 s at this size.
 LIMIT_BYTES = 256 << 10
 
 
@@ -33,10 +33,10 @@ class CallRules:
         """Take a folder.
 
         Args:
-            values: of each tool, what the values of its arguments are.
-            workspace: the folder.
-            codebase: knows its files; None: any path may be written.
-            readable: why a located path may not be shown to the model; empty where it may be.
+            values: Of each tool, what the values of its arguments are.
+            workspace: The folder.
+            codebase: Knows its files; None: any path may be written.
+            readable: Why a located path may not be shown to the model; empty if it may be.
         """
         self._values = values
         self._workspace = workspace
@@ -62,14 +62,14 @@ class CallRules:
         return self._choices
 
     def _document(self, path: str) -> str | None:
-        """The text of a file, None for one that has none to be copied from."""
+        """Return the text of a file; None if nothing can be copied from it."""
         try:
             inside = self._workspace.locate(path)
             if not path or self._readable(inside):
                 return None
             data = self._workspace.read(inside, LIMIT_BYTES)
         except (WorkspaceError, OSError):
-            # The call is answered with what is wrong.
+            # The call's result says what is wrong.
             return None
         if is_binary(data) or not data.strip():
             return None

@@ -17,27 +17,19 @@ _DESCRIPTION = "Replace text in a file. The old text must occur exactly once."
 
 
 class Edit(Protocol):
-    """What an edit is, in whatever order its arguments are."""
+    """The arguments of an edit, in any order."""
 
     @property
-    def path(self) -> str:
-        """The file."""
-        ...
+    def path(self) -> str: ...
 
     @property
-    def old(self) -> str:
-        """The text to replace."""
-        ...
+    def old(self) -> str: ...
 
     @property
-    def new(self) -> str:
-        """What to put in its place."""
-        ...
+    def new(self) -> str: ...
 
     @property
-    def all(self) -> bool:
-        """Whether in all places."""
-        ...
+    def all(self) -> bool: ...
 
 
 E = TypeVar("E", bound=Edit)
@@ -54,7 +46,7 @@ class EditArguments:
 
 
 def make_edit(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolResult:
-    """Make a change; answers `Changed PATH in N places.`, with a line for each of its notes."""
+    """Make a change; answer `Changed PATH in N places.`, with a line for each of its notes."""
     made = services.changes.make(run, tool, proposal)
     return ToolResult("\n".join([f"Changed `{escaped(made.path)}` in {made.counted}.", *made.notes]))
 
@@ -64,12 +56,12 @@ def edit_tool(
     arguments: type[E],
     make: Callable[[ToolServices, ToolRun, str, ChangeProposal], ToolResult] = make_edit,
 ) -> Tool[E]:
-    """The tool.
+    """Return the tool.
 
     Args:
-        dialect: what is made of texts that are not quite the file's.
-        arguments: in the order in which the model writes them.
-        make: makes a proposed change, of the tool that is named, and answers with what came of it.
+        dialect: What is made of texts that are not quite the file's.
+        arguments: In the order in which the model writes them.
+        make: Makes a proposed change, of the tool that is named, and answers with what came of it.
     """
 
     def edit(services: ToolServices, run: ToolRun, wanted: E) -> ToolResult:

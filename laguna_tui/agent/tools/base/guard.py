@@ -1,5 +1,4 @@
-"""What of a model's turn is let through: of every model the calls that bring something new, of one that slips what can
-be checked.
+"""Guards of a turn: for every model against repeated calls, for an unreliable one against what can be checked.
 
 A model's profile names its guard, and the turn asks it; nothing else knows which model it is about.
 """
@@ -15,7 +14,7 @@ from laguna_tui.base.change_proposal import ChangeProposal
 if TYPE_CHECKING:
     from laguna_engine.chat.call_constraint import ValueRules
 
-# Twice can be an honest second look; the answer to a third would be the same again.
+# A second time can be an honest re-check; a third would give the same result again.
 SAME_CALLS_ALLOWED = 2
 
 
@@ -23,7 +22,7 @@ class Guard:
     """Lets everything through; one for each turn.
 
     Attributes:
-        calls_come_last: whether a turn of the model ends with its first call, so that no text comes after one.
+        calls_come_last: Whether a turn of the model ends with its first call, so that no text comes after one.
     """
 
     calls_come_last = False
@@ -39,27 +38,27 @@ class Guard:
         return ()
 
     def resolved(self, call: ToolCall) -> ToolCall:
-        """The call as it is run."""
+        """Return the call as it is run."""
         return call
 
     def mended(self, call: Malformed) -> ToolCall | None:
-        """What a call was meant to be that cannot be run; None where that cannot be told."""
+        """Return what an unrunnable call was meant to be; None if that is unclear."""
         return None
 
     def refusal(self, call: ToolCall) -> str:
-        """Why a call is not run, as sentences for the user that are then the answer; empty where it is run."""
+        """Return why a call is not run, sentences for the user that become the answer; empty if it is run."""
         return ""
 
     def objection(self, call: ToolCall, proposal: ChangeProposal) -> str:
-        """Why what a call would change is neither asked about nor made, like a refusal; empty where it may be."""
+        """Return why a change is neither asked about nor made, like a refusal; empty if it may be."""
         return ""
 
     def take(self, call: ToolCall, result: ToolResult) -> None:
-        """A call was answered."""
+        """Take the result of a call."""
 
     @property
     def expected(self) -> str | None:
-        """The only answer that is right after the calls so far; None where the model says what it likes."""
+        """The only right answer after the calls so far; None if any is."""
         return None
 
 
@@ -78,7 +77,7 @@ class LoopGuard:
     changed to and fro is a loop too.
 
     Attributes:
-        gave_up: whether a call was made again after an objection to it.
+        gave_up: Whether a call was made again after an objection to it.
     """
 
     def __init__(self) -> None:
@@ -87,7 +86,7 @@ class LoopGuard:
         self._objected: set[str] = set()
 
     def objection(self, call: ToolCall) -> str | None:
-        """A sentence for the model when this call, about to be made, had the same result often enough, else None."""
+        """Return a sentence for the model if this call had the same result often enough, else None."""
         seen = self._seen.get(call_key(call))
         if seen is None or seen.times < SAME_CALLS_ALLOWED:
             return None
@@ -100,7 +99,7 @@ class LoopGuard:
         )
 
     def record(self, call: ToolCall, output: str, *, edited: bool) -> None:
-        """Count a call that ran. output: its result; edited: whether it changed a file."""
+        """Count a call that ran. edited: Whether it changed a file."""
         key = call_key(call)
         before = self._seen.get(key)
         if edited:
@@ -110,17 +109,17 @@ class LoopGuard:
 
 
 def call_key(call: ToolCall) -> str:
-    """The same text for calls that ask for the same."""
+    """Return the same text for equivalent calls."""
     return json.dumps([call.name, call.arguments], sort_keys=True)
 
 
 class CheckedAnswer:
-    """An answer as it streams, held against the one that is expected: only what agrees with it comes out.
+    """Compares an answer with the expected one while it streams, and passes on only what agrees.
 
     Attributes:
-        said: everything that the model said.
-        wrong: whether something of it does not agree.
-        over: whether nothing more of it is wanted: something is wrong, or comes where there is to be no text.
+        said: Everything that the model said.
+        wrong: Whether something of it does not agree.
+        over: Whether nothing more of it is wanted: something is wrong, or comes where there is to be no text.
     """
 
     def __init__(self, expected: str | None) -> None:
@@ -131,7 +130,7 @@ class CheckedAnswer:
         self._shown = 0
 
     def feed(self, text: str) -> str:
-        """More of the answer; what may be shown of it."""
+        """Take more of the answer; return what may be shown of it."""
         self.said += text
         if self._expected is None:
             return text
@@ -144,14 +143,14 @@ class CheckedAnswer:
         return text[:agrees]
 
     def end(self) -> None:
-        """Whatever else the model says is not wanted."""
+        """Want nothing more of the answer."""
         self.over = True
 
     def correction(self) -> str:
-        """What is to be shown yet, once the model has said all it will say; empty if nothing."""
+        """Return what is still to be shown once the model has finished; empty if nothing."""
         return "" if self._expected is None else self._expected[self._shown :]
 
     @property
     def corrected(self) -> str | None:
-        """The whole answer where it is not the model's own."""
+        """The whole answer if it is not the model's own."""
         return self._expected if self.wrong or self.correction() else None

@@ -1,4 +1,4 @@
-"""What is special about a kind of model, as one value: its prompt, its tools, and how a conversation with it is led.
+"""What is special about a kind of model, as one value: its prompt, its tools, and how it is treated.
 
 General code reads the profile and never asks which model it is about.
 """
@@ -23,20 +23,20 @@ class ModelProfile:
     needs other tools, another prompt or a guard gets a profile of its own (`agent/profile.py` lists them).
 
     Attributes:
-        system_prompt: what the model reads first, without a newline at its end; the same bytes for a whole session.
-        tools: what it may call, in the order in which it is told of them.
+        system_prompt: What the model reads first, without a newline at its end; the same bytes for a whole session.
+        tools: What it may call, in the order in which it is told of them.
         guard: Makes the guard of a turn from the user's message, and a function that returns the prompt's text between
             the system's part and that message.
-        turns: how many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
-        attaches: whether it reads what a message mentions beside the question; one that does not looks it up itself.
-        unattached_note: what the user is told once in a chat when something is mentioned that is not attached.
-        recovers: whether it continues from where it was stopped in a loop; one that does not is stopped for good.
-        reads_reminders: whether it tells the app's words, in `<system-reminder>`, from the user's; one that does not is
+        turns: How many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
+        attaches: Whether it reads what a message mentions beside the question; one that does not looks it up itself.
+        unattached_note: What the user is told once in a chat when something is mentioned that is not attached.
+        recovers: Whether it continues from where it was stopped in a loop; one that does not is stopped for good.
+        reads_reminders: Whether it tells the app's words, in `<system-reminder>`, from the user's; one that does not is
             not told of plan mode.
-        writes_asides: whether it writes what the app asks it for beside the conversation (a commit's message, a
+        writes_asides: Whether it writes what the app asks it for beside the conversation (a commit's message, a
             summary); one that does not answers with something else, which is not used.
-        tells_environment: whether it is told what it needs for commands, beside the folder, the date and git's state.
-        constrains_calls: whether its calls are held to tools, arguments, files and texts that are there.
+        tells_environment: Whether it is told what it needs for commands, beside the folder, the date and git's state.
+        constrains_calls: Whether its calls are held to tools, arguments, files and texts that are there.
     """
 
     system_prompt: str
@@ -53,5 +53,4 @@ class ModelProfile:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """What the model is told about its tools."""
         return tuple(tool.spec for tool in self.tools)

@@ -1,4 +1,4 @@
-"""Searching the lines of files with a regular expression within a time budget, whatever the pattern.
+"""Searches the lines of files with any regular expression within a time budget.
 
 Python's `re` backtracks and cannot be interrupted, so a pattern that may explode is run by the `regex` package, whose
 searches take a time limit. The language is `re`'s all the same: what only `regex` knows is taken literally. The
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import regex
 
 
-# No program text needs more; compiling and judging stay instant.
+# Enough for any search; compiling and judging stay instant.
 PATTERN_LIMIT_CHARS = 500
 # One open repeat costs at most the square of a line's length; a second one would cost the cube.
 _TAME_REPEATS = 1
@@ -38,10 +38,10 @@ _PIECE = re.compile(rf"{_ESCAPE}|{_SET}|\{{[\d,]*\}}|[\s\S]")
 # Escapes of letters and digits are classes, anchors and references; of anything else, the character itself.
 _PLAIN_ESCAPE = re.compile(r"\\[^\w\s]", re.ASCII)
 _QUANTIFIERS = "*+?{"
-# What `regex` reads in another way than `re`: braces that are no repeat (fuzzy matching), and brackets in a set.
+# What `regex` reads differently from `re`: braces that are not a repeat (fuzzy matching), and brackets in a set.
 _REPEAT = re.compile(r"\{(\d*),?(\d*)\}")
 _IN_SET = re.compile(r"\\.|\[", re.DOTALL)
-# Filters of warnings are the whole process's.
+# Warning filters are global to the process.
 _COMPILING = Lock()
 _MATCHING = Lock()
 
@@ -51,9 +51,9 @@ class SearchPattern:
     """A compiled pattern.
 
     Attributes:
-        compiled: `re`'s when it is tame; else `regex`'s, to be searched with a timeout.
-        needle: bytes that a file in an ASCII-compatible encoding must contain to match at all; may be empty.
-        tame: whether matching one line surely ends soon.
+        compiled: `re`'s if it is tame; else `regex`'s, to be searched with a timeout.
+        needle: Bytes that a file in an ASCII-compatible encoding must contain to match at all; may be empty.
+        tame: Whether matching one line surely ends soon.
     """
 
     compiled: "re.Pattern[str] | regex.Pattern[str]"
@@ -62,7 +62,7 @@ class SearchPattern:
 
 
 def prepare(pattern: str) -> SearchPattern:
-    """Compile a pattern; one that is no valid regular expression is taken literally."""
+    """Compile a pattern; an invalid regular expression is taken literally."""
     source = pattern
     try:
         with _quiet():
@@ -77,15 +77,15 @@ def prepare(pattern: str) -> SearchPattern:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without advice about a pattern's style, which would land on the user's screen. One thread at a time."""
+    """Suppress warnings about a pattern's style, which would land on the user's screen. One thread at a time."""
     with _COMPILING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def _limited(pieces: list[str]) -> "regex.Pattern[str]":
-    """The pattern for the engine with a time limit."""
-    # Imported for such a pattern only: it takes longer than most searches.
+    """Return the pattern for the engine with a time limit."""
+    # Imported late: it takes longer than most searches.
     import regex
 
     with _quiet():
@@ -93,7 +93,7 @@ def _limited(pieces: list[str]) -> "regex.Pattern[str]":
 
 
 def _as_regex(piece: str) -> str:
-    """A piece of a pattern as `regex` has to be told it to understand what `re` does."""
+    """Return a piece of a pattern in the form that makes `regex` do what `re` does."""
     if piece[0] == "[" and len(piece) > 1:
         return piece[0] + _IN_SET.sub(lambda found: found[0] if len(found[0]) > 1 else r"\[", piece[1:])
     if piece[0] != "{":
@@ -105,7 +105,7 @@ def _as_regex(piece: str) -> str:
 
 
 def _needle(pieces: list[str]) -> str:
-    """The longest run of characters that every match contains; empty when there are groups or alternatives."""
+    """Return the longest run of characters that every match contains; empty if there are groups or alternatives."""
     if "|" in pieces or "(" in pieces:
         return ""
     runs = [""]
@@ -119,7 +119,7 @@ def _needle(pieces: list[str]) -> str:
 
 
 def _character(piece: str) -> str | None:
-    """The ASCII character that a piece of a pattern stands for, or None when it is not just one."""
+    """Return the ASCII character that a piece of a pattern stands for; None if it is not just one."""
     if _PLAIN_ESCAPE.fullmatch(piece):
         piece = piece[1]
     elif len(piece) > 1 or piece in ".^$*+?{}[]\\|()":
@@ -128,7 +128,7 @@ def _character(piece: str) -> str | None:
 
 
 def _is_tame(pieces: list[str]) -> bool:
-    """Whether there are few repeats and choices, no repeated group and no reference to a group."""
+    """Return whether there are few repeats and choices, no repeated group and no reference to a group."""
     repeats = choices = depth = 0
     previous = ""
     for piece in pieces:
@@ -148,12 +148,12 @@ def _is_tame(pieces: list[str]) -> bool:
 
 # Matching looks at this much of a line; the rest of a minified line is not worth the time.
 MATCH_COLUMNS = 1000
-# How long one search may take. A human waits for it.
+# How long one search may take; the user waits for it.
 BUDGET_S = 10.0
-# Processor time for one line: what needs more will not end within the budget either.
+# CPU time for one line: what needs more would not end within the budget either.
 _LINE_S = 0.25
 _SHORTEST_S = 0.001
-# Lines between two looks at the clock.
+# Lines between two checks of the clock.
 _STRIDE = 2000
 
 
@@ -170,23 +170,23 @@ class OutOfTime(Exception):
 
 
 class Clock:
-    """Says when to stop: at the deadline, or when the user does."""
+    """Measures the time left until a deadline or a stop by the user."""
 
     def __init__(self, should_stop: Callable[[], bool], budget_s: float) -> None:
         self._should_stop = should_stop
         self._deadline = time.monotonic() + budget_s
 
     def check(self) -> None:
-        """Do nothing while there is time.
+        """Check that there is time left.
 
         Raises:
-            OutOfTime: there is none left.
+            OutOfTime: There is none left.
         """
         if self.is_over():
             raise OutOfTime
 
     def is_over(self) -> bool:
-        """Whether there is no time left."""
+        """Return whether there is no time left."""
         return self._should_stop() or self.left < 0
 
     @property
@@ -202,7 +202,7 @@ class Matcher:
     of the budget, is noticed after at most `_LINE_S` seconds of processor time in one line.
 
     Attributes:
-        given_up: how many lines took longer than `_LINE_S` to match; they are not found.
+        given_up: How many lines took longer than `_LINE_S` to match; they are not found.
     """
 
     def __init__(self, pattern: SearchPattern, clock: Clock) -> None:
@@ -210,10 +210,10 @@ class Matcher:
         self.given_up = 0
 
     def __call__(self, lines: Sequence[str]) -> list[LineMatch]:
-        """The first match in each line that has one.
+        """Return the first match in each line that has one.
 
         Raises:
-            OutOfTime: there is no time left.
+            OutOfTime: There is no time left.
         """
         stride = _STRIDE if self._pattern.tame else 1
         search = self._pattern.compiled.search if self._pattern.tame else self._limited
@@ -227,7 +227,7 @@ class Matcher:
         return found
 
     def _limited(self, line: str) -> "regex.Match[str] | None":
-        # The limit counts the processor's time, of all threads together: searches side by side match by turns.
+        # The limit counts CPU time of all threads together, so concurrent searches match in turn.
         with _MATCHING:
             self._clock.check()
             limit = max(_SHORTEST_S, min(_LINE_S, self._clock.left))
@@ -248,9 +248,9 @@ class Hit:
     """One matching line.
 
     Attributes:
-        defines: whether it defines the very name that matched.
-        around: names of the definitions that it lies in, and of the one that it begins; the innermost last.
-        in_code: whether the name that was searched for is code there; False in comments, strings and prose.
+        defines: Whether it defines the very name that matched.
+        around: Names of the definitions that it lies in, and of the one that it begins; the innermost last.
+        in_code: Whether the name that was searched for is code there; False in comments, strings and prose.
     """
 
     path: str
@@ -262,12 +262,12 @@ class Hit:
 
     @property
     def symbol(self) -> str:
-        """The name that it begins or lies in; `-` outside of all definitions."""
+        """The definition that it begins or lies in; `-` outside of all definitions."""
         return self.around[-1] if self.around else NO_SYMBOL
 
 
 def listing_of(workspace: Workspace, path: str, should_stop: Callable[[], bool]) -> FileListing:
-    """The files to search: all, those in a folder, or a single one.
+    """Return the files to search: all, those in a folder, or a single one.
 
     Raises:
         WorkspaceError: The path cannot be used, or is a single file that cannot be read.
@@ -292,13 +292,13 @@ def collect_hits(
     """Return hits in path order, and notes on what was not searched.
 
     Args:
-        workspace: what the files are read from.
-        listing: the files.
-        pattern: what a line has to match.
-        clock: how long it may take.
-        unreadable: why the lines of a file are not shown; empty where they are.
-        name: the name that the pattern matches, if it is one: hits then say whether it is code.
-        elsewhere: how to search another repository.
+        workspace: What the files are read from.
+        listing: The files.
+        pattern: What a line has to match.
+        clock: How long it may take.
+        unreadable: Why the lines of a file are not shown; empty if they are.
+        name: The name that the pattern matches, if it is one: hits then say whether it is code.
+        elsewhere: How to search another repository.
     """
     hits: list[Hit] = []
     notes: list[str] = []
@@ -350,6 +350,6 @@ def _hits_in(path: str, data: bytes, match: Matcher, unreadable: Callable[[str],
 
 
 def _holds(line: str, name: str, start: int, end: int) -> bool:
-    """Whether all of a name, as a whole word, lies in these columns of a line."""
+    """Return whether a name, as a whole word, lies in these columns of a line."""
     found = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)").search(line, start)
     return found is not None and found.end() <= end

@@ -1,4 +1,4 @@
-"""The lines that search and find answer with, and what they are made from: `symbol path:line: code`, the symbol first.
+"""The lines that search and find answer with, `symbol path:line: code`, and what they are made from.
 
 A model picks the right line far more often when the name comes before the path than after it.
 """
@@ -17,7 +17,7 @@ _SPECIAL = frozenset("*?[")
 
 
 def is_glob(text: str) -> bool:
-    """Whether the text has a character that means something in a glob."""
+    """Return whether a text has a character that is special in a glob."""
     return not _SPECIAL.isdisjoint(text)
 
 
@@ -37,7 +37,7 @@ NO_SYMBOL = "-"
 
 
 def coverage(listing: FileListing, *, found: bool, elsewhere: str) -> list[str]:
-    """Return the last lines: that files were left for want of time, and where nothing was found, what has no lines.
+    """Return the last lines: that files were skipped for lack of time, and if nothing was found, what was not searched.
 
     Args:
         listing: The files, and what is not among them.
@@ -57,20 +57,20 @@ def not_covered(unsearched: Unsearched, elsewhere: str) -> list[str]:
 
 
 def symbol_line(symbol: str, path: str, line: int, code: str) -> str:
-    """One result line; the code is stripped and cut."""
+    """Return one result line; the code is stripped and cut."""
     return f"{symbol} {escaped(path)}:{line}: {shortened(code.strip())}"
 
 
 def shortened(code: str) -> str:
-    """The code, or its beginning and a mark where it is longer than a line of a result shows."""
+    """Return the code, cut with a mark if it is longer than a result line shows."""
     return code if len(code) <= CODE_CHARS else code[: CODE_CHARS - 1] + "…"
 
 
 def read_lines(workspace: Workspace, inside: str, limit: int = READ_LIMIT_BYTES) -> list[str]:
-    """The lines of a located file, without newlines.
+    """Return the lines of a located file, without newlines.
 
     Raises:
-        UnreadableError: it cannot be read, is larger than `limit` bytes, or is binary.
+        UnreadableError: It cannot be read, is larger than `limit` bytes, or is binary.
     """
     data = workspace.read(inside, limit)
     if is_binary(data):
@@ -79,7 +79,7 @@ def read_lines(workspace: Workspace, inside: str, limit: int = READ_LIMIT_BYTES)
 
 
 def matching_paths(pattern: str, paths: Sequence[str]) -> list[str]:
-    """Paths that contain the text (in either case, unless it has capitals) or that the glob matches."""
+    """Return the paths that contain the text (ignoring case unless it has capitals) or that the glob matches."""
     pattern = nfc(pattern)
     exact = pattern != pattern.lower()
     plain = {path: nfc(path) for path in paths}

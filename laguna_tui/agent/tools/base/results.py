@@ -1,4 +1,4 @@
-"""What a tool answers, and how a long answer is cut: to a limit, to the context that is left, and as the user wants it.
+"""What a tool answers, and how a long result is cut: to a limit, to the context left, and as the user wants it.
 
 The whole of a cut answer lies in the user's cache folder, readable by the user alone, and is removed when the session
 ends. What is left out is always said, and how to get it again, so that the model neither guesses nor is stuck.
@@ -24,22 +24,22 @@ from laguna_tui.base.units import plural
 if TYPE_CHECKING:
     from laguna_tui.context.compression.spans import Document
 
-# About 3,000 tokens of code: an answer that long already takes a good part of a small context.
+# About 3,000 tokens of code, already a good part of a small context.
 RESULT_LIMIT_CHARS = 12_000
 # No session needs a kept result for longer.
 _KEPT_S = 7 * 24 * 3600
-# The head of a result says more than its tail (paths and definitions come first).
+# The head of a result is worth more than its tail (paths and definitions come first).
 _HEAD_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """A command that was waited for, and how it ended.
+    """A command that ran to its end.
 
     Attributes:
-        command: as it ran, after the user's corrections.
-        exit_code: the shell's.
-        pipe: exit codes of the commands in the last pipe; empty if the shell did not report them.
+        command: As it ran, after the user's corrections.
+        exit_code: The shell's.
+        pipe: Exit codes of the commands in the last pipe; empty if the shell did not report them.
     """
 
     command: str
@@ -72,7 +72,7 @@ class ToolResult:
 
 
 def failure(message: str) -> ToolResult:
-    """An answer that says what went wrong and what to do."""
+    """Return a result that says what went wrong and what to do."""
     return ToolResult(f"error: {message}", ok=False)
 
 
@@ -130,22 +130,22 @@ def _head_and_tail(text: str) -> str:
     return f"{head.rstrip()}\n… {left_out:,} characters left out here …\n{tail}"
 
 
-# What must be left for an answer behind a tool's result, in tokens: a short paragraph.
+# Tokens left for an answer after a tool's result: a short paragraph.
 ANSWER_ROOM = 128
 _CUT = "… the rest does not fit in the context that is left"
 _NO_ROOM = "error: the result does not fit in the context that is left; answer with what is known"
-# Each try aims a little lower than the measured rate says, because tokens are not spread evenly.
+# Each try aims a little lower than the measured rate, because tokens are not spread evenly.
 _CAUTION = 0.9
 _TRIES = 4
 
 
 def fitted(text: str, size: Callable[[str], int], room: int) -> str:
-    """The text, or as many of its first lines as take at most `room` tokens with a line that says so.
+    """Return the text, or as many of its first lines as fit, with a line that says so.
 
     Args:
-        text: a tool's answer.
-        size: tokens that a text takes in the transcript.
-        room: tokens there are, the answer's own room not counted.
+        text: A tool's answer.
+        size: Tokens that a text takes in the transcript.
+        room: Tokens there are, the answer's own room not counted.
     """
     shown = text
     for _ in range(_TRIES):
@@ -159,25 +159,25 @@ def fitted(text: str, size: Callable[[str], int], room: int) -> str:
     return _NO_ROOM
 
 
-# A result of fewer lines is its own summary.
+# Results with fewer lines are not shortened.
 _SHORTEST = 10
-# Of a result that is shortened, this share of its tokens stays, as of a file.
+# Share of its tokens that a shortened result keeps, as a file does.
 _KEEP = 0.3
 _TAIL_LINES = 4
-# Where a command's answer has what it printed.
+# The key of a command's output in its result.
 _OUTPUT = "stdout"
 # What `read` writes before a line of a file.
 _NUMBERED = re.compile(r"(\d+): ?")
 
 
 def shortened(text: str, about: str, question: str, count: Callable[[str], int]) -> str:
-    """The lines of a tool's answer that say most for a question, with a line in every gap.
+    """Return the lines of a result that say most for a question, with a line in every gap.
 
     Args:
-        text: the answer.
-        about: what it is an answer to, such as `read src/cart.py`; a path at its end says which language it is.
-        question: what the lines are chosen for.
-        count: the tokens of a text.
+        text: The answer.
+        about: What it is an answer to, such as `read src/cart.py`; a path at its end says which language it is.
+        question: What the lines are chosen for.
+        count: The tokens of a text.
     """
     from laguna_tui.context.shortening import shorten
 
@@ -193,7 +193,7 @@ def shortened(text: str, about: str, question: str, count: Callable[[str], int])
     part = shorten([(about.rpartition(" ")[2], body)], question, max(1, int(count(body) * _KEEP)), count).parts[0]
     kept = {line for _, start, length in part.copies for line in range(*_lines(part.document, start, length))}
     if not any(numbers):
-        # Of what a command prints, the end says how it went.
+        # The end of a command's output says how it went.
         kept.update(range(len(lines) - _TAIL_LINES + 1, len(lines) + 1))
     shown: list[str] = []
     for number, line in enumerate(lines, 1):
@@ -205,7 +205,7 @@ def shortened(text: str, about: str, question: str, count: Callable[[str], int])
 
 
 def _command_result(text: str) -> dict[str, object] | None:
-    """A command's answer taken apart, if the text is one."""
+    """Return a command's result taken apart; None if the text is another one."""
     if not text.startswith("{"):
         return None
     try:
@@ -219,13 +219,13 @@ _GAP = "… left out to save room: "
 
 
 def _lines(document: "Document", start: int, length: int) -> tuple[int, int]:
-    """The lines that a span covers, from 1, the second one excluded."""
+    """Return the lines that a span covers, from 1, the second one excluded."""
     first, last = document.lines(start, start + length)
     return first, last + 1
 
 
 def _gap(lines: Sequence[str], numbers: "Sequence[re.Match[str] | None]", first: int, kept: Container[int]) -> str:
-    """The line in the place of those from `first` to the next one that is kept."""
+    """Return the line in the place of those from `first` to the next one that is kept."""
     last = next((number - 1 for number in range(first + 1, len(lines) + 1) if number in kept), len(lines))
     of_file = [found[1] for found in numbers[first - 1 : last] if found]
     if of_file:
@@ -234,7 +234,7 @@ def _gap(lines: Sequence[str], numbers: "Sequence[re.Match[str] | None]", first:
 
 
 def places_of(text: str) -> tuple[Place, ...]:
-    """What may be made of a tool's answer."""
+    """Return the places that a result may have in the prompt."""
     command = _command_result(text)
     if len((str(command[_OUTPUT]) if command else text).splitlines()) < _SHORTEST:
         return (Place.KEPT, Place.DROPPED)

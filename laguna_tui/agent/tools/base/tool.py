@@ -21,20 +21,20 @@ A = TypeVar("A")
 
 
 def no_commands() -> "CommandRunner":
-    """What runs commands where none can be run."""
+    """Raise the error of a session in which no command can be run."""
     raise ToolError("no command can be run here; go on without it")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolServices:
-    """What a session lends to its tools.
+    """What a session provides to its tools.
 
     Attributes:
-        changes: what changes of files and commands go through.
-        codebase: the folder's index; None where a session has none.
-        commands: gives what runs commands, once one is to be run; raises ToolError where none can be.
-        todo: the model's list of steps.
-        diagnostics: what says what a change broke; None where nothing does.
+        changes: What changes of files and commands go through.
+        codebase: The folder's index; None if a session has none.
+        commands: Gives what runs commands, once one is to be run; raises ToolError where none can be.
+        todo: The model's list of steps.
+        diagnostics: What says what a change broke; None if nothing does.
     """
 
     changes: Changes
@@ -48,8 +48,8 @@ class Value(Enum):
     """What the value of an argument is, beyond its type.
 
     Attributes:
-        FILE: the path of a text file of the folder.
-        EXCERPT: a text of the file that the call's `path` names, which occurs there once unless the call has `all`.
+        FILE: The path of a text file of the folder.
+        EXCERPT: A text of the file that the call's `path` names, which occurs there once unless the call has `all`.
     """
 
     FILE = "file"

@@ -1,4 +1,4 @@
-"""Reading a tool call's arguments, which a model wrote, into the dataclass that declares them (`base.schema`).
+"""Parses a tool call's arguments, which a model wrote, into the dataclass that declares them (`base.schema`).
 
 A model is met half way: digits in a text are a number, the words true and false are one of them, and a choice may be
 written in capitals. What is wrong beyond that gets a sentence that says what to call with.
@@ -23,14 +23,14 @@ class ArgumentError(ToolError):
 
 
 def read_arguments(cls: type[T], arguments: Mapping[str, object]) -> T:
-    """The arguments of a call, each of its type and in its range; those that were not given have their defaults.
+    """Return the arguments of a call, checked, with defaults for missing ones.
 
     Args:
-        cls: a dataclass whose fields are all declared.
-        arguments: as the model wrote them.
+        cls: A dataclass whose fields are all declared.
+        arguments: As the model wrote them.
 
     Raises:
-        ArgumentError: an argument is unknown, missing or wrong; says what to call with.
+        ArgumentError: An argument is unknown, missing or wrong; says what to call with.
     """
     fields = declarations(cls)
     unknown = unknown_names(cls, arguments)

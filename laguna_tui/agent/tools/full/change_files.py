@@ -23,20 +23,20 @@ from laguna_tui.repo.search.symbol_uses import Use
 from laguna_tui.repo.syntax.analysis import analyse
 from laguna_tui.repo.syntax.languages import is_code
 
-# Lines of the result that are shown after a change, and how much of each: the diff is what the user reads.
+# Lines shown to the model after a change, and characters of each; the user sees the diff.
 SNIPPET_LINES = 30
 _LINE_CHARS = 200
-# Limits of what the model is told: removed definitions, and places that still use each.
+# Limits of what is reported: removed definitions, and places that still use each.
 _LOST_NAMES = 5
 _USES_LOOKED_AT, _USES_SHOWN = 500, 8
-# For an index that is nearly up to date; the model can search where it takes longer.
+# Enough for an index that is nearly up to date; if it takes longer, the model can search.
 _INDEX_WAIT_S = 5.0
 _IMPORT = re.compile(r"(?:pub |export )?(?:from|import|use|using|mod|require)\b")
 
 _UNREAD = "{path} exists and was not read; read it, then call again if all of it is to be replaced"
 _STALE = "{path} changed since you read it; read it again, then call again"
-# A text that is not there is answered with the nearest one, which such a model tries next. Forgotten indentation is put
-# right, which saves a round and is told to the model and to the user.
+# A missing text is answered with the nearest one, which the model tries next. Missing indentation is corrected, which
+# saves a round and is reported to the model and the user.
 _DIALECT = EditDialect(additions=False, reindents=True, shows_nearest=True)
 
 
@@ -110,13 +110,13 @@ def delete(services: ToolServices, run: ToolRun, wanted: DeleteArguments) -> Too
 
 
 def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: ChangeProposal) -> ToolResult:
-    """Make a change, and say what came of it: its notes, the changed lines with some around them, and new problems.
+    """Make a change, and report its notes, the changed lines with some around them, and new problems.
 
     Args:
-        tool: the name of the call's tool.
+        tool: The name of the call's tool.
 
     Raises:
-        ToolError, WorkspaceError: the change was not made; says why. The files are unchanged.
+        ToolError, WorkspaceError: The change was not made; says why. The files are unchanged.
     """
     seen, diagnostics = services.changes.seen, services.diagnostics
     if proposal.kind is not ChangeKind.CREATE and seen.is_stale(proposal.path, proposal.old):
@@ -125,7 +125,7 @@ def make_change(services: ToolServices, run: ToolRun, tool: str, proposal: Chang
     def ask(request: PermissionRequest) -> PermissionAnswer:
         answer = run.ask(request)
         if diagnostics is not None:
-            # Nobody has to wait for checks before deciding; nothing is changed yet.
+            # After the decision, so that the user need not wait for linters; nothing is changed yet.
             diagnostics.before_change(run, proposal)
         return answer
 
@@ -154,7 +154,7 @@ def _headline(made: ChangeProposal) -> str:
 
 
 def _snippet(made: ChangeProposal) -> Iterator[str]:
-    """The numbered lines of the result around its changes."""
+    """Yield the numbered lines of the result around its changes."""
     shown = 0
     for number, hunk in enumerate(made.hunks):
         lines = [(at, line.text) for at, line in hunk.numbered() if line.sign is not Sign.REMOVED]
@@ -172,7 +172,7 @@ def _snippet(made: ChangeProposal) -> Iterator[str]:
 
 
 def _left_behind(services: ToolServices, run: ToolRun, made: ChangeProposal) -> Iterator[str]:
-    """Yield a line for what other files still use: each name that a change took away, or a module that was moved."""
+    """Yield lines about other files that still use a removed name, or import a moved module."""
     codebase = services.codebase
     lost = sorted(_defined(made.path, made.before) - _defined(made.path, made.after))[:_LOST_NAMES]
     module = _module(made.path) if made.kind is ChangeKind.MOVE and is_code(made.path) else ""
@@ -195,7 +195,7 @@ def _left_behind(services: ToolServices, run: ToolRun, made: ChangeProposal) -> 
 
 
 def _places(run: ToolRun, made: ChangeProposal, uses: Sequence[Use]) -> str:
-    """The uses in other files that may be shown, as `path:line`; empty if there are none."""
+    """Return the uses in other files that may be shown, as `path:line`; empty if there are none."""
     shown = [
         f"{escaped(use.path)}:{use.line}"
         for use in uses
@@ -206,18 +206,17 @@ def _places(run: ToolRun, made: ChangeProposal, uses: Sequence[Use]) -> str:
 
 
 def _module(path: str) -> str:
-    """What imports call a file: by its name, or its folder's where it stands for that."""
+    """Return the name by which imports refer to a file."""
     pure = PurePosixPath(path)
     return pure.parent.name if pure.stem == "__init__" else pure.stem
 
 
 def _defined(path: str, text: str) -> set[str]:
-    """The names that a text defines."""
     return {symbol.name for symbol in analyse(path, text).symbols} if text else set()
 
 
 def _excerpt(made: ChangeProposal) -> str:
-    """The changed lines as they are in the file."""
+    """Return the changed lines as they are in the file."""
     return "\n".join(line.text for hunk in made.hunks for line in hunk.lines if line.sign is not Sign.REMOVED)
 
 

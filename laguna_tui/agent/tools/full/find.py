@@ -15,22 +15,22 @@ from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.files.workspace import WorkspaceError
 from laguna_tui.repo.syntax.analysis import file_outline
 
-# A listing longer than this is not read; a narrower pattern is the better answer.
+# For a longer listing a narrower pattern is the better answer.
 MAX_PATHS = 100
-# So few files are worth showing from the inside.
+# Up to this many files are shown with their definitions.
 OUTLINED_FILES = 3
 OUTLINE_LINES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class FindArguments:
-    """pattern: a part of a path, or a glob."""
+    """pattern: A part of a path, or a glob."""
 
     pattern: str = declared()
 
 
 def find(services: ToolServices, run: ToolRun, wanted: FindArguments) -> ToolResult:
-    """The matching paths, one a line, sorted."""
+    """Return the matching paths, one a line, sorted."""
     pattern = wanted.pattern.strip()
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     paths = matching_paths(pattern.removeprefix("./"), [entry.path for entry in listing.entries])
@@ -48,7 +48,7 @@ def find(services: ToolServices, run: ToolRun, wanted: FindArguments) -> ToolRes
 
 
 def _outlined(run: ToolRun, path: str) -> list[str]:
-    """The file's top-level definitions as result lines; none when it cannot be read."""
+    """Return the file's top-level definitions as result lines; none if it cannot be read."""
     if run.readable(path):
         return []
     try:

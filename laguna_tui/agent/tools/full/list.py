@@ -16,9 +16,9 @@ from laguna_tui.repo.files.protected_paths import is_git_name
 from laguna_tui.repo.files.root_folder import RootFolder
 from laguna_tui.repo.files.workspace import UnreadableError, Workspace
 
-# More is not read; find narrows a longer one down.
+# A longer listing is not read; `find` narrows it down.
 MAX_ENTRIES = 200
-# A folder with more was made by a program, for programs.
+# A folder with more is not meant for people.
 _MAX_LOOKED_AT = 20_000
 
 
@@ -31,7 +31,7 @@ class ListArguments:
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Entry:
-    """One name in a folder: what it is, a clause in brackets or its size, is filled in from its status."""
+    """A name in a folder; `what` is its size or a clause about it."""
 
     is_file: bool
     name: str
@@ -39,10 +39,10 @@ class _Entry:
 
 
 def list_folder(services: ToolServices, run: ToolRun, wanted: ListArguments) -> ToolResult:
-    """The folders in a folder, then its files with their sizes; what git ignores is marked.
+    """Return the folders in a folder, then its files with their sizes; what git ignores is marked.
 
     Raises:
-        WorkspaceError: the path is no folder in the workspace.
+        WorkspaceError: The path is no folder in the workspace.
     """
     inside = run.workspace.locate(wanted.path)
     if inside and not run.workspace.is_folder(inside):
@@ -61,7 +61,7 @@ def list_folder(services: ToolServices, run: ToolRun, wanted: ListArguments) -> 
 
 
 def _entries(workspace: Workspace, inside: str) -> Iterator[_Entry]:
-    """What is in a folder, except git's own."""
+    """Yield what is in a folder, except git's own."""
     try:
         with RootFolder(workspace.root, workspace.identity) as tree:
             held = tree.folder(inside)
@@ -89,7 +89,7 @@ def _entry(entry: "os.DirEntry[str]", held: int) -> _Entry:
 
 
 def _line(entry: _Entry, *, ignored: bool) -> str:
-    # An empty folder, a link and a pipe are in no listing of files either; only of folders and files is it said.
+    # Empty folders, links and pipes are in no listing of files either; only folders and files are marked.
     what = [entry.what] if entry.what else []
     if ignored and (not entry.is_file or entry.what[:1].isdigit()):
         what.append("ignored" if entry.is_file else "empty or ignored")

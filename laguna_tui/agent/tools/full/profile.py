@@ -20,7 +20,7 @@ from laguna_tui.agent.tools.full.todo import TODO
 FULL = ModelProfile(
     system_prompt=system_prompt("full"),
     tools=(
-        # To look.
+        # To read.
         FIND,
         SEARCH,
         LIST,
@@ -35,9 +35,9 @@ FULL = ModelProfile(
         SHELL,
         TODO,
     ),
-    # What such a model says is taken as it is: it reads what tools answer, and corrects itself.
+    # Such a model reads what tools answer, and corrects itself.
     guard=lambda asked, before: Guard(),
-    # It reads files beside a question, which saves the calls to look them up.
+    # It reads files beside a question, which saves calls.
     attaches=True,
 )
 """Template and kept turns are those of a model's entry in the catalogue."""

@@ -16,7 +16,7 @@ from laguna_tui.repo.files.workspace import UnreadableError
 LINES_A_CALL = 200
 # The rest of a longer line is data, or minified code.
 LINE_CHARS = 2_000
-# The last line says what is not shown, within what any tool may answer.
+# Leaves room for the last line, which says what is not shown.
 _ROOM_CHARS = RESULT_LIMIT_CHARS - 200
 
 
@@ -32,11 +32,11 @@ class ReadArguments:
 
 
 def read(services: ToolServices, run: ToolRun, wanted: ReadArguments) -> ToolResult:
-    """`limit` lines from `offset` on, as many as an answer has room for, then a line that says what is not shown.
+    """Return `limit` lines from `offset` on, as many as fit, then a line that says what is not shown.
 
     Raises:
         ArgumentError: `offset` is behind the last line.
-        ToolError, WorkspaceError: the path cannot be used.
+        ToolError, WorkspaceError: The path cannot be used.
     """
     inside = run.workspace.locate(wanted.path)
     run.check_readable(inside)
@@ -59,7 +59,7 @@ def read(services: ToolServices, run: ToolRun, wanted: ReadArguments) -> ToolRes
 
 
 def _numbered(lines: Sequence[str], start: int) -> list[str]:
-    """The first of the lines with their numbers, as many as there is room for; at least one."""
+    """Return the first of the lines with their numbers, as many as fit; at least one."""
     shown: list[str] = []
     room = _ROOM_CHARS
     for number, line in enumerate(lines, start):

@@ -29,21 +29,21 @@ from laguna_tui.repo.files.root_folder import RootFolder
 from laguna_tui.repo.search.ranking import FileResult, by_file, shown_line
 from laguna_tui.repo.search.retrieval import SearchQuery, parse_query
 
-# More lines than this are not read by anyone; the count of the others is.
+# Nobody reads more lines; the others are counted.
 LINES_SHOWN = 20
 _ELSEWHERE = "use path, in mode regex"
 
 
 def search_lines(run: ToolRun, pattern: str, path: str) -> ToolResult:
-    """The first 20 matching lines as `symbol path:line: code`, then how many more there are.
+    """Return the first 20 matching lines as `symbol path:line: code`, then how many more there are.
 
     Args:
-        pattern: a regular expression.
-        path: the file or folder to search; empty for all of the workspace.
+        pattern: A regular expression.
+        path: The file or folder to search; empty for all of the workspace.
 
     Raises:
-        ArgumentError: the pattern is too long.
-        WorkspaceError: the path cannot be used.
+        ArgumentError: The pattern is too long.
+        WorkspaceError: The path cannot be used.
     """
     if len(pattern) > PATTERN_LIMIT_CHARS:
         raise ArgumentError(f"the pattern is longer than {PATTERN_LIMIT_CHARS} characters; search for a part of it")
@@ -60,7 +60,7 @@ def search_lines(run: ToolRun, pattern: str, path: str) -> ToolResult:
 
 
 def _count_rest(hits: Sequence[Hit]) -> list[str]:
-    """The line that counts what is not shown, if anything."""
+    """Return the line that counts what is not shown, if anything."""
     if not hits:
         return []
     files = len({hit.path for hit in hits})
@@ -68,19 +68,19 @@ def _count_rest(hits: Sequence[Hit]) -> list[str]:
 
 
 REGEX, SYMBOL, USES, RANKED = MODES = ("regex", "symbol", "uses", "ranked")
-# Of results in one path: so many in the whole folder are looked through for them.
+# Results in the whole folder that are searched for those in one path.
 _LOOKED_THROUGH = 500
-# A person waits for it; a first look at the largest folders takes longer.
+# The user waits for it; indexing the largest folders for the first time takes longer.
 WAIT_S = 20.0
 _QUERY_CHARS = 1000
 STILL_INDEXING = "… the folder is still being indexed, so this is from a part of it; mode regex reads all files"
-# What is not there, and the mode that may find it.
+# What was not found, and the mode that may find it.
 _WITHOUT = {
     SYMBOL: ("definition is called", RANKED),
     USES: ("code uses", REGEX),
     RANKED: ("code has the words", REGEX),
 }
-# What a factor of the ranking says, in as few words as say it.
+# What the factors of the ranking mean.
 _REASONS = {
     "definition": "defines it",
     "stem": "file name",
@@ -172,7 +172,7 @@ def _ranked_line(result: FileResult, question: SearchQuery, tree: RootFolder) ->
     reasons = [words for factor, words in _REASONS.items() if factor in result.best.factors]
     also = [f"{escaped(each.unit.title)}:{each.unit.line}" for each in result.also if each.unit.name]
     number, code = shown_line(unit, question, tree)
-    # Text outside of definitions has a heading at best, which is no name.
+    # Text outside of definitions has at most a heading, which is not a name.
     symbol, code = (unit.title, code) if unit.name else (NO_SYMBOL, unit.title or code)
     line = symbol_line(symbol, unit.path, number, code).rstrip()
     said = "; ".join(filter(None, [", ".join(reasons), f"also {', '.join(also)}" if also else ""]))

@@ -94,7 +94,7 @@ def shell(services: ToolServices, run: ToolRun, wanted: ShellArguments) -> ToolR
     """Run the command, or read, stop or list background jobs.
 
     Raises:
-        ToolError: it was not run, or there is no such job; says what to do.
+        ToolError: It was not run, or there is no such job; says what to do.
     """
     if wanted.job is not None:
         if wanted.cmd.strip():
@@ -151,10 +151,10 @@ def _run(
     *,
     beyond_limits: bool,
 ) -> tuple[int | None, "CommandResult"]:
-    """Run a command, or start it in the background; returns the number of the job, and the result so far."""
+    """Run a command, or start it in the background; return the number of the job, and the result so far."""
     folder = run.workspace.root
     network = answer.decision is Decision.YES_WITH_NETWORK
-    # Always asked about, so the user has seen that it names them.
+    # Always asked about, so the user saw the names.
     secrets = any(secrets_named(command))
     if wanted.background:
         job = commands.start_background(
@@ -219,7 +219,7 @@ def _request(run: ToolRun, wanted: ShellArguments, timeout_s: int, commands: "Co
 
 
 def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | None) -> ToolResult:
-    """What the model reads; the user is told what concerns them alone."""
+    """Return the model's result; notices for the user are emitted."""
     for notice in _notices(result):
         run.emit(Notice(notice))
     said: dict[str, object] = {"stdout": result.stdout, "exit_code": result.exit_code}
@@ -234,7 +234,7 @@ def _answer(run: ToolRun, result: "CommandResult", notes: list[str], job: int | 
 
 
 def _failed(command: str, pipe: Sequence[int]) -> Iterator[str]:
-    """Name the commands that failed in the last pipe, whose exit code is that of its last one alone."""
+    """Yield the commands that failed in the last pipe, whose exit code is that of its last one alone."""
     programs = _last_pipe(command)
     for number, code in enumerate(pipe[:-1]):
         if code not in (0, _PIPE_CLOSED):
@@ -267,7 +267,7 @@ def _edited(answer: PermissionAnswer) -> Iterator[str]:
 
 
 def _notes(result: "CommandResult", timeout_s: int, job: int | None) -> Iterator[str]:
-    """What the model has to know beside the output."""
+    """Yield what the model has to know beside the output."""
     if result.exit_code is None:
         yield f"still running after {result.seconds:.0f} s; job={job} reads on, and with stop=true ends it"
     elif result.timed_out and job is None:
@@ -286,7 +286,7 @@ def _notes(result: "CommandResult", timeout_s: int, job: int | None) -> Iterator
 
 
 def _blocked(result: "CommandResult", command: str, status: "SandboxStatus", network: bool) -> Iterator[str]:
-    """What a command failed at because of the sandbox."""
+    """Yield what a command failed at because of the sandbox."""
     from laguna_tui.sandbox.probe import SandboxKind
 
     if not result.exit_code or status.kind is SandboxKind.NONE:
@@ -313,7 +313,7 @@ def _blocked(result: "CommandResult", command: str, status: "SandboxStatus", net
 
 
 def _git_refused(result: "CommandResult", command: str) -> str:
-    """Why git could not write to the repository, as a clause; empty if it could, or did not try to."""
+    """Return why git could not write to the repository, as a clause; empty if it could, or did not try to."""
     if not _NO_GIT_WRITE.search(result.stdout) and not _STASH.search(command):
         return ""
     return _SUBMODULE if _IN_A_SUBMODULE.search(result.stdout) else result.git_read_only

@@ -31,13 +31,13 @@ _VARIABLE = re.compile(r"\$\{[^}]*\}")
 # An editor's hint about the file's form.
 _HARMLESS = {"$schema"}
 _PYTHON = re.compile(r"python[\d.]*")
-_NOT_TRUSTED = "{file} names {count} MCP server(s), which are not started: to trust it as it is now, run: {command}"
+_NOT_TRUSTED = "{file} has {count} MCP server(s), not started before you trust it; to trust it as it is now: {command}"
 _TRUST = "laguna-tui mcp trust"
-_TAKEN = "{source}: the server {name!r} is left out, because {first} has one of this name; rename one of them."
+_TAKEN = "{source}: the server {name!r} is left out, because {first} has one with this name; rename one of them."
 _TOO_MANY = "Only {most} MCP servers are used; left out: {names}. Disable some in {file}."
-_UNUSED = "{file}: the server {name!r} is used without {keys}, not supported here; remove what you do not need."
-_UNUSED_KEYS = '{file}: {keys} has no effect; name servers in "mcpServers".'
-_LITERAL = "{file}: the server {name!r} gets {variables} as it is written; write the value in its place."
+_UNUSED = "{file}: these settings of the server {name!r} have no effect here: {keys}. Remove them."
+_UNUSED_KEYS = '{file}: these keys have no effect: {keys}. Servers go into "mcpServers".'
+_LITERAL = "{file}: variables of the server {name!r} are not expanded: {variables}. Write their values instead."
 
 
 class _Server(msgspec.Struct):
@@ -62,12 +62,12 @@ class McpServer:
     """A server as a file names it.
 
     Attributes:
-        name: of letters, digits, `_` and `-`.
-        command: program and arguments.
-        variables: what it has in its environment beside what every command has; never shown.
-        network: whether it may open connections.
-        source: the file, or who else named it.
-        call_s, start_s: seconds that a call and a start may take; None for the usual ones.
+        name: Of letters, digits, `_` and `-`.
+        command: Program and arguments.
+        variables: Environment variables beside those of every command; never shown.
+        network: Whether it may open connections.
+        source: The file, or who else named it.
+        call_s, start_s: Seconds that a call and a start may take; None for the defaults.
     """
 
     name: str
@@ -80,7 +80,7 @@ class McpServer:
 
     @property
     def digest(self) -> str:
-        """What changes when another program would be started, or the same one otherwise."""
+        """Changes if another program would be started, or the same one differently."""
         parts = [self.name, *self.command, *sorted(f"{key}={value}" for key, value in self.variables.items())]
         return hashlib.sha256("\0".join([*parts, str(self.network)]).encode("utf-8", "replace")).hexdigest()
 
@@ -153,7 +153,9 @@ def client_server(
 
 
 def _installed(server: McpServer) -> McpServer:
-    """The user's server, whose `python -m` finds installed modules alone and none of the workspace, where it starts."""
+    """Return the user's server, whose `python -m` finds only installed modules and none of the workspace, where it
+    starts.
+    """
     program, *arguments = server.command
     if "-m" not in arguments or _PYTHON.fullmatch(Path(program).name) is None:
         return server
@@ -164,7 +166,7 @@ def trust_servers(folder: Path, trust: Trust) -> tuple[Path, McpServers]:
     """Trust a folder's file as it is now, and return it and its servers.
 
     Raises:
-        UserError: there is no such file, it is wrong, or the trust cannot be kept.
+        UserError: There is no such file, it is wrong, or the trust cannot be kept.
     """
     root = project_root(folder)
     file = root / FOLDER_FILE
@@ -177,7 +179,7 @@ def trust_servers(folder: Path, trust: Trust) -> tuple[Path, McpServers]:
 
 
 def _read(file: Path) -> bytes | None:
-    """The bytes of a file; None where there is none."""
+    """Return the bytes of a file; None if there is none."""
     try:
         return read_small_file(file, _LIMIT_BYTES)
     except FileNotFoundError:
@@ -228,7 +230,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _server(name: str, server: _Server, file: Path) -> Iterator[McpServer]:
-    """Yield the server, if it is enabled; raises ValueError with a clause if it cannot be used."""
+    """Yield the server, if it is enabled; raise ValueError with a clause if it cannot be used."""
     if server.disabled:
         return
     if _NAME.fullmatch(name) is None or "__" in name:

@@ -50,7 +50,7 @@ _PING_S = 2.0
 _TAIL_CHARS = 300
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _INTERNAL_ERROR = -32603
-# The server gets our pipes as its input and output, and no copies of them, which would stay open after it closes one.
+# The server gets our pipes as its input and output, without copies, which would stay open after it closes one.
 _START = 'i=$1; o=$2; shift 2; eval "exec \\"\\$@\\" <&$i >&$o $i<&- $o>&-"'
 
 
@@ -64,7 +64,7 @@ class _StoppedError(McpError):
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """What a call was answered with. text: of all its parts, raw."""
+    """The result of a call. text: Of all its parts, unsanitised."""
 
     text: str
     ok: bool
@@ -77,8 +77,8 @@ class McpProcess:
         """Start nothing yet.
 
         Args:
-            thread: what it is spoken to on.
-            commands: gives the runner of the session's commands, whose sandbox and policy hold for the server too.
+            thread: What it is spoken to on.
+            commands: Gives the runner of the session's commands, whose sandbox and policy hold for the server too.
         """
         self.server = server
         self._thread, self._commands = thread, commands
@@ -101,10 +101,10 @@ class McpProcess:
         return self._life is not None and not self._life.done()
 
     def tools(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[object, ...]:
-        """Start it where it does not run, and return its tools as it lists them: any JSON.
+        """Start the server if it does not run, and return its tools as it lists them: any JSON.
 
         Raises:
-            McpError: it cannot be started, or does not answer.
+            McpError: It cannot be started, or does not answer.
         """
         session = self._started(cancelled)
         self._tools = []
@@ -117,7 +117,7 @@ class McpProcess:
         A call that is stopped leaves the server running, if it still listens.
 
         Raises:
-            McpError: it cannot be started, does not answer, or ended; or the call was stopped.
+            McpError: It cannot be started, does not answer, or ended; or the call was stopped.
         """
         session = self._started(cancelled)
         self._received = 0
@@ -126,13 +126,13 @@ class McpProcess:
         return self._waited(calling, limit_s, f"does not answer {name}", cancelled)
 
     def close(self) -> None:
-        """End it. Idempotent; the next call starts it again."""
+        """End the server. Idempotent; the next call starts it again."""
         life, self._life, self._session = self._life, None, None
         if life is not None:
             life.cancel()
 
     def finish(self) -> None:
-        """End it for good, even while another thread starts it. Idempotent."""
+        """End the server for good, even while another thread starts it. Idempotent."""
         with self._lock:
             self._finished = True
         self.close()
@@ -162,7 +162,7 @@ class McpProcess:
         return self._result(self._thread.start(asked), limit_s, what, cancelled)
 
     def _result(self, future: "Future[T]", limit_s: float, what: str, cancelled: Callable[[], bool]) -> T:
-        """The result, waited for; a server that does not give one is ended.
+        """Wait for a result; a server that does not give one is ended.
 
         limit_s: between two messages about its progress.
         """
@@ -215,7 +215,7 @@ class McpProcess:
         try:
             pinged.result(_PING_S)
         except mcp.MCPError:
-            # An error is an answer too.
+            # An error is an answer, too.
             return not self._ended.is_set()
         except (CancelledError, Exception):
             pinged.cancel()
@@ -234,7 +234,7 @@ class McpProcess:
         return CallAnswer("\n".join(texts), ok=not result.is_error)
 
     def _wait_for_end(self) -> None:
-        """Let it end, so that what it complained about is known."""
+        """Wait for its end, so that what it complained about is known."""
         if self._life is not None:
             with contextlib.suppress(CancelledError, Exception):
                 self._life.result(_END_S)
@@ -247,7 +247,7 @@ class McpProcess:
         return f"the MCP server {self.server.name} {what}{tail}" + (f": {sanitize_line(hidden)}" if hidden else "")
 
     async def _live(self, ready: "Future[mcp.ClientSession]", policy: SandboxPolicy) -> None:
-        """The server's life, from its start to its end."""
+        """Run the server from its start to its end."""
         async with self._transport(policy) as (read, write, ended), mcp.ClientSession(read, write) as session:
             await session.initialize()
             if not ready.done():
@@ -256,7 +256,7 @@ class McpProcess:
 
     @contextlib.asynccontextmanager
     async def _transport(self, policy: SandboxPolicy) -> AsyncIterator[tuple[Any, Any, asyncio.Event]]:
-        """Streams of messages to and from the process, and what is set when it ends."""
+        """Yield streams of messages to and from the process, and an event set when it ends."""
         into, theirs_in, theirs_out, out = *reversed(os.pipe()), *reversed(os.pipe())
         try:
             tree, cleanup = await self._spawn(policy, theirs_in, theirs_out)
@@ -315,7 +315,7 @@ class McpProcess:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # Its pipes are closed by the caller, so not before it has them.
+            # The caller closes its pipes, so wait until it has them.
             with contextlib.suppress(SandboxError, OSError, ValueError):
                 tree, cleanup = await starting
                 tree.close()
@@ -359,7 +359,7 @@ class McpProcess:
         return message
 
     def _take_errors(self, descriptor: int, end: Callable[[], object]) -> None:
-        """Keep the end of what it complains about; end it where that is without end."""
+        """Keep the end of its error output; end a server that floods it."""
         try:
             data = os.read(descriptor, 1 << 16)
         except BlockingIOError:
@@ -408,7 +408,7 @@ def _message(value: Any) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """Return what an error says, in a line; of a message that breaks the protocol only the first problem."""
+    """Return the message of an error in a line; for a message that breaks the protocol only the first problem."""
     if isinstance(error, ValidationError):
         problem = error.errors(include_url=False, include_input=False)[-1]
         return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
@@ -416,7 +416,7 @@ def _reason(error: Exception) -> str:
 
 
 def _answer_text(result: Mapping[str, Any]) -> str:
-    """Return what a tool answered: its items in order; its structured content where there is no other."""
+    """Return a tool's answer: its items in order, or its structured content if it has no other."""
     content, structured = result.get("content"), result.get("structuredContent")
     text = "\n".join(map(_item_text, content if isinstance(content, list) else ()))
     return text if text.strip() or structured is None else json.dumps(structured, ensure_ascii=False)

@@ -55,13 +55,13 @@ _SHARED = ("$defs", "definitions")
 """Where a schema has parts that others in it refer to."""
 _SHOWN_PROBLEMS = 3
 _LIMIT_BYTES = 4 << 20
-_NO_PACKAGE = "{file} names MCP servers, for which a package is missing; install it: pip install 'laguna-tui[mcp]'"
+_NO_PACKAGE = "{file} has MCP servers, which need another package: pip install 'laguna-tui[mcp]'"
 _CHANGED = (
-    "The MCP server {name} offers other tools than before. This session keeps those it began with; the next one has"
+    "The MCP server {name} offers other tools than before. This session keeps its tools; the next one gets"
     " the new ones."
 )
 _NOT_HELD = (
-    "the MCP server {name} could read or change what a rule of yours keeps from it, and no sandbox that works here can"
+    "the MCP server {name} could read or change what one of your rules protects, and no sandbox that works here can"
     " prevent that"
 )
 OFFER_S = 10.0
@@ -81,7 +81,7 @@ _WAS_SLOW = (
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool as the model is told of it. name: masked; theirs: as the server calls it."""
+    """A tool as the model is told of it. name: Masked. theirs: The server's own name for it."""
 
     name: str
     theirs: str
@@ -95,13 +95,13 @@ _LISTINGS = msgspec.json.Decoder(dict[str, Listing | None])
 
 @dataclass(frozen=True, slots=True)
 class ServerOverview:
-    """A server, for the user: raw texts.
+    """A server, for the user; its texts are unsanitised.
 
     Attributes:
-        command: what is started.
-        running: whether it runs now.
-        tools: what it offers in this session.
-        problem: why it offers nothing, a sentence; empty where it does.
+        command: What is started.
+        running: Whether it runs now.
+        tools: What it offers in this session.
+        problem: Why it offers nothing, a sentence; empty if it does.
     """
 
     name: str
@@ -114,10 +114,10 @@ class ServerOverview:
 
 
 class McpTools:
-    """The servers of one session. Any thread, but for `offer`.
+    """The servers of one session. Any thread, except `offer`.
 
     Attributes:
-        notes: sentences for the user: what is not started, and what changed.
+        notes: Sentences for the user: what is not started, and what changed.
     """
 
     def __init__(
@@ -132,14 +132,14 @@ class McpTools:
         """Start nothing yet.
 
         Args:
-            folder: that is asked about.
-            state: the user's state folder; None trusts no folder and keeps nothing.
-            commands: gives the runner of the session's commands, whose sandbox and policy hold for the servers too.
-            own: the user's file of servers; None for the usual one.
-            clients: servers of the program that the session is for.
+            folder: That is asked about.
+            state: The user's state folder; None trusts no folder and keeps nothing.
+            commands: Gives the runner of the session's commands, whose sandbox and policy hold for the servers too.
+            own: The user's file of servers; None for the usual one.
+            clients: Servers of the program that the session is for.
 
         Raises:
-            UserError: the user's file is wrong.
+            UserError: The user's file is wrong.
         """
         found = load_servers(folder, Trust(state), own, clients)
         self.notes = list(found.notes)
@@ -180,11 +180,10 @@ class McpTools:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Who names servers."""
+        """The files and clients that name servers."""
         return tuple(dict.fromkeys(each.source for each in self._servers))
 
     def overview(self) -> list[ServerOverview]:
-        """All servers."""
         return [
             ServerOverview(
                 each.name,
@@ -278,7 +277,7 @@ class McpTools:
         return ToolResult(text or "(no output)")
 
     def _always_asks(self, server: McpServer) -> str:
-        """Return why a call is asked about whatever is allowed: the user's rules for paths cannot be held."""
+        """Return why a call is always asked about: the user's rules for paths cannot be enforced."""
         from laguna_tui.sandbox.probe import SandboxKind
 
         commands = self._commands()
@@ -288,7 +287,7 @@ class McpTools:
         return _NOT_HELD.format(name=server.name) if ruled and not held else ""
 
     def _look_again(self, server: McpServer, process: "McpProcess", run: ToolRun) -> None:
-        """Notice once that a server offers something else than was kept of it."""
+        """Check once whether a server offers something else than was saved."""
         if server.name in self._checked:
             return
         now, _ = usable(server.name, process.tools(run.cancelled))
@@ -297,7 +296,7 @@ class McpTools:
             run.emit(Notice(_CHANGED.format(name=server.name)))
             self._save(server, now)
 
-    # -- what was offered last
+    # -- saved lists
 
     def _saved(self) -> dict[str, Listing | None]:
         """Return what servers offered, by their digests, None for one that was slow; nothing if it cannot be read."""
@@ -311,14 +310,14 @@ class McpTools:
             before = self._saved()
             if self._state is None or (server.digest in before and before[server.digest] == listing):
                 return
-            # Without it, the servers are asked again.
+            # If it fails, the servers are listed again.
             with suppress(OSError, UserError):
                 self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
                 write_atomically(self._state / LISTS, msgspec.json.encode({**before, server.digest: listing}))
 
 
 def _in_background(call: Callable[[], T]) -> "Future[T]":
-    """Call on a thread that ends with the program."""
+    """Call a function on a thread that ends with the program."""
     future: Future[T] = Future()
 
     def run() -> None:
@@ -334,14 +333,14 @@ def _in_background(call: Callable[[], T]) -> "Future[T]":
 
 
 def overview_text(servers: Sequence[ServerOverview], notes: Sequence[str]) -> str:
-    """Servers and what each offers, raw."""
+    """Return the servers and what each offers, unsanitised."""
     lines: list[str] = []
     for each in servers:
-        state = "runs" if each.running else "starts with its first call"
+        state = "running" if each.running else "starts with its first call"
         network = ", with network" if each.network else ""
         lines.append(f"{each.name}: {each.command} ({each.problem or state}{network}; {each.source})")
         lines += [f"  {tool.name}  {tool.description}".rstrip() for tool in each.tools]
-    return "\n".join([*(lines or ["No MCP server is named. Name one: laguna-tui mcp --help"]), *notes])
+    return "\n".join([*(lines or ["No MCP servers are configured. To add one: laguna-tui mcp --help"]), *notes])
 
 
 def usable(server: str, listed: Sequence[object]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
@@ -398,7 +397,7 @@ def _schema(given: object) -> dict[str, Any]:
     """Return the schema of an object's arguments without what only makes it longer.
 
     Raises:
-        _UnusableError: it is not such a schema, or no model can use it.
+        _UnusableError: It is not such a schema, or no model can use it.
     """
     if not isinstance(given, dict) or given.get("type", "object") != "object":
         raise _UnusableError("its schema is not one of an object")

@@ -24,17 +24,17 @@ _LINE_NUMBERS = re.compile(r"(?<=\S):\d+(-\d+)?$")
 
 @dataclass(frozen=True, slots=True)
 class FindArguments:
-    """pattern: a file's path, or a part of it."""
+    """pattern: A file's path, or a part of it."""
 
     pattern: str = declared()
 
 
 def find(services: ToolServices, run: ToolRun, wanted: FindArguments) -> ToolResult:
-    """The file's top-level definitions, the files that may be meant, or a sentence when there is none."""
+    """Return the file's top-level definitions, the files that may be meant, or a sentence if there is none."""
     pattern = wanted.pattern.strip()
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
     known = [entry.path for entry in listing.entries]
-    # `cart.py:10-20` is how lines are mentioned; the file is what it says most about.
+    # `cart.py:10-20` mentions lines; the file is what counts.
     paths = _meant(pattern, known) or _meant(_LINE_NUMBERS.sub("", pattern), known)
     notes = coverage(listing, found=bool(paths), elsewhere="start there")
     if not paths:
@@ -45,7 +45,7 @@ def find(services: ToolServices, run: ToolRun, wanted: FindArguments) -> ToolRes
 
 
 def _meant(pattern: str, known: Sequence[str]) -> list[str]:
-    """The paths that match; only the one of that very name, if there is just one."""
+    """Return the paths that match; only the one with exactly that name, if there is just one."""
     pattern = pattern.removeprefix("./")
     paths = matching_paths(pattern, known)
     # `cart.py` means `shop/cart.py` rather than `shop/test_cart.py`.
@@ -65,7 +65,7 @@ def _defined(workspace: Workspace, path: str) -> list[str]:
 
 
 def numbered(items: Sequence[str]) -> list[str]:
-    """The first of the items, each on its numbered line, and how many more there are."""
+    """Return the first of the items, each on its numbered line, and how many more there are."""
     lines = [f"{number}. `{item}`" for number, item in enumerate(items[:LINES], 1)]
     more = len(items) - LINES
     return [*lines, f"and {more} more."] if more > 0 else lines

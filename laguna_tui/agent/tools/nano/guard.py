@@ -1,4 +1,4 @@
-"""What is let through of a turn of the bundled model: what follows from the question and from what its tools said.
+"""The bundled model's guard: lets through what follows from the question and from what its tools said.
 
 Laguna Nano copies names and lists, and now and then it copies wrongly, takes a name from an earlier question, or makes
 an edit of something that was no request for one. So the name that it looks up has to stand in the question, its answer
@@ -121,7 +121,7 @@ class NanoGuard(Guard):
         """Begin a turn.
 
         Args:
-            asked: the question.
+            asked: The question.
             before: Returns the turns before it in the prompt, as one text; a pronoun may mean a name of theirs.
         """
         self._asked = _Question(asked)
@@ -133,7 +133,7 @@ class NanoGuard(Guard):
 
     @cached_property
     def _before(self) -> str:
-        """The turns before, where the question may mean something of theirs."""
+        """The turns before, if the question may refer to them."""
         return self._earlier() if self._asked.refers else ""
 
     @property
@@ -155,13 +155,13 @@ class NanoGuard(Guard):
         return "" if self._asked.documents else f"{self._asked.text}\n{self._before}"
 
     def resolved(self, call: ToolCall) -> ToolCall:
-        """A search or find for what the question is about, where the model damaged a name or took another."""
+        """Return a search or find for what the question is about, if the model garbled a name or took another."""
         pattern = call.arguments.get("pattern")
         if call.name not in (search.SEARCH.name, find.FIND.name) or not isinstance(pattern, str):
             return call
         named = self._asked.files if call.name == find.FIND.name else self._asked.names
         if call.arguments.get("list") == "defined" and self._asked.files and not named:
-            # It asks what a file defines, and not where the folder's name is defined.
+            # The question is what a file defines, not where the folder's name is defined.
             return ToolCall(find.FIND.name, {"pattern": self._asked.files[0]})
         if self._asked.holds(pattern) or (not named and [pattern] == self._looked_up):
             return call
@@ -173,7 +173,7 @@ class NanoGuard(Guard):
         return ToolCall(call.name, {**call.arguments, "pattern": meant})
 
     def mended(self, call: Malformed) -> ToolCall | None:
-        """A search or find that the model began well and lost its way in, for what the question is about."""
+        """Return a search or find that the model began well and then derailed, for what the question is about."""
         begun = _BEGUN.match(call.raw)
         if begun is None:
             return None
@@ -182,7 +182,7 @@ class NanoGuard(Guard):
         return meant if meant.arguments["pattern"] else None
 
     def refusal(self, call: ToolCall) -> str:
-        """Why an edit is not even looked at: its texts do not follow from the question."""
+        """Return why an edit is rejected at once: its texts do not follow from the question."""
         if call.name != edit.NAME:
             return ""
         path, old, new = (str(call.arguments.get(name, "")) for name in ("path", "old", "new"))
@@ -191,7 +191,7 @@ class NanoGuard(Guard):
         return "" if call.arguments.get("all") is True and self._is_rename(path, old, new) else REFUSED
 
     def objection(self, call: ToolCall, proposal: ChangeProposal) -> str:
-        """Why an edit is not made: it is for a docstring, and does anything else than add one where there is none."""
+        """Return why an edit is not made: it is for a docstring, and does more than add a missing one."""
         if not self._asked.documents:
             return ""
         defined = _DEFINITION.match(str(call.arguments.get("old")))
@@ -205,10 +205,10 @@ class NanoGuard(Guard):
         return "" if documented(proposal.before, proposal.after) == name else REFUSED
 
     def take(self, call: ToolCall, result: ToolResult) -> None:
-        """What a tool said is the answer, if no other call comes after it."""
+        """Expect a tool's result as the answer, if no other call follows."""
         self._results.append(result.output)
         self._listed.update((each["path"], each["code"]) for each in _LISTED.finditer(result.output))
-        # Of an edit it was trained to repeat the one sentence that says that it was made, and no notes on it.
+        # It was trained to repeat only the sentence that an edit was made, without its notes.
         self._expected = result.output.partition("\n")[0] if call.name == edit.NAME else result.output
         if not result.ok:
             lead = "I changed nothing" if call.name == edit.NAME else "That did not work"
@@ -216,11 +216,11 @@ class NanoGuard(Guard):
 
     @property
     def expected(self) -> str | None:
-        """What the last tool said, in the words that the model was trained to say it in."""
+        """The last tool's result, in the words that the model was trained to repeat."""
         return self._expected
 
     def _is_docstring(self, path: str, old: str, new: str) -> bool:
-        """Whether an edit adds the docstring that was asked for below a definition that a search found."""
+        """Return whether an edit adds the requested docstring below a definition that a search found."""
         added = _DOCSTRING.fullmatch(new.removeprefix(old)) if new.startswith(old) else None
         if added is None or (path, old) not in self._listed:
             return False
@@ -230,7 +230,7 @@ class NanoGuard(Guard):
         return text in self._asked.quoted or (" " in text and _stands(text, self._asked.text))
 
     def _is_rename(self, path: str, old: str, new: str) -> bool:
-        """Whether the question asks for `new` in the place of `old` in this file."""
+        """Return whether the question asks for `new` in the place of `old` in this file."""
         asked = self._asked
         if old == new or not _stands(path, asked.text) or not _RENAMES.search(asked.text):
             return False
@@ -248,7 +248,7 @@ class RenameRules:
     The model never means a name that is not in front of it, so it is held to those however little it likes them.
 
     Attributes:
-        text: gives the text that names are taken from; empty where the edit is no rename.
+        text: Gives the text that names are taken from; empty if the edit is no rename.
     """
 
     text: Callable[[], str]
@@ -262,22 +262,22 @@ class RenameRules:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """The user's message, and what of it may be a name.
+    """The user's message, and what in it may be a name.
 
     Attributes:
-        text: all of it.
+        text: All of it.
     """
 
     text: str
 
     @property
     def quoted(self) -> list[str]:
-        """What stands in quotes or backticks."""
+        """What is in quotes or backticks."""
         return ["".join(filter(None, match.groups())) for match in _QUOTED.finditer(self.text)]
 
     @property
     def files(self) -> list[str]:
-        """What is written like a file's path."""
+        """What looks like a file's path."""
         return _PATH.findall(self.text)
 
     @property
@@ -287,13 +287,13 @@ class _Question:
 
     @property
     def words(self) -> list[str]:
-        """Other words that questions are not made of, which may be names."""
+        """Words that are not typical of questions, and may be names."""
         words = [word for word in _WORD.findall(self._plain) if word.lower() not in _ASKING]
         return words or [word for word in _SUBJECT.findall(self._plain) if word.lower() not in STOP_WORDS]
 
     @property
     def refers(self) -> bool:
-        """Whether it may mean something that was said before."""
+        """Whether it may refer to earlier turns."""
         return _REFERS.search(self._plain) is not None or not (self.names or self.words or self.files)
 
     @property
@@ -302,17 +302,17 @@ class _Question:
         return _DOCUMENTS.search(self._plain) is not None
 
     def holds(self, name: str) -> bool:
-        """Whether a name stands in it, and is not one of the words that questions are made of."""
+        """Return whether a name is in it, and is not a word that questions are made of."""
         return name in self.quoted or (_stands(name, self.text) and name.lower() not in _ASKING)
 
     def places(self, name: str, text: str) -> list[tuple[int, int]]:
-        """Where a name stands in this part of it; nowhere if it is a word that questions are made of."""
+        """Return where a name is in this part of it; nowhere if it is a word that questions are made of."""
         if name not in self.quoted and name.lower() in _ASKING | _JOINT:
             return []
         return [match.span() for match in _standing(name).finditer(text)]
 
     def without(self, path: str) -> str:
-        """It without a file's path, and the words that say that a path comes."""
+        """Return it without a file's path and the words that introduce it."""
         return re.sub(_IN_FILE.format(re.escape(path)), " ", self.text)
 
     @property
@@ -321,7 +321,7 @@ class _Question:
 
 
 def _is_pair(text: str, old: tuple[int, int], new: tuple[int, int]) -> bool:
-    """Whether a request reads as one for the new name in the place of the old one; where they stand is given."""
+    """Return whether a request asks for the new name in the place of the old one, given where they are."""
     first, second = sorted((old, new))
     lead, between = text[: first[0]], text[first[1] : second[0]]
     if first[1] > second[0] or not {word.lower() for word in _WORD.findall(_CALLS.sub(" ", between))} <= _JOINT:
@@ -332,7 +332,7 @@ def _is_pair(text: str, old: tuple[int, int], new: tuple[int, int]) -> bool:
 
 
 def _names_in(text: str) -> Iterator[str]:
-    """The words that are written as only names of code are: with an underscore, a capital or a letter beyond ASCII."""
+    """Yield words written as only names of code are: with an underscore, a capital or a letter beyond ASCII."""
     for match in _NAME.finditer(text):
         name, before, after = match.group(), text[: match.start()].rstrip(), text[match.end() : match.end() + 1]
         capital = name[0].isupper() and name != "I" and before[-1:] not in ("", *".?!:")
@@ -345,5 +345,5 @@ def _standing(name: str) -> re.Pattern[str]:
 
 
 def _stands(name: str, text: str) -> bool:
-    """Whether a text has this as a whole word, or several."""
+    """Return whether a text has this as a whole word, or several."""
     return bool(name) and _standing(name).search(text) is not None

@@ -37,13 +37,13 @@ NANO = ModelProfile(
     unattached_note=LOOKS_UP,
     # It has never seen a reminder, and takes its words for the question.
     reads_reminders=False,
-    # It knows questions about code alone.
+    # It knows only questions about code.
     writes_asides=False,
     # After a loop it would only find another one.
     recovers=False,
     # It runs no commands, and was trained on one line of facts.
     tells_environment=False,
-    # What it says of a file need not be broken into lines as the file is; what it copies its guard holds.
+    # It may break a file's text into other lines; its guard constrains what it copies.
     constrains_calls=False,
 )
 """Template and kept turns are those of its entry in the catalogue."""

@@ -35,7 +35,7 @@ def make_rename(services: ToolServices, run: ToolRun, tool: str, proposal: Chang
     note = ""
     if renamed := _renamed_definition(proposal):
         hits = _hits(run, proposal.path, renamed[0])
-        # A file with a definition of its own means that one.
+        # A file with its own definition means that one.
         own = {hit.path for hit in hits if hit.defines}
         note = _still_used([hit for hit in hits if hit.path not in own], *renamed)
     elif renamed := _renamed_reference(proposal):
@@ -69,7 +69,7 @@ def _defined(path: str, text: str) -> tuple[Definition, ...]:
 
 
 def _hits(run: ToolRun, changed: str, name: str) -> list[Hit]:
-    """The lines of the other files that have a name as code."""
+    """Return the lines of the other files that have a name as code."""
     clock = Clock(run.cancelled, _BUDGET_S)
     others = tuple(entry for entry in run.workspace.files_below("", clock.is_over).entries if entry.path != changed)
     hits, _ = collect_hits(run.workspace, FileListing(others), prepare(rf"\b{name}\b"), clock, run.readable, name)

@@ -26,9 +26,9 @@ DEFINED, USED, TESTED = "Defined", "Used", "Tested"
 # Nine lines in all, so that each has a number of one digit.
 LINES = {DEFINED: 2, USED: 4, TESTED: 3}
 _NOWHERE = {title: f"{title} nowhere." for title in LINES}
-# Of a name that is everywhere, so many lines in tests, and so many elsewhere, are looked at for their callers.
+# Lines of a frequent name that are checked for their callers, in tests and elsewhere.
 _LOOKED_AT = 400
-# A signature that continues for longer is no longer one line's worth.
+# Longer signatures are not joined into one line.
 _SIGNATURE_LINES = 16
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _IMPORT = re.compile(r"\s*(from\s+\S+\s+)?import\b")
@@ -37,7 +37,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchArguments:
-    """Which list, and the name it is about. The bundled model was trained to name a list; all are given without one."""
+    """Which list, and the name it is about. The model was trained to name a list; without one it gets all three."""
 
     list: str = declared("", choices=("defined", "used", "tested"), required=True, advice="defined, used or tested")
     pattern: str = declared()
@@ -53,16 +53,16 @@ class ListedLine:
     code: str = ""
 
     def numbered(self, number: int) -> str:
-        """As the model reads it; definitions with their code."""
+        """Return the line as the model reads it; definitions with their code."""
         place = f"{number}. `{self.symbol} {escaped(self.path)}:{self.line}`"
         return f"{place} `{self.code}`" if self.code else place
 
 
 def search(services: ToolServices, run: ToolRun, asked: SearchArguments) -> ToolResult:
-    """The list, or all three when none is named; one sentence when the name is nowhere.
+    """Return the list, or all three if none is named; one sentence if the name is nowhere.
 
     Raises:
-        ArgumentError: the pattern is too long.
+        ArgumentError: The pattern is too long.
     """
     titles = (asked.list.capitalize(),) if asked.list else tuple(LINES)
     pattern = asked.pattern.strip()
@@ -88,12 +88,12 @@ def search(services: ToolServices, run: ToolRun, asked: SearchArguments) -> Tool
 def list_lines(
     lists: Mapping[str, Sequence[ListedLine]], absences: Mapping[str, str] = _NOWHERE, *, cut: bool = False
 ) -> Iterator[str]:
-    """The lists as the model reads them, each with the first of its lines.
+    """Yield the lists as the model reads them, each with the first of its lines.
 
     Args:
-        lists: by title, in the order of the answer.
-        absences: by title, the sentence in place of an empty list.
-        cut: there are more lines than anybody counted.
+        lists: By title, in the order of the answer.
+        absences: By title, the sentence in place of an empty list.
+        cut: There are more lines than anybody counted.
     """
     number = 1
     for title, lines in lists.items():
@@ -109,7 +109,7 @@ def list_lines(
 
 
 class _Occurrences:
-    """Hits by what they are; `cut` when there were too many to look at."""
+    """Hits by their kind; `cut` if there were too many to look at."""
 
     def __init__(self, workspace: Workspace, hits: Sequence[Hit]) -> None:
         self._workspace = workspace
@@ -132,23 +132,23 @@ class _Occurrences:
         }
 
     def defined(self, container: str) -> list[ListedLine]:
-        """The definitions; of `Class.method` those in the class, if it has one."""
+        """Return the definitions; for `Class.method` those in the class, if it has one."""
         inside = [hit for hit in self._definitions if container in hit.around[:-1]]
         return [ListedLine(hit.symbol, hit.path, hit.line, self._signature(hit)) for hit in inside or self._definitions]
 
     def used(self) -> list[ListedLine]:
-        """Who uses the name outside of tests, each once."""
+        """Return who uses the name outside of tests, each once."""
         return _each_once(map(self._line, self._others[:_LOOKED_AT]))
 
     def tested(self) -> list[ListedLine]:
-        """Which tests use the name, each once."""
+        """Return which tests use the name, each once."""
         return _each_once(map(self._line, self._tests[:_LOOKED_AT]))
 
     def _line(self, hit: Hit) -> ListedLine:
         return ListedLine(hit.symbol, hit.path, hit.line)
 
     def _signature(self, hit: Hit) -> str:
-        """The line, joined with those that its brackets reach over."""
+        """Return the line, joined with those that its brackets reach over."""
         lines = self._lines(hit.path)[hit.line - 1 :] or [hit.code]
         parts: list[str] = []
         depth = 0
@@ -160,7 +160,7 @@ class _Occurrences:
         return shortened(re.sub(r"(?<=[(\[{]) | ?,? (?=[)\]}])", "", " ".join(parts)).replace("`", "'"))
 
     def _lines(self, path: str) -> list[str]:
-        """The file's lines; none when it cannot be read any longer: the hit stays, what follows it is not known."""
+        """Return the file's lines; none if it has become unreadable."""
         try:
             return read_lines(self._workspace, path, SEARCH_LIMIT_BYTES)
         except WorkspaceError:
@@ -172,7 +172,7 @@ def _lines(count: int) -> str:
 
 
 def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:
-    """The first line of each user, those with a name before what is outside of any definition."""
+    """Return the first line of each user, those with a name before what is outside of any definition."""
     first: dict[tuple[str, str], ListedLine] = {}
     for line in lines:
         first.setdefault((line.symbol, line.path), line)

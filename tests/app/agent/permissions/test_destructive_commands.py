@@ -62,13 +62,13 @@ def test_an_ordinary_command_is_not(command: str, folder: Path) -> None:
 
 def test_the_sentence_says_what_each_part_destroys(folder: Path) -> None:
     assert destruction("rm -rf a && git reset --hard; rm -r b > kept.txt", folder) == (
-        "rm -r deletes folders with everything in them; git reset --hard discards changes that are not committed; "
-        "it writes over kept.txt."
+        "rm -r deletes folders with everything in them; git reset --hard discards uncommitted changes; "
+        "it overwrites kept.txt."
     )
 
 
 def test_what_is_too_long_to_be_judged_is_called_destructive(folder: Path) -> None:
-    assert destruction("ls\n" * 30_000, folder) == "it is too long to say what it destroys."
+    assert destruction("ls\n" * 30_000, folder) == "it is too long to tell what it destroys."
     assert "it is too long" in destruction("sudo " + "rm " * 10_000, folder)
 
 

@@ -299,7 +299,7 @@ def test_modes_that_allow_more_are_refused_while_the_file_is_broken(rules: Path,
     with pytest.raises(UserError) as error:
         here.mode = Mode.AUTO
     assert str(error.value) == (
-        f"the mode auto is not possible now: {rules}: unknown key 'alow' (did you mean allow?); laguna-tui asks "
+        f"the mode auto is not available now: {rules}: unknown key 'alow' (did you mean allow?); laguna-tui asks "
         "about everything until you correct it"
     )
     here.mode = Mode.PLAN

@@ -48,9 +48,9 @@ def test_a_rule_reads_as_it_is_written():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "is no rule"),
-        ("edit(", "is no rule"),
-        ("(src)", "is no rule"),
+        ("", "is not a rule"),
+        ("edit(", "is not a rule"),
+        ("(src)", "is not a rule"),
         ("edit()", "nothing in its brackets"),
         ("shell( )", "nothing in its brackets"),
         ("Edit(src/**)", "the tool's name is edit"),

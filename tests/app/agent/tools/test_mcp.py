@@ -458,8 +458,8 @@ def test_a_call_is_always_asked_about_where_no_sandbox_can_hold_the_rules(place,
     with closing(place.tools_of(runner)) as tools, pytest.raises(PermissionDenied):
         place.call(tools, 0, {"text": "hi"}, allowed=False)
     assert place.asked[0].always_asks == (
-        "the MCP server notes could read or change what a rule of yours keeps from it, and no sandbox that works here"
-        " can prevent that"
+        "the MCP server notes could read or change what one of your rules protects, and no sandbox that works here can"
+        " prevent that"
     )
 
 
@@ -567,20 +567,19 @@ def test_a_wrong_server_is_left_out_alone(place, name, server, why):
     [
         (
             '{"servers": {"a": {"command": "x"}}, "inputs": []}',
-            '{file}: "servers", "inputs" has no effect; name servers in "mcpServers".',
+            '{file}: these keys have no effect: "servers", "inputs". Servers go into "mcpServers".',
         ),
         (
             '{"mcpServers": {"a": {"command": "x", "cwd": "/tmp", "autoApprove": ["x"]}}}',
-            '{file}: the server \'a\' is used without "cwd", "autoApprove", not supported here; remove what you do not'
-            " need.",
+            '{file}: these settings of the server \'a\' have no effect here: "cwd", "autoApprove". Remove them.',
         ),
         (
             '{"mcpServers": {"a": {"command": "x", "url": "https://x"}}}',
-            "{file}: the server 'a' is used without \"url\", not supported here; remove what you do not need.",
+            "{file}: these settings of the server 'a' have no effect here: \"url\". Remove them.",
         ),
         (
             '{"mcpServers": {"a": {"command": "x", "args": ["${HOME}/x"], "env": {"T": "${T:-x}", "U": "${HOME}"}}}}',
-            "{file}: the server 'a' gets ${HOME}, ${T:-x} as it is written; write the value in its place.",
+            "{file}: variables of the server 'a' are not expanded: ${HOME}, ${T:-x}. Write their values instead.",
         ),
     ],
 )
@@ -609,7 +608,7 @@ def test_of_two_servers_with_one_name_the_users_own_is_used_and_the_other_is_nam
     found = load_servers(place.project, trust, place.own, (client,))
     assert [each.source for each in found.servers] == [str(place.own)]
     assert found.notes == tuple(
-        f"{source}: the server 'notes' is left out, because {place.own} has one of this name; rename one of them."
+        f"{source}: the server 'notes' is left out, because {place.own} has one with this name; rename one of them."
         for source in ("the editor", place.project / FOLDER_FILE)
     )
 
