@@ -4,19 +4,23 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import platformdirs
 from msgspec.structs import replace
 
 from laguna_tui.agent.seen_files import SeenFiles
-from laguna_tui.agent.tool_run import ToolError, ToolRun
+from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.events import ChangeMade, Notice
 from laguna_tui.base.paths import APP, escaped
-from laguna_tui.base.permission_request import PermissionRequest
+from laguna_tui.base.permission_request import CallProposal, PermissionRequest
 from laguna_tui.repo.edits.file_changes import apply_change, with_text
+from laguna_tui.repo.files.protected_paths import executed_because
 from laguna_tui.repo.files.source_writer import TemporaryFiles
+
+if TYPE_CHECKING:
+    from laguna_tui.sandbox.quarantine import Quarantine
 
 UNFINISHED = "edits"
 """The folder in the state folder that notes which changes are being written."""
@@ -24,6 +28,8 @@ UNFINISHED = "edits"
 _OWN = "{path} belongs to laguna-tui itself; edit another file"
 EDITED = "The user edited the change before it was made; read the file before you go on."
 EDITED_AWAY = "the user edited this change so that {path} stays as it is; ask what to do instead"
+_MOST_NAMED = 20
+_ALWAYS = "commands may not create files that other programs execute"
 STOPPED = "the turn was stopped before this edit was made"
 
 
@@ -138,3 +144,36 @@ def _check_owner(proposal: ChangeProposal) -> None:
     for path in filter(None, (proposal.path, proposal.target)):
         if any((proposal.root / path).is_relative_to(os.path.realpath(place)) for place in places):
             raise ToolError(_OWN.format(path=escaped(path)))
+
+
+def moved_notices(quarantine: "Quarantine") -> Iterator[Notice]:
+    """Yield notices for the end of a turn: what appeared meanwhile and was moved."""
+    for each in quarantine.take_unreported():
+        yield Notice(
+            f"{each.path} appeared while a background command or an MCP server ran. It was moved to {each.stored},"
+            " because other programs execute it; the next command asks whether to put it back."
+        )
+
+
+def ask_to_put_back(run: ToolRun, tool: str, quarantine: "Quarantine") -> Iterator[str]:
+    """Put back what was moved since the last call if the user agrees; yield notes for the model."""
+    moved = quarantine.take_pending()
+    if not moved:
+        return
+    # The last one of each name: a command that was refused may have created it again.
+    latest = {each.path: each for each in moved}
+    names = list(latest)
+    shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if names[_MOST_NAMED:] else "")
+    details = tuple(f"{path}: {executed_because(path)}" for path in names)
+    proposal = CallProposal(shown, details, action=f"Put back {shown}")
+    try:
+        run.ask(PermissionRequest(tool, proposal, always_asks=_ALWAYS))
+    except PermissionDenied:
+        for each in latest.values():
+            run.emit(Notice(f"{each.path} was moved to {each.stored}, because other programs execute it."))
+        yield f"{shown} cannot be created by a command, because other programs execute it; it was moved away"
+        return
+    if failed := quarantine.put_back(latest.values()):
+        places = ", ".join(str(latest[path].stored) for path in failed)
+        run.emit(Notice(f"Not put back: {', '.join(failed)}. It is in {places}."))
+        yield f"{', '.join(failed)} could not be put back"

@@ -60,13 +60,13 @@ class _Checked:
     Attributes:
         check: The check.
         before: What it said before the first change.
-        told: Current findings that the model already knows.
+        reported: Current findings that the model already knows.
         off: Whether it is switched off.
     """
 
     check: Linter
     before: Counter[_Key] = field(default_factory=Counter)
-    told: Counter[_Key] = field(default_factory=Counter)
+    reported: Counter[_Key] = field(default_factory=Counter)
     off: bool = False
 
 
@@ -142,7 +142,7 @@ class Diagnostics:
     def _rename(self, state: _Checked, change: ChangeProposal) -> None:
         """Move the findings of a moved file to its new path, so that they are not new there."""
         if change.kind is ChangeKind.MOVE:
-            for counted in (state.before, state.told):
+            for counted in (state.before, state.reported):
                 for key in [key for key in counted if key[0] == change.path]:
                     counted[(change.target, *key[1:])] += counted.pop(key)
 
@@ -153,14 +153,14 @@ class Diagnostics:
             return [], 0
         now = Counter(key for key, _ in found)
         broken = now - state.before
-        new = broken - state.told
+        new = broken - state.reported
         lines = []
         for key, finding in reversed(found):
             # Of identical findings, the last ones are taken for the new ones.
             if new[key] > 0:
                 new[key] -= 1
                 lines.append(_line(state.check, finding))
-        state.told = broken
+        state.reported = broken
         return lines[::-1], broken.total() - len(lines)
 
     def _permitted(self, run: ToolRun, check: Linter) -> bool:

@@ -61,7 +61,7 @@ class Agent:
         self._toolbox = toolbox
         self._options = options or AgentOptions()
         self._attacher = attacher
-        self._told: list[Attachment] = []
+        self._attached: list[Attachment] = []
         self.history = history or TurnHistory(no_journal)
         self._steering = Steering()
         self._turn_now: Turn | None = None
@@ -83,28 +83,28 @@ class Agent:
         self.conversation = self.conversation.emptied()
         self.history.new_chat()
         self._toolbox.todo.replace("")
-        self._told.clear()
+        self._attached.clear()
 
-    def tell(self, attachment: Attachment) -> bool:
+    def attach(self, attachment: Attachment) -> bool:
         """Attach something to the next message. Return False for a model that does not read attachments."""
         if self._toolbox.profile.attaches:
-            self._told.append(attachment)
+            self._attached.append(attachment)
         return self._toolbox.profile.attaches
 
     @property
-    def told(self) -> Sequence[Attachment]:
+    def attached(self) -> Sequence[Attachment]:
         """What is attached to the next message."""
-        return self._told
+        return self._attached
 
     @property
     def generated(self) -> Sequence[int] | None:
         """The tokens of the running answer; None if none runs. See `Answer.generated`."""
         return None if self._turn_now is None else self._turn_now.generated
 
-    def go_on(
+    def resume(
         self,
         state: ConversationState,
-        told: Iterable[Attachment] = (),
+        attached: Iterable[Attachment] = (),
         waiting: Iterable[str] = (),
         *,
         same_model: bool = True,
@@ -113,7 +113,7 @@ class Agent:
 
         Args:
             state: What was said.
-            told: What is attached to the next message.
+            attached: What is attached to the next message.
             waiting: What the user said while the last turn ran and did not go in.
             same_model: Whether the chat was with this model; else it is retold to it.
         """
@@ -123,15 +123,15 @@ class Agent:
         else:
             conversation.adopt(state)
         self.conversation = conversation
-        self._told, self._steering, self._crowded = list(told), Steering(waiting), None
+        self._attached, self._steering, self._crowded = list(attached), Steering(waiting), None
 
     def prompt_preview(self) -> PromptPreview:
         """Return what a message would attach and cost, and the prompt's blocks. Any thread.
 
         Its methods raise EngineError if the engine is gone.
         """
-        told = tuple(self._told) if self._toolbox.profile.attaches else ()
-        return PromptPreview(self.conversation, self._attacher, told)
+        attached = tuple(self._attached) if self._toolbox.profile.attaches else ()
+        return PromptPreview(self.conversation, self._attacher, attached)
 
     @property
     def options(self) -> AgentOptions:
@@ -170,13 +170,13 @@ class Agent:
             record: Records that it is accepted, before it goes in.
 
         Returns:
-            Whether it is accepted: A turn runs, of a model that may be steered. What the turn ends without is `left`.
+            Whether it is accepted: a turn runs, of a model that may be steered. `unsent` returns what did not go in.
         """
         return self._steering.put(message, record)
 
-    def left(self) -> tuple[str, ...]:
+    def unsent(self) -> tuple[str, ...]:
         """Return messages sent during the last turn that did not go in, as it was stopped or too long; each once."""
-        return self._steering.left()
+        return self._steering.unsent()
 
     def run(self, message: str) -> Iterator[AgentEvent]:
         """Answer a message while iterated over. The last event is `TurnFinished`.
@@ -188,7 +188,7 @@ class Agent:
         self._cancelled = False
         return self._turn(message)
 
-    def ahead(self, message: str) -> None:
+    def prefetch(self, message: str) -> None:
         """Prefill what is certain of a message being typed; `cancel` ends it early and loses nothing.
 
         Raises:
@@ -196,7 +196,7 @@ class Agent:
         """
         self._cancelled = False
         backend, options = self.conversation.backend, Options(drafting=self._options.drafting)
-        for _ in backend.prefetch(self.prompt_preview().ahead(message), options):
+        for _ in backend.prefetch(self.prompt_preview().prefetchable(message), options):
             if self._cancelled:
                 backend.cancel()
         self.note_computed()
@@ -225,7 +225,7 @@ class Agent:
             yield self._refused(said)
             return
         self.history.begin(message, conversation, lambda: conversation.add_message(said))
-        self._told.clear()
+        self._attached.clear()
         make_room = self._make_room if conversation.profile.turns is None else None
         steer = self._steer if make_room else None
         if steer:
@@ -261,13 +261,13 @@ class Agent:
         steered = False
         while not self._cancelled and (message := self._steering.next(last=last and not steered)):
             yield from self._make_room(message)
-            looked = self.prompt_preview()
-            gathered = yield from looked.gathered(message, lambda: self._cancelled)
+            preview = self.prompt_preview()
+            gathered = yield from preview.gathered(message, lambda: self._cancelled)
             said = self.conversation.message(message, gathered.attachments)
             if self._cancelled or not self.conversation.cost(said).fits:
                 break
             self.conversation.add_message(said)
-            del self._told[: len(looked.told)]
+            del self._attached[: len(preview.attached)]
             self._steering.took()
             steered = True
             yield Steered(message)

@@ -31,7 +31,7 @@ ATTACHED_SHARE = 0.6
 # How often progress is reported; each phase reports once at its start.
 _REPORT_S = 0.1
 
-_NOT_TOLD = "{title} does not fit into the remaining context, so the model does not see its output."
+_LEFT_OUT = "{title} does not fit into the remaining context, so the model does not see its output."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,21 @@ class PromptPreview:
 
     Attributes:
         attacher: Brings along what a message mentions; None attaches nothing.
-        told: What the next message brings along besides, whatever it says.
+        attached: What the next message brings along besides, whatever it says.
     """
 
     conversation: Conversation
     attacher: Attacher | None
-    told: tuple[Attachment, ...] = ()
+    attached: tuple[Attachment, ...] = ()
 
     def gathered(self, message: str, should_stop: Callable[[], bool]) -> Generator[Choosing, None, Gathered]:
         """Return what the message attaches when it is sent; yield progress if files have to be shortened."""
-        told, room = self._told(message)
+        attached, room = self._attached(message)
         if self.attacher is None:
-            return told.followed_by(self._unattached(message))
+            return attached.followed_by(self._unattached(message))
         first, present = not self.conversation.started, self.conversation.present
         gather = partial(self.attacher.gather, message, room, present, first=first)
-        return told.followed_by((yield from _watched(gather, should_stop)))
+        return attached.followed_by((yield from _watched(gather, should_stop)))
 
     def cost(self, message: str) -> Cost:
         """Return what sending it would cost now."""
@@ -63,7 +63,7 @@ class PromptPreview:
         cost = self._cost(self.conversation.cost(said), gathered.notes, gathered.seconds)
         return replace(cost, measuring=gathered.measuring)
 
-    def ahead(self, message: str) -> Prompt:
+    def prefetchable(self, message: str) -> Prompt:
         """Return a prompt that is certain, however the message continues, except for its last part."""
         attachments = tuple(takewhile(lambda each: each.certain, self._previewed(message).attachments))
         return self.conversation.prompt(self.conversation.message("…", attachments))
@@ -86,25 +86,25 @@ class PromptPreview:
         return Cost(cost.new, cost.cached, lost, seconds, cost.fits, notes)
 
     def _previewed(self, message: str) -> Gathered:
-        told, room = self._told(message)
+        attached, room = self._attached(message)
         if self.attacher is None:
-            return told.followed_by(self._unattached(message))
+            return attached.followed_by(self._unattached(message))
         first, present = not self.conversation.started, self.conversation.present
-        return told.followed_by(self.attacher.preview(message, room, present, first=first))
+        return attached.followed_by(self.attacher.preview(message, room, present, first=first))
 
-    def _told(self, message: str) -> tuple[Gathered, int]:
+    def _attached(self, message: str) -> tuple[Gathered, int]:
         """Return what was attached by hand, and the tokens left for other attachments. The newest goes first."""
-        if self.attacher is None and not self.told:
+        if self.attacher is None and not self.attached:
             return Gathered(), 0
-        room, told, notes = self._room(message), [], []
-        for each in reversed(self.told):
+        room, fitting, notes = self._room(message), [], []
+        for each in reversed(self.attached):
             *given, dropped = (each.at(place) for place in each.choices)
             fits = next((piece for piece in given if self.conversation.count(piece.text) <= room), dropped)
             if fits is dropped:
-                notes.append(_NOT_TOLD.format(title=each.title))
-            told.append(fits)
+                notes.append(_LEFT_OUT.format(title=each.title))
+            fitting.append(fits)
             room = max(0, room - self.conversation.count(fits.text))
-        return Gathered(tuple(reversed(told)), tuple(dict.fromkeys(reversed(notes)))), room
+        return Gathered(tuple(reversed(fitting)), tuple(dict.fromkeys(reversed(notes)))), room
 
     def _unattached(self, message: str) -> Gathered:
         note = self.conversation.profile.unattached_note
@@ -121,22 +121,22 @@ def _watched(
     gather: Callable[[Callable[[], bool], Callable[[Choosing], None]], Gathered], should_stop: Callable[[], bool]
 ) -> Generator[Choosing, None, Gathered]:
     """Run `gather` on its own thread and yield its progress. Closed early, stop it and wait for it."""
-    told: SimpleQueue[Choosing | None] = SimpleQueue()
+    reported: SimpleQueue[Choosing | None] = SimpleQueue()
     over = threading.Event()
     last, due = "", 0.0
 
-    def tell(progress: Choosing) -> None:
+    def report(progress: Choosing) -> None:
         nonlocal last, due
         now = time.monotonic()
         if progress.phase != last or now >= due:
             last, due = progress.phase, now + _REPORT_S
-            told.put(progress)
+            reported.put(progress)
 
     with ThreadPoolExecutor(1, "gather") as pool:
         try:
-            gathered = pool.submit(gather, lambda: over.is_set() or should_stop(), tell)
-            gathered.add_done_callback(lambda _: told.put(None))
-            while (progress := told.get()) is not None:
+            gathered = pool.submit(gather, lambda: over.is_set() or should_stop(), report)
+            gathered.add_done_callback(lambda _: reported.put(None))
+            while (progress := reported.get()) is not None:
                 yield progress
         finally:
             over.set()

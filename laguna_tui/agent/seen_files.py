@@ -32,7 +32,7 @@ class SeenFiles:
             news[made.target or made.path] = digest(made.new)
         self._put(news)
 
-    def go_on(self, digests: Mapping[str, bytes]) -> None:
+    def resume(self, digests: Mapping[str, bytes]) -> None:
         """Resume with what the model was shown in an earlier process. digests: By path; see `news`.
 
         digests: by path; see `news`.

@@ -49,9 +49,9 @@ class Steering:
         with self._lock:
             self._open = False
 
-    def left(self) -> tuple[str, ...]:
+    def unsent(self) -> tuple[str, ...]:
         """Return the messages that did not go in; each once."""
         with self._lock:
-            left = tuple(self._waiting)
+            unsent = tuple(self._waiting)
             self._waiting.clear()
-            return left
+            return unsent

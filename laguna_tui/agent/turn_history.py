@@ -143,7 +143,7 @@ class TurnHistory:
         self._journal: UndoHistory | None = None
         self._lock = threading.RLock()
         self._turns: list[TurnRecord] = []
-        self._position = self._last = self._told = self._chat = 0
+        self._position = self._last = self._journaled = self._chat = 0
         self._wanted = False
 
     # -- turns
@@ -311,7 +311,7 @@ class TurnHistory:
             conversation.restore(said)
         self._log.moved(position, conversation.state)
 
-    def go_on(self, turns: Sequence[TurnRecord], position: int, last: int) -> None:
+    def resume(self, turns: Sequence[TurnRecord], position: int, last: int) -> None:
         """Resume with the turns of an earlier process.
 
         Args:
@@ -321,7 +321,7 @@ class TurnHistory:
         """
         with self._lock:
             self._turns, self._position = list(turns), position
-            self._last, self._told, self._chat = last, 0, 0
+            self._last, self._journaled, self._chat = last, 0, 0
 
     def catch_up(self, conversation: "Conversation") -> None:
         """Complete an undo during which an earlier process was killed: its files are, or will be, in place.
@@ -346,7 +346,7 @@ class TurnHistory:
         with self._lock:
             journal, self._journal = self._journal, None
             self._turns.clear()
-            self._position = self._last = self._told = self._chat = 0
+            self._position = self._last = self._journaled = self._chat = 0
         if journal is not None:
             journal.close()
 
@@ -365,11 +365,11 @@ class TurnHistory:
                     self._journal = self._open_journal()
                 except StoreError as error:
                     raise CheckpointError(f"nothing was changed, because it could not be undone: {error}") from error
-                self._told, _ = self._journal.progress
+                self._journaled, _ = self._journal.progress
                 # It may have turns that did not fit on the disk with the log.
-                self._last = max(self._last, self._told)
+                self._last = max(self._last, self._journaled)
             for turn in self._turns[: self._position]:
-                if turn.number > self._told:
+                if turn.number > self._journaled:
                     self._journal.begin_turn(turn.title)
-                    self._told = turn.number
+                    self._journaled = turn.number
             return self._journal

@@ -103,14 +103,14 @@ class KeptSession:
         """
         same_model = self.state.opened.identity == opened.identity
         state, agent = self.state, watched.agent
-        agent.go_on(said, self._pieces(watched), self.left.waiting, same_model=same_model)
+        agent.resume(said, self._pieces(watched), self.left.waiting, same_model=same_model)
         watched.todo.items = state.todo
-        watched.changes.seen.go_on(state.seen)
+        watched.changes.seen.resume(state.seen)
         writer = SessionWriter(self.journal, watched, state.items.count)
         if same_model:
             writer.know((*state.items.said, *state.items.forgotten), (*said.said, *said.forgotten))
         recorder.writer = writer
-        turns.go_on(state.turns, state.sent.position, state.last)
+        turns.resume(state.turns, state.sent.position, state.last)
         if state.sent.in_turn:
             self._end_turn(agent.conversation, same_model=same_model)
             writer.look([opened], [TurnEnded(end=TurnEnd.CANCELLED.value, detail="")])

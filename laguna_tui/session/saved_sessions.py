@@ -204,7 +204,7 @@ class SavedSessions:
             return
         self._access.history().begin_again()
         self.recorder.end()
-        self._watched.changes.seen.go_on({})
+        self._watched.changes.seen.resume({})
 
     def note_model(self) -> None:
         """Record the model and its settings, and the conversation as it reads it."""

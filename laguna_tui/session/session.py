@@ -210,7 +210,7 @@ class Session:
         """Attach a piece to the next message; returns why it cannot be, empty if it is."""
         if self.parts is None:
             return NOT_TOLD
-        if not self.parts.agent.tell(piece):
+        if not self.parts.agent.attach(piece):
             return NO_READER
         self.sessions.recorder.look_at_told()
         return ""
@@ -286,7 +286,7 @@ class Chat:
     def left(self) -> Sequence[str]:
         """Steering messages that did not go in because the turn was stopped; each is returned once."""
         parts = self._session.parts
-        left = () if parts is None else parts.agent.left()
+        left = () if parts is None else parts.agent.unsent()
         if left:
             self._session.sessions.recorder.put(SteeringReturned())
         return left
@@ -319,7 +319,7 @@ class Chat:
         # While the user types there is time to learn what can be mentioned.
         session.parts.context.start()
         with session.slot.watched():
-            session.parts.agent.ahead(message)
+            session.parts.agent.prefetch(message)
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
         """Generate the last generation of the last answer again without speculation, and compare.

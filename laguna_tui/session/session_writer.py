@@ -86,7 +86,7 @@ class SessionWriter:
         """
         self._numbers = {id(each): (each, number) for number, each in zip(numbers, said, strict=True)}
         self._keep(self._watched.agent.conversation.state)
-        self._told, self._steps = tuple(self._watched.agent.told), self._watched.todo.items
+        self._told, self._steps = tuple(self._watched.agent.attached), self._watched.todo.items
 
     def look(self, before: Iterable[Event] = (), after: Iterable[Event] = ()) -> None:
         """Write what has changed, in one group with these events."""
@@ -185,7 +185,7 @@ class SessionWriter:
             yield FilesSeen(files=files)
 
     def _changed_told(self) -> Iterator[Event]:
-        told = tuple(self._watched.agent.told)
+        told = tuple(self._watched.agent.attached)
         if list(map(id, told)) != list(map(id, self._told)):
             self._told = told
             yield PiecesWaiting(pieces=tuple(map(self.content.stored, told)))

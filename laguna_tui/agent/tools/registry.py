@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from laguna_engine.errors import EngineError
-from laguna_tui.agent.changes import Changes
+from laguna_tui.agent.changes import Changes, ask_to_put_back, moved_notices
 from laguna_tui.agent.diagnostics import Diagnostics
-from laguna_tui.agent.moved_files import ask_to_put_back, notices
 from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.todo_list import TodoList
@@ -155,7 +154,7 @@ class Toolbox:
     def unreported(self) -> Iterator[Notice]:
         """Yield notices for the end of a turn about files that commands created."""
         if (quarantine := self._quarantine()) is not None:
-            yield from notices(quarantine)
+            yield from moved_notices(quarantine)
 
     def _alone(self) -> ToolRun:
         def ask(request: PermissionRequest) -> PermissionAnswer:

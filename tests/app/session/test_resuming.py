@@ -180,7 +180,7 @@ class Walk:
             "todo": agent._toolbox.todo.text,
             "seen": changes.seen._digests,
             "mode": session.permissions.mode,
-            "told": [piece.text for piece in agent.told],
+            "told": [piece.text for piece in agent.attached],
             "files": contents(self.place.project),
             "model": session.title,
             "blocks": [(block.title, block.place, block.choices, block.tokens) for block in session.prompt.blocks()],

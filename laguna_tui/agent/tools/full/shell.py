@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from laguna_tui.agent.moved_files import ask_to_put_back
+from laguna_tui.agent.changes import ask_to_put_back
 from laguna_tui.agent.permissions.policy import secrets_named
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import CommandEnd, ToolResult

@@ -55,7 +55,7 @@ def tool_places(agent):
 
 def test_a_piece_is_told_with_the_next_message_alone(agent):
     talk = agent()
-    assert talk.tell(piece("$ ls", 10))
+    assert talk.attach(piece("$ ls", 10))
     assert attached(talk.run("what is it?")).titles == ("$ ls",)
     assert attached(talk.run("and now?")) is None
 
@@ -63,14 +63,14 @@ def test_a_piece_is_told_with_the_next_message_alone(agent):
 def test_its_cost_is_known_before_it_is_sent(agent):
     talk = agent()
     before = talk.prompt_preview().cost("what is it?").new
-    talk.tell(piece("$ ls", 100))
+    talk.attach(piece("$ ls", 100))
     assert talk.prompt_preview().cost("what is it?").new >= before + 100
 
 
 def test_what_does_not_fit_is_shortened_or_left_out_the_oldest_first(agent):
     talk = agent()
     for each in (piece("$ oldest", 9000, shorter=8000), piece("$ older", 9000, shorter=400), piece("$ new", 300)):
-        talk.tell(each)
+        talk.attach(each)
     events = list(talk.run("what is it?"))
     assert attached(events).titles == ("$ oldest", "$ older (shortened)", "$ new")
     assert attached(events).notes == (
@@ -82,12 +82,12 @@ def test_what_does_not_fit_is_shortened_or_left_out_the_oldest_first(agent):
 
 def test_a_new_chat_is_not_told(agent):
     talk = agent()
-    talk.tell(piece("$ ls", 10))
+    talk.attach(piece("$ ls", 10))
     talk.new_chat()
     assert attached(talk.run("what is it?")) is None
 
 
 def test_a_model_that_reads_no_pieces_is_not_told(agent):
     talk = agent(NANO)
-    assert not talk.tell(piece("$ ls", 10))
+    assert not talk.attach(piece("$ ls", 10))
     assert attached(talk.run("what is it?")) is None
