@@ -56,7 +56,7 @@ def some_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def either(names: Sequence[str], most: int, word: str = "or") -> str:
+def either(names: Sequence[str], most: int) -> str:
     """Return the first names as alternatives, and how many more there are: "a", "a or b", "a, b or 3 more"."""
     shown = [*names[:most], *([f"{len(names) - most:,} more"] if len(names) > most else [])]
-    return f"{', '.join(shown[:-1])} {word} {shown[-1]}" if len(shown) > 1 else "".join(shown)
+    return f"{', '.join(shown[:-1])} or {shown[-1]}" if len(shown) > 1 else "".join(shown)

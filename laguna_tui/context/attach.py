@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
 SCORES = "Choosing what to keep of files that do not fit takes about {seconds:.0f} s, and never more than {most:.0f} s"
 _WORTH_TELLING_S = 1.0
-# The room shrinks with every typed word; it is rounded down to steps, so that the shortened text changes less often.
+# The room shrinks with every typed word; rounding it down to steps makes the shortened text change less often.
 _ROOM_STEP = 128
 # A map and a few functions must not take the room of mentioned files.
 _PACK_MOST = 0.25
 # Most seconds that the model may spend reading the pack, which the user did not ask for.
 _PACK_S = 3.0
-# Shortened texts cached for the message being typed; a few more while its mentions change.
+# Shortened texts cached for the message being typed, some for earlier states of its mentions.
 _RECENT = 8
 
 
@@ -89,7 +89,7 @@ class Attacher:
         self._options = options
         self._sources = SourceFiles(workspace, options.unreadable)
         self._quick = Shortening("", self._count)
-        # Between two keys nothing of it changes.
+        # Most keystrokes change nothing here.
         self._shortened = lru_cache(_RECENT)(self._quick.attachments)
         self._map: tuple[tuple[int, int], Attachment | None] | None = None
         self._map_lock = threading.Lock()
@@ -143,7 +143,7 @@ class Attacher:
         gathering = self._gathering(present, self._quick, self._shortened)
         gathered = self._gathered(message, room, gathering, first=first)
         notes = tuple(note for note in gathered.notes if note != UNTRUSTED)
-        # What the user shortens, and what is certain, is done by words.
+        # What the user shortens, and what is certain, is not scored.
         scored = [each for each in gathered.attachments if each.place is Place.SHORTENED and not each.certain]
         rate = self._options.scoring_rate() if scored else None
         seconds = 0.0 if rate is None else self._scoring_s(scored, rate)
@@ -168,9 +168,9 @@ class Attacher:
         room -= sum(self._count(each.text) for each in opening.attachments)
         asked = mentioned_content(message, self._codebase, self._workspace)
         mentioned = gathering.mentioned(asked, room)
-        # Who names what the question is about needs no guesses.
+        # A message with mentions needs no guesses.
         found = mentioned.attachments if mentioned.attachments or not first else self._best(message, room)
-        # What cannot be found may be what the index lacks.
+        # What cannot be resolved may be missing from the index.
         lacks = self._codebase.notes if asked.notes else ()
         notes = dict.fromkeys((*opening.notes, *asked.notes, *mentioned.notes, *lacks))
         return Gathered((*opening.attachments, *found), tuple(notes))

@@ -16,7 +16,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.repo.files.relative_paths import is_binary_name
 from laguna_tui.repo.files.unsearched import BARE, Unsearched, unindexed
 from laguna_tui.repo.files.walk import FileListing, walk
-from laguna_tui.repo.search.fuzzy import NO_PATHS, NO_SYMBOLS, FuzzyPaths, FuzzySymbols, fuzzy_paths, fuzzy_symbols
+from laguna_tui.repo.search.fuzzy import NO_PATHS, NO_SYMBOLS, FuzzyNames, FuzzyPaths, fuzzy_paths, fuzzy_symbols
 from laguna_tui.repo.search.index import Index
 from laguna_tui.repo.search.index_access import IndexAccess
 from laguna_tui.repo.search.index_database import UNUSABLE, IndexFault, explained
@@ -37,13 +37,13 @@ from laguna_tui.repo.search.symbol_uses import Use, find_uses
 
 # Errors of the index that are not the caller's fault: another program's lock, a full disk, damage.
 _FAULTS = (sqlite3.Error, IndexFault, OSError, UserError, ValueError, zlib.error)
-# A question makes the thread look at the folder again when the last look is so long ago, and a look may take so small a
-# share of one core: a folder in which a look takes long is looked at more rarely.
+# A query makes the thread scan the folder again if the last scan is this old. Scans take a small share of one core, so
+# a folder that takes long is scanned more rarely.
 _FRESH_S = 5.0
 _REST_PER_LOOK = 20.0
 # Interval between checks whether a wait was stopped.
 _STOP_S = 0.1
-# What is written at the moment is finished in this time; only the graph of a large folder or a vacuum takes longer.
+# A write in progress ends in this time; only the graph of a large folder or a vacuum takes longer.
 _CLOSE_S = 1.0
 _NOTHING = RepositoryMap("", 0, 0, 0)
 
@@ -85,7 +85,7 @@ class Codebase:
         self._closed = False
         self._due = 0.0
         self._thread: threading.Thread | None = None
-        # The index returned invalid data: the next look builds it again.
+        # The index returned invalid data: the next scan rebuilds it.
         self._damaged = False
 
     def start(self) -> None:
@@ -94,7 +94,7 @@ class Codebase:
             if self._thread is not None or self._closed or self.withheld:
                 return
             self._looks_wanted = 1
-            # A daemon, so that a look that cannot be stopped at once does not hold up the end of the program.
+            # A daemon, so that a scan that cannot be stopped at once does not delay the end of the program.
             self._thread = threading.Thread(target=self._run, name="codebase", daemon=True)
             self._thread.start()
 
@@ -181,7 +181,7 @@ class Codebase:
         return self._places
 
     @property
-    def spellings(self) -> FuzzySymbols:
+    def spellings(self) -> FuzzyNames:
         """Return the names of definitions as of the last scan, prepared for matching a few letters."""
         return self._spellings
 
@@ -215,7 +215,7 @@ class Codebase:
             with self._access.reading() as connection:
                 return ask(connection)
         except _FAULTS as error:
-            # Anything narrower than this class is a lock, a missing file or a text that SQLite cannot take.
+            # A subclass means a lock, a missing file or a text that SQLite cannot take.
             if type(error) is sqlite3.DatabaseError and not self._damaged:
                 self._damaged = True
                 self.refresh()
@@ -243,7 +243,7 @@ class Codebase:
             except _FAULTS as error:
                 self._notes = (self._explained(error),)
             except RuntimeError:
-                # Processes take no work any more once the program ends, which it may before it was told to close.
+                # No processes start once the interpreter shuts down, which may happen before `close`.
                 if not self._closed and threading.main_thread().is_alive():
                     raise
                 break
@@ -261,14 +261,14 @@ class Codebase:
             return
         self._publish(listing)
         if self._spellings is NO_SYMBOLS:
-            self._spell()  # of an earlier session, until the index says something newer
+            self._spell()  # from an earlier session, until the index is updated
         with self._access.writing() as index:
             if self._damaged:
                 index.rebuild(self._stopping)
                 self._damaged = False
             update = index.refresh(self._count, self._stopping, wait=False, listing=listing)
             if update is None:
-                # Another process writes. When it is done, the folder may be another one than was just listed.
+                # Another process writes. When it is done, the listing may be outdated.
                 self._notes = tuple(index.notes)
                 update = index.refresh(self._count, self._stopping)
                 self.changes += 1

@@ -19,18 +19,18 @@ from laguna_tui.repo.files.relative_paths import is_test, path_stem
 from laguna_tui.repo.search.fuzzy import COMPARED, FuzzyMatch, FuzzyPaths, folded, fuzzy_match, has_near
 from laguna_tui.repo.search.symbol_search import SymbolMatch
 
-# As many as are looked through without scrolling.
+# As many as fit without scrolling.
 LIMIT = 8
-# Of a name with several meanings so many are offered, each by its place.
+# Meanings of an ambiguous name that are offered, each by its place.
 _SAME_NAME = 3
 # The largest classes that people write have fewer.
 _MEMBERS = 500
-# Among so many of the best fits, the shortest paths first, the closest comparison decides.
+# This many of the best matches, the shortest paths first, are compared closely.
 _LOOKED_AT = 256
-# What was mentioned longer ago is no likelier than anything else.
+# An older mention does not make a path more likely.
 _RECENT = 20
-# The letters are scattered over the whole path: worse than any fit of its last part. In a definition's name, which is
-# longer, they are scattered by chance still more often.
+# Letters scattered over the whole path: worse than any match of its last part. In a definition's name, which is
+# longer, this happens by chance even more often.
 _IN_PATH = len(FuzzyMatch)
 _LINES = re.compile(r"(?::|#L)\d+(?:-L?\d*)?$")
 
@@ -150,7 +150,7 @@ def _path_fits(places: FuzzyPaths, typed: _Typed) -> dict[int, int]:
     for fit, lines in steps:
         for line in islice(lines, COMPARED):
             fits.setdefault(line, fit)
-        if len(fits) > typed.limit:  # one more than asked for, because the folder itself may be among them
+        if len(fits) > typed.limit:  # one more than needed, because the folder itself may be among them
             break
     return fits
 
@@ -161,7 +161,7 @@ def _place_rank(place: str, fit: int, name: str, capitals: bool, late: dict[str,
     if fit == FuzzyMatch.BEGINS and folded(path_stem(last)) == folded(name):
         fit = FuzzyMatch.SAME  # people leave the suffix out
     if not name or name.endswith("/"):
-        # A folder is looked through: near before deep, folders before files, then by name.
+        # For browsing a folder: near before deep, folders before files, then by name.
         return _Rank(fit, late.get(place, _RECENT), capitals, False, place == bare, bare.count("/"), (bare, 0))
     length = bare.count("/") if "/" in name else len(last)
     return _Rank(fit, late.get(place, _RECENT), capitals, is_test(bare), name not in place, length, (bare, 0))
@@ -201,7 +201,7 @@ def _definitions(codebase: Codebase, typed: _Typed) -> tuple[list[SymbolMatch], 
         fits: dict[str, int] = {name: how for name, how in inside.items() if how is not None}
         return [member for member in members if member.name in fits], fits
     names = codebase.spellings.names
-    found = codebase.spellings.corpus.best(last, typed.limit).items()
+    found = codebase.spellings.best(last, typed.limit).items()
     best = nsmallest(typed.limit, ((how, len(names[line]), names[line]) for line, how in found))
     fits = {name: how for how, _, name in best}
     return codebase.named(list(fits)), fits

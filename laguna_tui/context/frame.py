@@ -21,7 +21,7 @@ from laguna_tui.repo.files.text_files import split_lines
 _SHORTEST_FENCE = 3
 _RUNS = re.compile("`+|~+")
 _BLANKS = re.compile(r"\s+")
-# Names are short; what is longer is no name, and would push the text away.
+# Names are short; longer text is not a name.
 _PLACE_CHARS = 120
 
 

@@ -20,13 +20,13 @@ from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, WorkspaceError
 
-# Of so many characters for each token of room, nearly everything would be thrown away, and ranking them would take
+# With more characters than this per token of room nearly everything would be dropped, and ranking them would take
 # longer than reading what is left.
 _CHARS_A_TOKEN = 128
 
-PRESENT = "{title} is in the conversation already"
-NO_ROOM = "{title} does not fit in the context that is left; mention less, or some of its lines"
-TOO_LARGE = "{title} is too large to be attached; mention some of its lines"
+PRESENT = "{title} is already in the conversation"
+NO_ROOM = "{title} does not fit in the remaining context; mention less, or some of its lines"
+TOO_LARGE = "{title} is too large to attach; mention some of its lines"
 SHORTENED = "{title} is shortened: {why}"
 SOME_OF = "{folder}: {kept} of {count} files fit, shortened to what suits the question best"
 
@@ -63,7 +63,11 @@ class Gathering:
         groups = (*asked.groups, *(Group((path,)) for path in large if path not in grouped))
         files = [each for each in (self._read(group, room) for group in groups) if each.sources]
         chosen = taken_whole([each.size for each in files], room)
-        kept = [self.how.whole(source) for index in sorted(chosen) for source in _by_path(files[index])]
+        kept = [
+            self.how.whole(source)
+            for index in sorted(chosen)
+            for source in sorted(files[index].sources, key=lambda source: source.path)
+        ]
         room -= sum(files[index].size or 0 for index in chosen)
         shortened = self._shortened([each for index, each in enumerate(files) if index not in chosen], room)
         covered = {each.path for each in kept}
@@ -169,10 +173,6 @@ def _inside_another(asked: Exact, all_asked: Iterable[Exact]) -> bool:
     ]
     wider = any((each.first, each.last) != (asked.first, asked.last) for each in around)
     return wider or around[0] != asked
-
-
-def _by_path(files: _Files) -> list[SourceFile]:
-    return sorted(files.sources, key=lambda source: source.path)
 
 
 def _group_notes(files: _Files, made: dict[str, Attachment]) -> Iterator[str]:

@@ -7,6 +7,7 @@ out of the repository by a link.
 """
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +19,13 @@ from laguna_tui.context import frame
 from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.frame import framed
 from laguna_tui.context.source_files import SourceFile, source_of
-from laguna_tui.context.token_counter import CachedTokenCounter, largest
+from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.context.trust import Trust, Trusted, project_root
 from laguna_tui.repo.files.text_files import decode
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 NAME = "AGENTS.md"
-# Several times what such files have; more is no instruction but a book.
+# Several times the size of such files.
 LIMIT_BYTES = 64 * 1024
 # Instructions help with the question; they must not take its place.
 _SHARE = 0.25
@@ -33,7 +34,7 @@ _CUT = "… lines {first}-{last} left out"
 
 UNTRUSTED = f"{NAME} is here, but this folder is not trusted, so it was not read; to use it: /trust or laguna-tui trust"
 OUTDATED = (
-    f"{NAME} is here, but this folder was trusted by an earlier version, which did not keep what it said, so it was not"
+    f"{NAME} is here, but this folder was trusted by an earlier version, which did not save its text, so it was not"
     " used; to see it and trust it again: /trust or laguna-tui trust"
 )
 CHANGED = (
@@ -47,18 +48,18 @@ UNREADABLE = "{path} is not used: {reason}"
 
 
 TRUSTED = (
-    "{folder} is trusted with what its AGENTS.md says now: it counts from the next chat on."
-    " To undo that: laguna-tui trust --revoke"
+    "{folder} is trusted with the present text of its AGENTS.md, which is used from the next chat on."
+    " To undo this: laguna-tui trust --revoke"
 )
-TRUSTED_BEFORE = "{folder} was trusted already; its AGENTS.md is read when a chat begins. Begin one: /new"
-NO_INSTRUCTIONS = "{folder} is trusted, but has no AGENTS.md yet: one that you write is read when a chat begins."
+TRUSTED_BEFORE = "{folder} was already trusted; its AGENTS.md is read when a chat begins. To begin one: /new"
+NO_INSTRUCTIONS = "{folder} is trusted but has no AGENTS.md yet; if you add one, it is read when a chat begins."
 
-# More of a difference is read in an editor.
+# A longer difference is better read in an editor.
 _SHOWN_LINES = 200
 _NEW = "{path}: {lines} lines, trusted for the first time"
 _REMOVED = "{path}: no longer there"
 _DIFFERENCE = "{path}: changed since it was trusted"
-_UNKNOWN = "{path}: changed, and what it said before is no longer kept; it has {lines} lines now"
+_UNKNOWN = "{path}: changed; its earlier text is no longer saved, and it now has {lines} lines"
 _MORE = "… {count} more lines; read them in the file"
 
 
@@ -111,7 +112,7 @@ def agree(folder: Path, trust: Trust) -> Agreed:
         try:
             texts[inside] = workspace.read_beginning(workspace.locate(inside), LIMIT_BYTES)[0]
         except WorkspaceError:
-            # Not used, and a session says why.
+            # Not used; a session reports why.
             texts[inside] = None
     before = trust.of(folder)
     lines = [line for inside, data in texts.items() for line in _news(root / inside, inside, data, before, trust)]
@@ -216,7 +217,7 @@ def _fitted(path: str, source: SourceFile, count: CachedTokenCounter, room: int)
         facts = f"{frame.shortened(kept, len(lines))}; {_WHOSE}"
         return framed(path, "\n".join([*lines[:kept], mark]), facts)
 
-    kept = largest(len(lines) - 1, lambda number: count(cut(number)) <= room)
+    kept = bisect_right(range(1, len(lines)), room, key=lambda number: count(cut(number)))
     if not kept:
         return None
     short, why = cut(kept), f"only the first {kept} of {len(lines)} lines fit"

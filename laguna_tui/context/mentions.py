@@ -13,22 +13,22 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-# No path that a system takes is longer.
+# The longest path that systems accept.
 NAME_CHARS = 4096
 _STOPS = "\\s\"'`<>|*?,;“”„‘’«»…。，、；：？！（）「」【】\x00-\x1f"
 _QUOTED = rf'"(?P<quoted>(?:[^"\\\n]|\\.){{1,{NAME_CHARS}}})"(?P<after>(?::|#L)\d{{1,9}}(?:-L?\d{{1,9}})?)?'
 _BARE = f"(?P<bare>[^{_STOPS}@][^{_STOPS}]{{0,{NAME_CHARS - 1}}})"
 _MENTION = re.compile(f"@(?:{_QUOTED}|{_BARE})")
-# What is being typed ends at the cursor: its quotes may be open, and it may still be empty.
+# An unfinished mention ends at the cursor: its quotes may be open, and it may be empty.
 _OPEN = re.compile(rf'@(?:"(?P<quoted>(?:[^"\\\n]|\\.){{0,{NAME_CHARS}}})|(?P<bare>(?:[^{_STOPS}@][^{_STOPS}]*)?))\Z')
-# As people write them (10-20), as web pages do (L10-L20), and as compilers do (line and column).
+# Written by people (10-20), web pages (L10-L20) and compilers (line and column).
 _LINES = re.compile(r"(?:(?::(\d{1,9})(?:-(\d{1,9}))?(?::\d{1,9})?)|(?:#L(\d{1,9})(?:-L?(\d{1,9}))?))\Z")
 _TRAILING = ".,:;!?"
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 _ESCAPED = re.compile(r'\\(["\\])')
 _BACKTICKS = re.compile("`+")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
-# Before an "@" these make it part of a word: of an address, a path, a package's version, an escape.
+# After these an "@" is part of an address, a path, a package's version or an escape.
 _JOINING = "_.+-/\\@#&="
 
 
@@ -76,7 +76,7 @@ def mentions(message: str) -> tuple[Mention, ...]:
     found = []
     at = message.find("@")
     while at >= 0:
-        # Looked at before anything is matched: most of what has an "@" is a word with one inside.
+        # Checked first, because most "@" are inside words.
         match = _MENTION.match(message, at) if _begins(message, at) else None
         mention = _mention(match) if match else None
         if mention is not None and not _inside(code, at):
@@ -137,7 +137,7 @@ def _begins(message: str, at: int) -> bool:
     before = message[at - 1] if at else " "
     if before in _JOINING:
         return False
-    # Chinese and Japanese put no blank between words.
+    # Chinese and Japanese have no blanks between words.
     return not before.isalnum() or unicodedata.east_asian_width(before) in "WF"
 
 

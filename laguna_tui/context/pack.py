@@ -16,11 +16,11 @@ from laguna_tui.context.source_files import SourceFile, SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.repo.files.workspace import WorkspaceError
 
-# A map says where things are; code that answers the question says more, so it gets the larger part.
+# Code that answers the question says more than a map, so it gets the larger part.
 MAP_SHARE = 0.4
-# Fewer tokens than this hold no map worth its head.
+# A map in fewer tokens is not worth its heading.
 MIN_TOKENS = 64
-# The first few places are right nearly always; far down the list the words only happen to be the same.
+# The first few results are nearly always right; far down the list, words only match by chance.
 _SPANS = 12
 _WORTH = 0.25
 _BETWEEN = "…\n"

@@ -25,25 +25,23 @@ from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, OutsideError, UnreadableError, Workspace
 from laguna_tui.repo.syntax.analysis import analyse
 
-# Candidates that a sentence names.
+# Candidates that a message lists.
 _NAMED = 3
-# Definitions of one name with so few lines between them are shown in one piece.
+# Definitions of one name with at most this many lines between them are shown together.
 _BETWEEN_LINES = 3
 
-OUTSIDE = "{text} leads out of the folder; only files inside it can be mentioned"
+OUTSIDE = "{text} is outside the folder or belongs to git; only the folder's own files can be mentioned"
 BINARY = "{text} is a binary file; only text can be mentioned"
 TOO_LARGE = (
     "{text} has {size:,} bytes, more than the {limit:,} of a whole file; mention some of its lines ({text}:1-200)"
 )
 NO_LINES = "{text}: the file has {count:,} lines; mention some of those"
-FOLDER_LINES = "{text} is a folder; lines can only be mentioned of a file"
+FOLDER_LINES = "{text} is a folder; only a file has lines to mention"
 EMPTY_FOLDER = "{text} has no text files in it; mention another folder"
 SEVERAL = "{text} could mean {candidates}; mention one of them"
-NEAREST = "{text} names no file, folder or definition here; the nearest are {candidates}"
-UNKNOWN = "{text} names no file, folder or definition here; type @ and a few letters to choose one"
-STILL_READING = (
-    "{text} is not known yet, because the folder is still being indexed; mention a file by its path, or wait"
-)
+NEAREST = "{text} is not a file, folder or definition here; did you mean {candidates}?"
+UNKNOWN = "{text} is not a file, folder or definition here; type @ and a few letters to choose one"
+STILL_READING = "{text} is unknown while the folder is still being indexed; mention a file by its path, or wait"
 
 
 class MentionKind(Enum):
@@ -146,7 +144,7 @@ def _folder(
         return Unresolved(FOLDER_LINES.format(text=text))
     prefix = f"{inside}/" if inside else ""
     known = codebase.paths()
-    # A folder that is ignored has no known files; the user names it all the same.
+    # An ignored folder has no indexed files; the user names it anyway.
     paths = tuple(path for path in known if path.startswith(prefix)) or tuple(
         entry.path for entry in workspace.files_below(inside).entries
     )
@@ -223,12 +221,10 @@ def _unknown(mention: Mention, text: str, codebase: Codebase) -> Unresolved:
         return Unresolved(STILL_READING.format(text=text))
     typed = f"@{mention.name}"
     near = [found.insert.strip() for found in completions(codebase, typed, len(typed), _NAMED)]
-    return Unresolved(
-        NEAREST.format(text=text, candidates=either(near, _NAMED, "and")) if near else UNKNOWN.format(text=text)
-    )
+    return Unresolved(NEAREST.format(text=text, candidates=either(near, _NAMED)) if near else UNKNOWN.format(text=text))
 
 
-# More places than this no folder's ranking needs: what comes later has next to nothing in common with the question.
+# Results beyond this have next to nothing in common with the question.
 _SEARCHED = 200
 
 

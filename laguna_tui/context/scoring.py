@@ -1,6 +1,5 @@
 """The scorer of files that are shortened: opening it, caching its scores, and its time limit."""
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from laguna_engine.compress.estimate import score_in_time
 from laguna_engine.compress.scores import UNSCORED, Scores
 from laguna_engine.errors import GraphError
 from laguna_tui.base.settings import Settings
+from laguna_tui.context.bounded_cache import BoundedCache
 from laguna_tui.context.compression.relevance import SpanScorer
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 SCORING_S = 20.0
 """Most seconds that a scorer takes for one message: a person waits for the answer."""
 
-_SCORES = 20_000
+_CACHED_SCORES = 20_000
+_KNOWN = BoundedCache[tuple[object, str, str], Scores](_CACHED_SCORES)
+"""Scores by scorer, question and text."""
 
 
 def open_scorer(path: Path, settings: Settings, device: str = "") -> "Scorer":
@@ -41,38 +43,20 @@ def open_scorer(path: Path, settings: Settings, device: str = "") -> "Scorer":
     return Scorer.open(path, threads=threads)
 
 
-class _KnownScores:
-    """What the last scorer said for the last question, by text."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._asked: tuple[object, str] | None = None
-        self._known: dict[str, Scores] = {}
-
-    def known(self, scorer: object, query: str) -> dict[str, Scores]:
-        """Return what is known for this scorer and question; what was known for another is forgotten."""
-        with self._lock:
-            if self._asked is None or self._asked[0] is not scorer or self._asked[1] != query:
-                self._asked, self._known = (scorer, query), {}
-            elif len(self._known) > _SCORES:
-                self._known = {}
-            return self._known
-
-
-_KNOWN = _KnownScores()
-
-
 def remembering(
     scorer: "Scorer", seconds: float, should_stop: Callable[[], bool], progress: Callable[[float], None]
 ) -> SpanScorer:
     """Return a function that scores only texts that were not scored yet, within a number of seconds."""
 
     def scores(texts: Sequence[str], query: str) -> Sequence[Scores]:
-        known = _KNOWN.known(scorer, query)
-        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known = {text: _KNOWN.get((scorer, query, text)) for text in texts}
+        new = [text for text, score in known.items() if score is None]
         if new:
             found = score_in_time(scorer, new, query, seconds, should_stop, progress)
-            known.update((text, score) for text, score in zip(new, found, strict=True) if score is not UNSCORED)
-        return [known.get(text, UNSCORED) for text in texts]
+            for text, score in zip(new, found, strict=True):
+                known[text] = score
+                if score is not UNSCORED:
+                    _KNOWN.put((scorer, query, text), score)
+        return [known[text] or UNSCORED for text in texts]
 
     return scores

@@ -35,11 +35,11 @@ PARSING, SCORING, RANKING = "parsing", "scoring", "ranking"
 """The phases that `progress` reports: ranking by words comes before and after scoring."""
 Progress = Callable[[str, float | None], None]
 
-# A file that is cut up takes about eight bytes for each of its characters.
+# A split file takes about eight bytes per character.
 _REMEMBERED_CHARS = 8 * 1024 * 1024
-# Parsing, ranking by words, choosing and counting, in times of parsing.
+# Time of parsing, ranking by words, selecting and counting, in multiples of parsing.
 _PARSINGS = 3.0
-# Longer texts are not worth their place among what is remembered.
+# Longer texts are not worth their place in the cache.
 _LONGEST_CHARS = 1024 * 1024
 _CUT_UP = BoundedCache[tuple[str, str, bool], Document](_REMEMBERED_CHARS)
 
@@ -76,7 +76,7 @@ def shorten(
     progress(RANKING, None)
     if scorer is None:
         return compress(documents, query, budget, measure, None, should_stop)
-    # What is done after scoring is known by how long parsing took.
+    # The time after scoring is estimated from the time of parsing.
     left = max(0.0, seconds - _PARSINGS * (time.monotonic() - began))
     scores = remembering(scorer, left, should_stop, lambda share: progress(SCORING, share))
 
@@ -100,11 +100,11 @@ def _document(path: str, text: str, protected: bool) -> Document:
 
 TOKENS_A_FILE = 64
 """Less than this of a file is not worth its frame and the marks in it."""
-# A file that the user shortens keeps so much: callees of a call that is asked about are still there nearly always.
+# Share of a file that the user shortens: callees of a call in question are nearly always kept.
 KEEP = 0.3
-# A file of fewer lines is its own summary.
+# A file with fewer lines is not shortened.
 _FEWEST_LINES = 10
-# Two texts can have a token more together than apart.
+# Two joined texts can have one token more than apart.
 _SEAM = 1
 FAILED = "the scorer cannot be used ({reason}), so words alone decide what is kept"
 
@@ -146,10 +146,10 @@ class Shortening:
         found, notes = self._compressed(chosen, room - sum(heads))
         parts = [(source, part) for source, part in zip(chosen, found.parts, strict=True) if part.kept]
         made = [self._attachment(source, part, found.scored_by) for source, part in parts]
-        # Only what must not be touched can be too much; the files that matter least go first.
+        # Only protected text can exceed the room; the files that matter least are dropped first.
         while made and sum(self.measure(each.text) for each in made) > room:
             made.pop()
-        # Of what is not there nobody needs to know how it was shortened.
+        # Notes about files that were dropped are not needed.
         return Gathered(tuple(made), notes) if made else Gathered()
 
     def whole(self, source: SourceFile) -> Attachment:
@@ -174,7 +174,9 @@ class Shortening:
                 self.measure,
                 scorer,
                 lambda: self.should_stop() or self.skipped(),
-                progress=self._reporter(len(files), None if scorer is None else seconds),
+                progress=lambda phase, share: self.progress(
+                    Choosing(len(files), phase, share, seconds if scorer else None)
+                ),
                 seconds=seconds,
             )
         except (EngineError, UserError) as error:
@@ -184,10 +186,6 @@ class Shortening:
             self.scored()
         return found, (*notes, *found.notes)
 
-    def _reporter(self, files: int, limit_s: float | None) -> Progress:
-        """Return a callback that reports the progress of `shorten`."""
-        return lambda phase, share: self.progress(Choosing(files, phase, share, limit_s))
-
     def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, float, tuple[str, ...]]":
         """Return the scorer and its seconds, unless scoring takes longer than reading everything would; and notes."""
         scorer = self.scorer() if tokens > budget else None
@@ -195,7 +193,7 @@ class Shortening:
         if scorer is None or not seconds:
             return scorer, self.scoring_s, ()
         told = estimate(tokens, budget, tokens / seconds, scorer.rate or scorer.measure(), self.scoring_s)
-        # That words alone decided is told with each file.
+        # Each file's note says that words alone decided.
         return (scorer, told.limit_s, (told.sentence,)) if told.worth else (None, 0.0, ())
 
     def _head(self, source: SourceFile) -> int:
@@ -205,7 +203,7 @@ class Shortening:
     def _attachment(self, source: SourceFile, part: Part, scored_by: str) -> Attachment:
         text, everything = framed_part(source, part), framed_whole(source)
         if not part.dropped:
-            # Another question would have left more room to another file.
+            # Another question could leave this file less room.
             return replace(self.whole(source), certain=False)
         why = f"{_kept_lines(part)} of {len(source.lines)} lines fit, chosen by {scored_by}"
         return Attachment(

@@ -13,9 +13,9 @@ from laguna_tui.repo.files.text_files import TextFile, decode, has_wide_bom, is_
 from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.files.workspace import UnreadableError, Workspace
 
-# A few files as large as they may be, or a folder with thousands.
+# A few of the largest files, or a folder of thousands.
 _REMEMBERED_CHARS = 16 * 1024 * 1024
-# The longest character, in bytes, of what UTF-8, UTF-16 and UTF-32 write.
+# The longest character in UTF-8, UTF-16 and UTF-32.
 _CHARACTER_BYTES = 4
 
 _Stamp = tuple[int, int, int, int]
@@ -122,8 +122,8 @@ def source_of(path: str, data: bytes, size: int) -> SourceFile:
 def _untorn(data: bytes) -> TextFile:
     """Decode a file's first bytes, whose last character may be torn: that must not make it another encoding."""
     rest = len(data) % _CHARACTER_BYTES
-    # UTF-32 that is cut elsewhere would pass for UTF-16; UTF-16 has pairs of two bytes each.
+    # UTF-32 cut elsewhere would pass for UTF-16; UTF-16 has pairs of two bytes each.
     cuts = (rest, rest + 2) if has_wide_bom(data) else range(_CHARACTER_BYTES)
     found = [file for cut in cuts if (file := decode(data[: len(data) - cut])).encoding.startswith("utf")]
-    # Bytes that are no characters may also stand elsewhere in the file.
+    # The file may have invalid bytes elsewhere too.
     return next((file for file in found if not file.raw_bytes), next(iter(found), None)) or decode(data)

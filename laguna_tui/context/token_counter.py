@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from laguna_tui.context.bounded_cache import BoundedCache
 
-# Texts whose count is remembered: a folder's files and every piece that a shortening tries, a few times over.
+# Cached counts: a folder's files and every piece that a shortening tries, several times over.
 _REMEMBERED = 20_000
-# Code has three or four characters a token, indented JSON seven. What has more is blanks: not worth counting.
+# Code has three or four characters per token, indented JSON seven. More means blanks, which are not worth counting.
 MOST_CHARS_A_TOKEN = 12
 
 
@@ -33,15 +33,3 @@ class CachedTokenCounter:
             return None
         tokens = self(text)
         return tokens if tokens <= limit else None
-
-
-def largest(high: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to `high` that fits, where everything smaller fits too; 0 when not even 1 does."""
-    low = 0
-    while low < high:
-        middle = (low + high + 1) // 2
-        if fits(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low

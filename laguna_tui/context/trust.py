@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from filelock import FileLock, Timeout
 
 from laguna_engine.files import read_small_file, write_atomically
@@ -30,17 +31,17 @@ FILE = "trusted.json"
 TEXTS = "trusted"
 """The folder in the state folder with the texts that were trusted, each named by its hash."""
 _VERSION = 2
-# Kept folders only, not what their files said.
 _VERSION_WITHOUT_HASHES = 1
-# Thousands of folders take less; what is larger is no list of ours.
+# Thousands of folders take less.
 _LIMIT_BYTES = 1024 * 1024
 # Another process changes the list in a few milliseconds.
 _LOCK_S = 10.0
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
-DAMAGED = "no folder is trusted, because {path} {reason}; trust folders again, and the file is begun anew"
-TOO_WIDE = "{folder} holds everything of yours, so it cannot be trusted as a whole; trust one project's folder"
-NOT_KEPT = "the trusted folders cannot be kept in {path} ({reason}); make that place writable"
+DAMAGED = "no folder is trusted, because {path} {reason}; trust your folders again to replace the file"
+TOO_WIDE = "{folder} contains all your files, so it cannot be trusted as a whole; trust one project's folder"
+NO_STATE = "no folder can be trusted in a session that saves no state"
+NOT_KEPT = "the trusted folders cannot be saved in {path} ({reason}); make it writable"
 THROUGH_ANOTHER = "{folder} is trusted because {other} is; run: laguna-tui trust {other} --revoke"
 
 _Digests = dict[str, str]
@@ -136,7 +137,7 @@ class Trust:
         Raises:
             UserError: it stays trusted with a folder around it; or the list cannot be kept.
         """
-        # As it was written, for a folder that is gone or a link to elsewhere by now.
+        # Also as written, for a folder that is gone or has become a link.
         named = {str(project_root(folder)), str(folder.absolute())}
         trusted = self._read()[0]
         if not named & trusted.keys():
@@ -191,7 +192,7 @@ class Trust:
     def _change(self, change: Callable[[_Folders], _Folders]) -> None:
         """Write the list anew, alone among all processes; a damaged file is moved aside first."""
         if self._path is None:
-            raise UserError(NOT_KEPT.format(path="memory", reason="this session keeps no state"))
+            raise UserError(NO_STATE)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with FileLock(f"{self._path}.lock", timeout=_LOCK_S):
@@ -231,26 +232,36 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+class _Version(msgspec.Struct):
+    """The version of the file, whose form a later one may change."""
+
+    version: int = 0
+
+
+class _Saved(msgspec.Struct):
+    """The file; version 1 has a list of folders without hashes."""
+
+    folders: _Folders | list[str]
+
+
 def _listed(path: Path) -> _Folders:
     """Return the folders in the file; ValueError says why it cannot be used."""
     data = read_small_file(path, _LIMIT_BYTES, check=_check_owner)
     try:
+        # Not by msgspec, which refuses names that are not text.
         table = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ValueError("is damaged") from error
-    folders = table.get("folders") if isinstance(table, dict) else None
-    if isinstance(table, dict) and isinstance(version := table.get("version"), int) and version > _VERSION:
-        raise ValueError("was written by a newer laguna-tui")
-    if isinstance(folders, list) and table.get("version") == _VERSION_WITHOUT_HASHES:
-        folders = dict.fromkeys(map(str, folders))
-    elif (
-        not isinstance(folders, dict)
-        or table.get("version") != _VERSION
-        or not all(map(_are_digests, folders.values()))
-    ):
-        raise ValueError("is no list of folders")
-    if not all(folder.startswith("/") for folder in folders):
-        raise ValueError("is no list of folders")
+    try:
+        version = msgspec.convert(table, _Version).version
+        if version > _VERSION:
+            raise ValueError("was written by a newer laguna-tui")
+        saved = msgspec.convert(table, _Saved).folders
+    except msgspec.ValidationError as error:
+        raise ValueError("is not a list of folders") from error
+    folders: _Folders = dict.fromkeys(saved) if isinstance(saved, list) else saved
+    if isinstance(saved, list) != (version == _VERSION_WITHOUT_HASHES) or not all(map(os.path.isabs, folders)):
+        raise ValueError("is not a list of folders")
     return folders
 
 
@@ -258,10 +269,6 @@ def _check_owner(status: os.stat_result) -> None:
     """Raise ValueError if somebody else could have written the file."""
     if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
         raise ValueError("can be written by others")
-
-
-def _are_digests(value: object) -> bool:
-    return value is None or (isinstance(value, dict) and all(isinstance(digest, str) for digest in value.values()))
 
 
 def _write(path: Path, folders: _Folders) -> None:

@@ -129,7 +129,7 @@ async def test_what_is_put_in_beside_the_question_is_told_under_it(chat, tmp_pat
         rows = [row.strip() for row in transcript(app).split("\n") if row.strip()]
         at = rows.index("what is in @a.py and @c.py")
         assert rows[at + 1] == "with a.py"
-        assert rows[at + 2].startswith("@c.py names no file, folder or definition here")
+        assert rows[at + 2].startswith("@c.py is not a file, folder or definition here")
         assert rows.index("Fine.") > at + 2
 
 

@@ -1,1 +1,1 @@
-"""Prompt compression: files as spans, ranked for a question and selected within a token budget."""
+"""The prompt scorer: a small model that says which texts a question needs, and how long asking it takes."""

@@ -7,10 +7,13 @@ too slow for that scores nothing; one that is too slow for its time limit scores
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from laguna_engine.compress.scores import UNSCORED, Scores
 from laguna_engine.errors import Stopped
+
+if TYPE_CHECKING:
+    from laguna_engine.compress.scorer import Scorer
 
 LEAST_SHARE = 0.5
 """A scorer that has time for less of the text than this is not asked: most of it would be ranked by words anyway."""
@@ -72,33 +75,6 @@ def estimate(
     return Estimate(full, scoring, short, limit, worth, words)
 
 
-class TimedScorer(Protocol):
-    """A scorer that knows its speed, such as `Scorer`."""
-
-    @property
-    def rate(self) -> float:
-        """Return the tokens per second, 0.0 before anything was measured."""
-        ...
-
-    def measure(self) -> float:
-        """Measure the rate."""
-        ...
-
-    def count(self, text: str) -> int:
-        """Return the tokens of a text."""
-        ...
-
-    def score(
-        self,
-        texts: Sequence[str],
-        query: str,
-        should_stop: Callable[[], bool],
-        progress: Callable[[float], None],
-    ) -> Sequence[Scores]:
-        """Score texts."""
-        ...
-
-
 _BATCH_S = 1.0
 """Seconds of work that are begun at once: the rate is measured again after each batch."""
 
@@ -107,7 +83,7 @@ _FIRST_SHARE = 0.25
 
 
 def score_in_time(
-    scorer: TimedScorer,
+    scorer: "Scorer",
     texts: Sequence[str],
     query: str,
     seconds: float,

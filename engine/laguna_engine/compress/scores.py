@@ -1,4 +1,4 @@
-"""What a scorer model says about a text."""
+"""A scorer model's opinion of a text."""
 
 from typing import NamedTuple
 

@@ -1,11 +1,10 @@
-"""A file as a document to compress: each definition a unit, its head the outline, its statements the body.
+"""A file as a document to shorten: each definition a unit, its head the outline, its statements the body.
 
 Spans are whole lines, so that what is kept reads as code and the rest can be read again by line. Only lines that are
 far longer than anybody writes are cut: where a definition begins in them, else at blanks, commas and the like.
 
-Which names a piece of code can be asked for by, and which other definitions it uses. By the look of names only.
-
-A method that is called on the object itself is looked for in its class, so `self.read` is not every `read`; where the
+Also the names by which a question can refer to a piece of code, and the definitions that it uses, by the look of names
+only. A method called on the object itself is looked up in its class, so `self.read` is not every `read`; where the
 class has none, it may be a method of what the class inherits from, in this file or in another one.
 """
 
@@ -43,7 +42,7 @@ _BREAK = re.compile(r"[\s,;}\])>]+")
 
 
 class _Owner(NamedTuple):
-    """Whose a line is: a symbol's (its index), or nobody's (-1)."""
+    """The owner of a line: the index of a symbol, -1 for none."""
 
     symbol: int
     role: SpanRole

@@ -1,7 +1,7 @@
-"""Lines of a file cut into pieces that mean something alone: statements, paragraphs, entries of a table.
+"""Lines of a file cut into pieces that make sense alone: statements, paragraphs, entries of a table.
 
-By indentation, blank lines and round brackets only, so it holds for languages that nobody here parses. Lines count from
-0, `stop` excluded. A block's head is a piece of its own when the block is long, so that a part of it can go.
+By indentation, blank lines and round brackets only, so it works for languages without a parser. Lines count from 0,
+`stop` excluded. A block's head is a piece of its own when the block is long, so that a part of it can be dropped.
 """
 
 import re
@@ -19,8 +19,14 @@ _CONTINUES = re.compile(r"[)\]}]|(?:else|elif|except|finally|catch|end|then|do|d
 
 
 class LineLooks(NamedTuple):
-    """A file's lines as cutting sees them: indentation in columns, None of a blank line; what may begin a piece; where
-    a line ends in a bracket that a later line begins by closing."""
+    """The look of a file's lines.
+
+    Attributes:
+        indents: indentation in columns, None of a blank line.
+        begins: whether a piece may begin here.
+        opens: whether the line ends in a bracket.
+        closes: whether the line begins by closing one.
+    """
 
     indents: Sequence[int | None]
     begins: Sequence[bool]
@@ -51,18 +57,14 @@ def pieces(look: LineLooks, start: int, stop: int) -> Iterator[tuple[int, int]]:
     for first, last in _cut(look, start, stop, 0):
         if held is None:
             held = first, last
-        elif last - held[0] <= PIECE_LINES and not _paragraph_ends(look, held, first):
+        elif last - held[0] <= PIECE_LINES and not (look.indents[first - 1] is None and held[1] - held[0] > 2):
+            # A blank line ends a piece of more than two lines.
             held = held[0], last
         else:
             yield held
             held = first, last
     if held is not None:
         yield held
-
-
-def _paragraph_ends(look: LineLooks, held: tuple[int, int], first: int) -> bool:
-    """Return whether a blank line is between a piece of more than one line and the next."""
-    return look.indents[first - 1] is None and held[1] - held[0] > 2
 
 
 def _cut(look: LineLooks, start: int, stop: int, depth: int) -> Iterator[tuple[int, int]]:

@@ -1,8 +1,8 @@
-"""Edits of one file: what replacing a text would make of it. `file_changes` applies what is proposed here.
+"""Edits of one file: proposals to replace a text. `file_changes` applies them.
 
-Deals in paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either.
-Only files that exist are changed; nothing is created, renamed or removed. What is never changed, and what only when a
-person agrees, is in `protected`.
+Works on paths and texts from a model, which are hostile: what the workspace refuses to read is not changed either. Only
+existing files are changed; nothing is created, renamed or removed. Which files are never changed, and which only with
+the user's approval, is in `protected_paths`.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,16 +32,16 @@ from laguna_tui.repo.files.workspace import READ_LIMIT_BYTES, UnreadableError, W
 from laguna_tui.repo.syntax.python_syntax import can_be_checked, syntax_error
 from laguna_tui.repo.syntax.syntax_errors import syntax_warning
 
-# Nobody reads the diff of more.
+# A diff of more is not readable.
 MAX_PLACES = 1_000
-# Candidates and lines that a sentence names.
+# Candidates and lines that a message lists.
 _NAMED = 3
 
 _FAULTY = "After this edit the file is no longer valid Python: {fault}."
 _MADE_FAULTY = "The file is no longer valid Python: {fault}. Edit it again."
 _INDENTED = "The new lines were indented to match the line that they begin on, so that the file stays valid Python."
 _PART = "old is only a part of longer names in {path}, and all finds whole names; call again with a whole name"
-_ASKED = "You are asked in any case, because {because}."
+_ASKED = "Your approval is needed in any case, because {because}."
 _GUESSED = (
     "{path} does not say in which encoding it is; {encoding} is guessed, so U+{character:04X} cannot be written safely:"
     " call again with ASCII and characters that the file already has"
@@ -51,12 +51,12 @@ _LONG = f"Some of its lines are longer than the {LINE_CHARS:,} characters that a
 
 @dataclass(frozen=True, slots=True)
 class EditDialect:
-    """What is made of a model's texts where they are not quite the file's.
+    """How a model's texts are adjusted where they do not quite match the file.
 
     Attributes:
-        additions: a text that is only added to may be broken into lines otherwise than in the file.
-        reindents: following lines get an indentation that was forgotten, where a Python file stays valid only so.
-        shows_nearest: a text that is not there is answered with the lines that are most like it.
+        additions: a text that is only added to may have other line breaks than in the file.
+        reindents: following lines get a forgotten indentation, where a Python file stays valid only with it.
+        shows_nearest: a text that is not there is answered with the most similar lines.
     """
 
     additions: bool = False
@@ -85,9 +85,9 @@ def propose_edit(
         path: a file's path, or the end of exactly one file's path.
         old: text that occurs exactly once, its line breaks written as line feeds.
         all: it may occur more often; an identifier is only found as a whole word.
-        should_stop: asked while a path is looked for among all files.
-        unreadable: why a file's text may not be shown, and so not be changed; empty where it may.
-        dialect: what is made of texts that are not quite the file's.
+        should_stop: polled while a path is searched for among all files.
+        unreadable: returns why a file's text may not be shown, and so not be changed; empty where it may.
+        dialect: how texts are adjusted that do not quite match the file.
 
     Raises:
         WorkspaceError: the file cannot be used, or the text is not there, or is there too often.

@@ -1,7 +1,7 @@
-"""Changes of whole files: made, overwritten, moved and deleted; proposed here as edits are, and applied like them.
+"""Changes of whole files: created, overwritten, moved and deleted; proposed here like edits, and applied like them.
 
-Paths and texts come from a model and are hostile. A link is neither moved nor deleted; what is written through one
-changes the file that it leads to, inside the workspace only. git's own files are never changed.
+Paths and texts come from a model and are hostile. A link is neither moved nor deleted; writing through one changes the
+file that it leads to, inside the workspace only. git's own files are never changed.
 """
 
 import errno
@@ -58,7 +58,7 @@ def propose_write(workspace: Workspace, path: str, content: str) -> ChangePropos
         content: all of its text.
 
     Raises:
-        WorkspaceError: nothing can be written there, or it is there with this text already.
+        WorkspaceError: nothing can be written there, or it already has this text.
     """
     check_text("content", content)
     inside = workspace.locate(path)
@@ -176,7 +176,7 @@ def _check_new(workspace: Workspace, path: str, inside: str) -> None:
     if belongs_to_git(workspace.root, inside):
         raise EditError(f"{escaped(inside)} belongs to git itself; use another path")
     parts = inside.split("/")
-    # What the user is shown has to be the name, so nothing in it may be invisible.
+    # The user must see the whole name, so nothing in it may be invisible.
     if _CONTROL.search(inside) or sanitize_line(inside) != inside:
         raise EditError(f"{escaped(path)} has a character that no file name should have; use another path")
     if len(parts) > MAX_DEPTH or max(len(os.fsencode(part)) for part in parts) > _NAME_BYTES:
@@ -241,5 +241,5 @@ def _like(file: TextFile, content: str) -> str:
                 made[other] = old[at]
     for at in range(len(made) - 2, -1, -1):
         if made[at].endswith("\r") and made[at + 1] == "\n":
-            made[at] = made[at][:-1] + "\n"  # the two would be one line break
+            made[at] = made[at][:-1] + "\n"  # the two would become one line break
     return "".join(made)

@@ -1,7 +1,7 @@
-"""What a file has where a text was expected: the lines most like it, so that the next try can be right.
+"""The lines of a file most similar to a text that is not in it, so that the next try can be right.
 
-One pass over the file: a line counts for what it has in common with the wanted lines, rare words for more than frequent
-ones, and the block of lines that counts for most is shown. The time grows with the file's length and nothing else.
+One pass over the file: a line scores by what it has in common with the wanted lines, rare words more than frequent
+ones, and the block of lines with the highest score is shown. The time grows with the file's length and nothing else.
 """
 
 import re
@@ -14,23 +14,23 @@ from unicodedata import category, is_normalized, name, normalize
 from laguna_tui.base.paths import escaped
 from laguna_tui.repo.files.text_files import split_lines
 
-# Lines shown, those around the nearest block included; a longer text is asked for in parts.
+# Lines shown, including those around the nearest block.
 SHOWN_LINES = 40
 CONTEXT_LINES = 3
 LINE_CHARS = 400
-# Words looked for: more of them say no more about where a text is.
+# Lines whose words are looked for; more do not locate a text better.
 _WANTED_LINES = 200
 _WORD = re.compile(r"\w+|[^\w\s]+")
-# Blanks, invisible characters, and everything between them.
+# Blanks and invisible characters, and the runs of other characters between them.
 _UNSEEN = re.compile("[\\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]+")
 _RUN = re.compile(f"{_UNSEEN.pattern}|(?:(?!{_UNSEEN.pattern}).)+")
 _RUN_CHARS = 40
 _BLANKS = {" ": "space", "\t": "tab", "\r": "carriage return"}
-# So many of the wanted words are looked for in a block, or in a long line.
+# Wanted words looked for in a block, or in a long line.
 _SOUGHT = 100
-# Lines that have a smaller share of the wanted words are like any others.
+# Lines with a smaller share of the wanted words are not similar.
 _LEAST = 0.3
-# What a line adds that is the same but for its blanks, in words.
+# Score of a line that differs in blanks only, in words.
 _SAME_LINE = 3.0
 
 _NEAREST = (
@@ -53,7 +53,7 @@ def nearest_text(inside: str, text: str, old: str) -> str:
     size = min(len(wanted), len(lines))
     sums = [0.0, *accumulate(scores)]
     blocks = [sums[at + size] - sums[at] for at in range(len(lines) - size + 1)]
-    # Of blocks that count the same, the one that begins with a line that counts.
+    # Among equal blocks, the one whose first line scores most.
     best = max(range(len(blocks)), key=lambda at: (blocks[at], scores[at]))
     if _share(lines[best : best + size], wanted) < _LEAST:
         return none

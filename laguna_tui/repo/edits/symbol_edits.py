@@ -18,10 +18,10 @@ from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.repo.syntax.analysis import analyse, multiline_strings
 from laguna_tui.repo.syntax.symbols import Symbol
 
-# Candidates that a sentence names.
+# Candidates that a message lists.
 _NAMED = 8
 _NAME_CHARS = 300
-# A name as models write it: with a keyword before it, brackets behind it, or the line that tells it from its namesakes.
+# A name as models write it: with a keyword, brackets or a line number.
 _KEYWORD = re.compile(
     r"^(?:(?:pub|export|default|async|static|public|private|protected|abstract|final|const|unsafe)\s+)*"
     r"(?:def|class|func|function|fn|struct|interface|trait|impl|enum|type|mod|module|namespace|let|var|union)\s+"
@@ -62,8 +62,8 @@ def propose_symbol(
         path: a file's path, or the end of exactly one file's path.
         symbol: a definition's name; `Class.method`, or `name:line`, tells it from others of its name.
         new: all of the new definition; it is indented like the old one.
-        should_stop: asked while a path is looked for among all files.
-        unreadable: why a file's text may not be shown, and so not be changed; empty where it may.
+        should_stop: polled while a path is searched for among all files.
+        unreadable: returns why a file's text may not be shown, and so not be changed; empty where it may.
 
     Raises:
         WorkspaceError: the file cannot be used, or has no such definition, or several.
@@ -107,7 +107,7 @@ def _chosen(inside: str, symbols: Sequence[Symbol], wanted: str) -> Symbol:
         around = [each for each in fitting if each.line <= line <= each.end]
         fitting = [each for each in fitting if each.line == line] or around[-1:]
     whole = [each for each in fitting if each.qualified == name]
-    # A name as it is in full is no other's, be it the end of a longer one.
+    # A complete name is meant even if it is the end of a longer one.
     fitting = whole if len(whole) == 1 else fitting
     if len(fitting) == 1:
         return fitting[0]

@@ -1,7 +1,7 @@
-"""Where an old text is in a file's text, and the text with a new one in its place. Strings in, strings out.
+"""Finding an old text in a file's text, and replacing it. Strings in, strings out.
 
-A line break is "\n" in what is looked for and whatever the file has in what is found; what is put in its place gets
-the line break of the line that it begins on. Every character around it stays as it is.
+A line break is "\n" in the wanted text and whatever the file has in the found one; the replacement gets the line break
+of the line that it begins on. Every character around it stays unchanged.
 """
 
 import re
@@ -22,7 +22,7 @@ _CLOSING = ")]}"
 
 
 class Replacement(NamedTuple):
-    """The characters from `start` to `stop` (excluded) give way to `new`; what it is added to begins at `anchor`."""
+    """Replaces the characters `start` to `stop` (excluded) by `new`; `anchor` begins the text that is added to."""
 
     start: int
     stop: int

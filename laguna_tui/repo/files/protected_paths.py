@@ -7,7 +7,7 @@ run through them. Names are compared as by file systems that ignore case.
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -251,11 +251,7 @@ def _named_reasons() -> Iterator[tuple[str, str]]:
 
 
 def _has_git_shape(folder: Path) -> bool:
-    return any(_has_all(folder, names) for names in _GIT_SHAPES)
-
-
-def _has_all(folder: Path, names: Iterable[str]) -> bool:
-    return all(os.path.lexists(folder / name) for name in names)
+    return any(all(os.path.lexists(folder / name) for name in names) for names in _GIT_SHAPES)
 
 
 def folded(part: str) -> str:

@@ -33,7 +33,7 @@ _PROSE = (
     ".xml",
 )
 _STUBS = (".pyi", ".d.ts")
-# Files that nobody opens in an editor, by suffix; other files are judged by their bytes.
+# Binary files by suffix; other files are judged by their bytes.
 _BINARY = tuple(
     f".{suffix}"
     for suffix in """

@@ -35,7 +35,7 @@ _FILES: dict[str, str] = {
 }
 _UNREADABLE = "{path} {why}, so it is neither read nor changed; go on without it, or ask the user for what you need"
 _FOLDER_REASON = "is in a folder of credentials"
-# What these names say is public, an example without secrets, or an expression of a programming language.
+# Public keys, examples without secrets, and expressions of programming languages.
 _PUBLIC = """
     .env.example .env.*.example .env.sample .env.*.sample .env.template .env.*.template .env.dist .env.*.dist
     .env.schema example.env sample.env template.env *.pub *.pub.pem *public*.pem *public*.key cacert.pem

@@ -21,7 +21,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# A byte that is no text in a file's encoding is this private character plus its value, in the text.
+# A byte that is invalid in a file's encoding becomes this private character plus its value.
 _RAW_BASE = 0x10FE00
 _RAW = re.compile(f"([{chr(_RAW_BASE)}-{chr(_RAW_BASE + 0xFF)}]+)")
 _RAW_ERRORS = "laguna-raw-bytes"
@@ -31,7 +31,7 @@ _CODING_LINES = re.compile(rb"(?:[^\n]*\n)??[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\
 _BLANK_OR_COMMENT = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?(?:\r?\n|\r)")
 _XML_DECLARATION = re.compile(rb"<\?xml\s[^>]*?\sencoding\s*=\s*[\"']([-\w.]+)[\"']")
 _DECLARED_IN_BYTES = 400
-# Other codecs of Python are no encodings of files, or take time that grows with the square of the text.
+# Python's other codecs are not encodings of files, or take quadratic time.
 _ENCODINGS = re.compile(
     r"utf-8|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|mac-[a-z]+|shift_jis\w*|euc_\w+|iso2022_\w+|gb2312|gbk|gb18030"
     r"|big5\w*|johab|tis-620|kz1048|ptcp154|hp-roman8"

@@ -18,7 +18,7 @@ from laguna_tui.repo.files.protected_paths import is_git_name
 from laguna_tui.repo.files.root_folder import FolderReplacedError, RootFolder, as_on_disk
 from laguna_tui.repo.files.walk import FileListing, WalkedFile, walk
 
-# Larger files are no source; reading one would take seconds and memory.
+# Larger files are not source; reading one would take seconds and memory.
 READ_LIMIT_BYTES = 32 * 1024 * 1024
 
 _SWAPPED = "the folder was replaced by another one since laguna-tui was started; tell the user to start it again there"
@@ -79,7 +79,7 @@ class Workspace:
         return FileListing(
             tuple(WalkedFile(prefix + entry.path, entry.size) for entry in ignored.entries),
             ignored.complete,
-            # Where there is nothing, the repository above says why.
+            # For an empty folder, the repository above says why.
             ignored.unsearched.under(prefix)
             if ignored.entries or ignored.unsearched.bare
             else listing.unsearched.below(inside),

@@ -20,13 +20,13 @@ from laguna_engine.files import read_small_file
 from laguna_engine.native.child import find_program
 from laguna_tui.base.own_changes import announce
 
-# A status that takes longer is not worth waiting for before the first answer.
+# A slower status is not worth waiting for before the first answer.
 GIT_TIMEOUT_S = 5.0
 # Without git's list every folder is walked and every ignore file applied here, which takes even longer.
 LIST_TIMEOUT_S = 60.0
 # How soon a stop by the user is noticed.
 _POLL_S = 0.05
-# For so long nobody asks what git does: finding out takes longer than git takes for most folders.
+# No check for a stall before this: it takes longer than git takes for most folders.
 _TRUSTED_S = 1.0
 # A process that has used no CPU and no disk for this long waits for a pipe that nobody writes to.
 _STALLED_S = 2.0
@@ -296,7 +296,7 @@ def query(
         command: A query with its options; none that runs textconv, external diff or signature programs.
         settings: Further settings, such as those of `without_filters`.
         timeout_s: How long it may take.
-        should_stop: Asked now and then.
+        should_stop: Polled.
         stdin: Its input.
         wrapper: A command that runs the one behind it, such as in a sandbox.
     """

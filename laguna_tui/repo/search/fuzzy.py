@@ -170,9 +170,14 @@ class _NameLines:
 
 
 class FuzzyNames:
-    """A list of names, prepared for matching."""
+    """A list of names, prepared for matching.
+
+    Attributes:
+        names: The names.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
         self._marked = _NameLines(map(marked, names))
         self._folded = _NameLines(map(folded, names))
 
@@ -225,14 +230,6 @@ class FuzzyPaths:
         return at < len(self._files) and self._files[at] == path
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzySymbols:
-    """Names of definitions, each once, prepared for matching."""
-
-    names: Sequence[str]
-    corpus: FuzzyNames
-
-
 def fuzzy_paths(paths: Sequence[str]) -> FuzzyPaths:
     """Prepare a sorted listing of files for matching."""
     whole = [*folders_of(paths), *paths]
@@ -251,12 +248,11 @@ def folders_of(paths: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
-def fuzzy_symbols(connection: sqlite3.Connection) -> FuzzySymbols:
+def fuzzy_symbols(connection: sqlite3.Connection) -> FuzzyNames:
     """Prepare the names of the index's definitions for matching."""
     rows = connection.execute("select distinct names.name from symbols join names on names.id = symbols.name")
-    names = sorted(name for (name,) in rows)
-    return FuzzySymbols(names, FuzzyNames(names))
+    return FuzzyNames(sorted(name for (name,) in rows))
 
 
 NO_PATHS = fuzzy_paths(())
-NO_SYMBOLS = FuzzySymbols((), FuzzyNames(()))
+NO_SYMBOLS = FuzzyNames(())

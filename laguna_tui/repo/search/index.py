@@ -19,9 +19,9 @@ from laguna_tui.repo.search import index_database
 from laguna_tui.repo.search.index_state import IndexUpdate, Progress, is_current
 
 # Sentences for the user.
-IN_MEMORY = "the index is kept in memory only and made again each time, because {path} cannot be written: {reason}"
-BEGUN_AGAIN = "the index was begun again: {reason}"
-BUSY = "another laguna-tui is indexing this folder; the answer is from what it has until now"
+IN_MEMORY = "the index is in memory only and rebuilt each time, because {path} cannot be written: {reason}"
+BEGUN_AGAIN = "the index was rebuilt: {reason}"
+BUSY = "another laguna-tui is indexing this folder; the answer is from what is indexed so far"
 # Building the graph reads all references. It is rebuilt after any change if that takes at most this long; where it
 # takes longer, a few changed files change the graph of a folder little.
 _GRAPH_AT_ONCE_S = 0.2
@@ -89,7 +89,7 @@ class Index:
 
         Args:
             progress: Called with files done and in total.
-            should_stop: Called often; files read so far are kept.
+            should_stop: Polled; files read so far are kept.
             wait: Wait for another process that is writing; otherwise None is returned and a note is added.
             workers: Processes to parse in; None chooses, 0 is this one.
             listing: The folder's files, if known; None walks it.

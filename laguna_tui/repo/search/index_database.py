@@ -161,7 +161,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
         connection.execute("pragma query_only = on")
         _tune(connection)
         if (found := _marks(connection)) != (_APPLICATION_ID, VERSION):
-            raise IndexFault(f"it is of version {found[1]}, not {VERSION}")
+            raise IndexFault(f"it has version {found[1]}, not {VERSION}")
     except BaseException:
         connection.close()
         raise
@@ -220,7 +220,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     if found == (_APPLICATION_ID, VERSION):
         return
     if connection.execute("select count(*) from sqlite_master").fetchone()[0]:
-        raise IndexFault(f"it is of version {found[1]}, not {VERSION}")
+        raise IndexFault(f"it has version {found[1]}, not {VERSION}")
     for statement in _SCHEMA.split(";\n"):
         connection.execute(statement)
     connection.execute(f"pragma application_id = {_APPLICATION_ID}")

@@ -55,17 +55,17 @@ class IndexUpdate:
         notes = []
         if self.disk_full:
             what = f"{self.left_out:,} of {self.files:,} files are not in the index yet"
-            what = what if self.left_out else "the index is not ranked anew"
+            what = what if self.left_out else "the ranking is not updated"
             notes.append(
-                f"the disk is full: {what}; free some space for {self.disk_full}, and it is completed with the next"
-                " look at the folder"
+                f"the disk is full: {what}; free some space for {self.disk_full}, and the next scan of the folder"
+                " completes it"
             )
         if self.full:
             notes.append(
                 f"the index is full: {self.left_out:,} of {self.files:,} files are not in it; index a smaller folder"
             )
         if not self.complete:
-            notes.append(f"only the first {self.files:,} files were looked at; start in a smaller folder")
+            notes.append(f"only the first {self.files:,} files were indexed; start in a smaller folder")
         if self.refused:
             notes.append(f"{self.refused} files could not be parsed and are known by name only")
         return tuple(notes)

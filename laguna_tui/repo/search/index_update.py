@@ -162,7 +162,7 @@ def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> 
         other = bool(changed) and language_name(entry.path) in changed
         if known is None or other or known[1:3] != (entry.size, entry.mtime_ns):
             if sensitive_because(entry.path):
-                continue  # no search shows what it says
+                continue  # no search may show its contents
             digest = known[3] if known and not other else None
             tasks.append(ParseTask(entry.path, digest, entry.size, entry.mtime_ns))
     gone += [path for path, *_ in ([row] if row else []) + rows.fetchall()]
@@ -181,7 +181,8 @@ def drop_if_full(
     """Drop new files from the tasks while the index is full; returns the tasks and the number dropped."""
     if gone or not is_at_limit(connection):
         return tasks, 0
-    kept = [task for task in tasks if _is_known(connection, task.path)]
+    known = {path for (path,) in connection.execute("select path from files")}
+    kept = [task for task in tasks if os.fsencode(task.path) in known]
     return kept, len(tasks) - len(kept)
 
 
@@ -189,7 +190,3 @@ def is_at_limit(connection: sqlite3.Connection) -> bool:
     """Return whether the index uses nearly all the pages it may have."""
     used, free = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
     return bool(used - free >= max_pages() * _FULL_SHARE)
-
-
-def _is_known(connection: sqlite3.Connection, path: str) -> bool:
-    return connection.execute("select 1 from files where path = ?", (os.fsencode(path),)).fetchone() is not None

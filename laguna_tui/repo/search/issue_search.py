@@ -16,7 +16,7 @@ from laguna_tui.repo.search.retrieval import Candidate, candidates_at, known_pat
 # A longer request, or one with frames, is read as an issue.
 _LONG_WORDS = 40
 _LONG_LINES = 6
-# Nobody reads more of a log, and patterns must not either.
+# Enough of any log.
 _READ_CHARS = 32 * 1024
 # Frames nearest to the error that are looked up; the names that are searched for.
 _FRAMES = 12

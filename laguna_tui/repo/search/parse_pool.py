@@ -66,7 +66,7 @@ def parse_all(
     Args:
         root: The folder.
         tasks: Files to parse.
-        should_stop: Called often.
+        should_stop: Polled.
         workers: Number of processes; None chooses by the number of tasks.
 
     Raises:

@@ -48,7 +48,7 @@ def find_uses(
         root: Its folder.
         wanted: A name; of a dotted one the last part.
         limit: Most lines; no more files are read once there are as many.
-        should_stop: Asked before each file; what was found so far is returned.
+        should_stop: Polled before each file; what was found so far is returned.
     """
     name = wanted.replace("::", ".").rpartition(".")[2].strip()
     found: list[Use] = []

@@ -1,7 +1,7 @@
-"""One file's definitions, units and references: by its grammar, else by line patterns, else in plain pieces.
+"""One file's definitions, units and references: from its grammar, else from line patterns, else in plain pieces.
 
-A pure function of path and text. Syntax errors cost what they cover, never the file; what a grammar cannot parse in
-time is known up to where the time ended.
+A pure function of path and text. Syntax errors cost what they cover, never the file; a file that a grammar cannot parse
+in time is known up to where the time ended.
 """
 
 import re
@@ -18,14 +18,14 @@ from laguna_tui.repo.syntax.symbols import Symbol, Syntax
 from laguna_tui.repo.syntax.syntax_tree import places_in_code, string_rows, tree_contents, tree_outline
 from laguna_tui.repo.syntax.tag_queries import language_name
 
-# A megabyte of ordinary code takes half a second; a file made to be slow must not hold up the others.
+# A megabyte of ordinary code takes half a second; a file made to be slow must not delay the others.
 PARSE_LIMIT_S = 2.0
 # Longer files are generated or data. They are searched as plain text.
 PARSE_LIMIT_CHARS = 1024 * 1024
 SIGNATURE_CHARS = 200
 # Error recovery takes the square of the brackets that are never closed: ten thousand of them take minutes.
 _MAX_DEPTH = 300
-# What stands in a header of C++ and in none of C.
+# Occurs in C++ headers and never in C.
 _CPP_ONLY = re.compile(
     r"^[ \t]*(?:template\s*<|namespace\b[^;]*\{|class\s+\w[^;()]*[{:]|(?:public|private|protected)\s*:|using\s+\w)"
     r"|\bstd::|\bconstexpr\b|^\s*#\s*include\s*<[a-z_]+>",

@@ -1,4 +1,4 @@
-"""A file's text cut into the units that search ranks: every character lies in exactly one, blank ones in none."""
+"""A file's text cut into the units that search ranks: every character is in exactly one, blank ones in none."""
 
 import re
 from bisect import bisect_right
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from laguna_tui.repo.syntax.languages import DefinitionKind
 from laguna_tui.repo.syntax.symbols import Span, Symbol, Unit
 
-# What lies outside of definitions, and text without any, is cut into pieces of about this many lines.
+# Text outside definitions is cut into pieces of about this many lines.
 PIECE_LINES = 60
 _PIECES_PER_FILE = 2_000
 _HEADED = (".md", ".markdown", ".rst", ".adoc")
@@ -30,7 +30,8 @@ def make_units(path: str, text: str, symbols: Sequence[Symbol]) -> tuple[Unit, .
         if any(text[start:stop].strip() for start, stop in spans)
     ]
     covered = sorted((symbols[index].start, symbols[index].stop) for index, _ in own)
-    titled = _headings(text) if path.lower().endswith(_HEADED) else []
+    headings = _HEADING.finditer(text) if path.lower().endswith(_HEADED) else ()
+    titled = [(match.start(), match["hash"] or match["line"]) for match in headings]
     for title, spans in _outside(text, _gaps(covered, len(text)), titled):
         units.append(Unit(None, title, line(spans[0][0]), line(max(spans[-1][1] - 1, 0)), spans))
     return tuple(sorted(units, key=lambda unit: unit.spans[0][0]))
@@ -55,14 +56,10 @@ def _units_of_definitions(symbols: Sequence[Symbol]) -> Iterator[tuple[int, tupl
             inner.append((symbols[other].start, min(symbols[other].stop, symbol.stop)))
         spans = tuple(
             (symbol.start + a, symbol.start + b)
-            for a, b in _gaps(_moved(inner, symbol.start), symbol.stop - symbol.start)
+            for a, b in _gaps([(a - symbol.start, b - symbol.start) for a, b in inner], symbol.stop - symbol.start)
         )
         if spans:
             yield index, spans
-
-
-def _moved(spans: Sequence[Span], by: int) -> list[Span]:
-    return [(start - by, stop - by) for start, stop in spans]
 
 
 def _gaps(covered: Sequence[Span], length: int) -> Iterator[Span]:
@@ -74,10 +71,6 @@ def _gaps(covered: Sequence[Span], length: int) -> Iterator[Span]:
         at = max(at, stop)
     if at < length:
         yield at, length
-
-
-def _headings(text: str) -> list[tuple[int, str]]:
-    return [(match.start(), match["hash"] or match["line"]) for match in _HEADING.finditer(text)]
 
 
 def _outside(

@@ -1,7 +1,7 @@
-"""Imports that name files or folders rather than definitions: how they are written, and which files they mean.
+"""Imports that name files or folders rather than definitions: their syntax, and the files they mean.
 
-C's `#include`, Go's packages, Ruby's `require` and the like say a path or the end of one. What lies outside of the
-folder (a library, the standard one) means none of its files.
+C's `#include`, Go's packages, Ruby's `require` and the like contain a path or the end of one. An import from outside
+the folder (a library, the standard one) means none of its files.
 """
 
 import re
@@ -10,18 +10,18 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-# An import that could be more files than these says too little about each.
+# An import that could mean more files says too little about each.
 MAX_FILES = 8
 IMPORTS_PER_FILE = 200
 _PATH_CHARS = 200
-# In these languages a dot in an import separates its parts.
+# Languages in which a dot separates the parts of an import.
 _DOTTED = frozenset({"lua", "swift"})
-# Here what is imported from one's own folder begins with the folder's name; one part alone is the standard library's.
+# Languages in which a local import begins with the folder's name; a single part is the standard library's.
 _PREFIXED = frozenset({"go"})
 _OUTER = re.compile(r"^[\"'<]+|[\"'>]+$")
-# A variable of the shell at the beginning is a folder that is not known here.
+# A shell variable at the beginning is an unknown folder.
 _LEADING = re.compile(r"^(?:\.{1,2}/|\$\{?\w+\}?/)+")
-# Fewer parts of a longer import are in too many paths by chance.
+# Fewer parts of a longer import occur in too many paths by chance.
 _LEAST_PARTS = 2
 
 

@@ -1,6 +1,6 @@
-"""How definitions look in each language, as data: one regular expression a form, with the name in group `name`.
+"""What definitions look like in each language, as data: one regular expression a form, with the name in group `name`.
 
-These are line patterns, good enough to say where a name is defined and what a line lies in; they do not parse.
+These are line patterns, good enough to tell where a name is defined and what contains a line; they do not parse.
 """
 
 import re
@@ -27,7 +27,7 @@ class Language:
     reserved: frozenset[str] = field(default=frozenset())
 
 
-# An end that is missing is the end of the line or of the file: a pattern that failed there would try again at every
+# A missing end is the end of the line or of the file: a pattern that failed there would try again at every
 # quote, which takes the square of a hostile file's length.
 _DOUBLE = r'"(?:\\.|[^"\\\n])*"?'
 _SINGLE = r"'(?:\\.|[^'\\\n])*'?"

@@ -1,4 +1,4 @@
-"""What a definition can be, and which files are code, by suffix. Compiles no pattern (`language_patterns`)."""
+"""Kinds of definitions, and which files are code, by suffix. Compiles no pattern (`language_patterns`)."""
 
 from enum import Enum
 

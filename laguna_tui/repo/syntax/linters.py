@@ -1,8 +1,8 @@
-"""The linters and type checkers that a project has configured: their commands, and what they print about which line.
+"""The linters and type checkers that a project has configured: their commands, and their findings by line.
 
-One is found by its configuration in the folder of a file or one above it; nothing is run here. The configuration
-and the output come from a repository and are hostile: of the one only the presence of a section counts, and of the
-other only lines that name a file inside the folder.
+One is found by its configuration in the folder of a file or one above it; nothing is run here. Configuration and
+output come from a repository and are hostile: of the one only the presence of a section counts, and of the other only
+lines that name a file inside the folder.
 """
 
 import posixpath
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
-# A configuration is small, and so is what is worth reading of a check's output.
+# Configuration files are small.
 _CONFIG_BYTES = 256 * 1024
 _MAX_FOUND = 2_000
 _MESSAGE_CHARS = 300
@@ -26,7 +26,7 @@ _MAX_DEPTH = 40
 
 
 class Diagnostic(NamedTuple):
-    """What a linter reports about a line: `path` relative to the workspace, `line` from 1, `code` the linter's own."""
+    """A finding about a line: `path` relative to the workspace, `line` from 1, `code` the linter's own."""
 
     path: str
     line: int

@@ -1,7 +1,7 @@
-"""Which lines of a file define a name, and which definition a line lies in; by line patterns where there is no grammar.
+"""The lines of a file that define a name, and the definition around a line; by line patterns where there is no grammar.
 
-`syntax.file_outline` makes the outline of any file. `line_outline` is for the languages without a grammar: a definition
-reaches as far as the lines indented deeper than it, which holds by the way that code is formatted.
+`analysis.file_outline` makes the outline of any file. `line_outline` is for languages without a grammar: a definition
+extends over the lines indented deeper than it, which holds for formatted code.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from laguna_tui.repo.syntax.language_patterns import Language, language_of
 from laguna_tui.repo.syntax.languages import DefinitionKind
 
-# A definition's name is near the start of its line; the rest of a minified line is not worth matching.
+# A definition's name is near the start of its line; the rest of a minified line is not matched.
 DEFINITION_COLUMNS = 400
 # A tab counts as this many columns, as in most editors' defaults.
 TAB_COLUMNS = 4

@@ -1,4 +1,4 @@
-"""What is known of one file's contents, as values: definitions, the units it is searched in, names it refers to."""
+"""Values of one file's contents: definitions, the units it is searched in, names it refers to."""
 
 from typing import NamedTuple
 

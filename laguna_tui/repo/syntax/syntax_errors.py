@@ -1,6 +1,6 @@
-"""Syntax errors of a file's text: by the running interpreter for Python, by the grammars of other languages.
+"""Syntax errors of a file's text: from the running interpreter for Python, from the grammars of other languages.
 
-Nothing is executed. A grammar that was made to be slow, or a text too long to parse, has no errors here.
+Nothing is executed. A text that is too long or too slow to parse has no errors here.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from laguna_tui.repo.files.text_files import split_lines
 from laguna_tui.repo.syntax.analysis import grammar_for
 from laguna_tui.repo.syntax.python_syntax import LIMIT_CHARS, SUFFIXES, syntax_fault
 
-# Parsing a file twice must not be felt after each change.
+# Parsing a file twice must not be noticeable after each change.
 PARSE_LIMIT_S = 0.5
-# More say nothing that these do not: an error early in a file makes others behind it.
+# An early error causes others after it, so more say nothing new.
 MAX_ERRORS = 5
 _TEXT_CHARS = 120
 _WARNING = "After this change the file has a syntax error: {error}."
@@ -34,7 +34,7 @@ def syntax_errors(path: str, text: str) -> list[SyntaxFault]:
     """Return the first syntax errors of a text, by line.
 
     Args:
-        path: its suffix names the language; one that is not known has no errors.
+        path: its suffix names the language; a text in an unknown one has no errors.
     """
     if path.endswith(SUFFIXES):
         fault = syntax_fault(text) if len(text) <= LIMIT_CHARS else None
@@ -70,7 +70,7 @@ def _by_grammar(path: str, text: str) -> Iterator[tuple[int, str]]:
         return
     source = text.encode("utf-8", errors="replace")
     root = grammar.parse(source, PARSE_LIMIT_S).root_node
-    # A parse that ran out of time ends early, which is no error of the file.
+    # A parse that ran out of time ends early, which is not an error of the file.
     if not root.has_error or root.end_byte < len(source.rstrip()):
         return
     nodes, count = [root], 0

@@ -18,27 +18,27 @@ from laguna_tui.repo.syntax.languages import DefinitionKind
 from laguna_tui.repo.syntax.outline import Definition
 from laguna_tui.repo.syntax.symbols import Symbol
 
-# Names that more than this many different ones surround in a file say little; the commonest are kept.
+# Of more references in a file the most frequent are kept.
 REFERENCES_PER_FILE = 400
 # One and two letters are loop variables and type parameters.
 MIN_REFERENCE_CHARS = 3
 SIGNATURE_CHARS = 200
 _NAME_CHARS = 120
 _TYPE_ARGUMENTS = re.compile(r"<[^>]*>?>*")
-# Deeper than this no comment or attribute is looked for before a definition.
+# Most comments and attributes that are looked for before a definition.
 _LEADING = 64
 _WRAPPERS = frozenset(
     "decorated_definition export_statement template_declaration lexical_declaration variable_declaration"
     " type_declaration".split()
 )
 _DECORATED = frozenset({"decorated_definition"})
-# Haskell's type comes in a node of its own; `@doc` and `@spec` are unary operators of Elixir.
+# Haskell's type is a node of its own; `@doc` and `@spec` are unary operators of Elixir.
 _LEADERS = frozenset(
     "comment line_comment block_comment multiline_comment attribute_item haddock signature unary_operator".split()
 )
 # Haskell's and Ruby's bodies begin with the first definition; its comment is before them, or ends the imports.
 _GROUPS = frozenset({"declarations", "body_statement", "imports"})
-# Bodies that their grammar gives no field.
+# Bodies without a field in their grammar.
 _BODIES = frozenset(
     "do_block class_body enum_class_body function_body struct_declaration enum_declaration union_declaration"
     " declaration_list".split()
@@ -47,7 +47,7 @@ _BODIES = frozenset(
 _EQUATIONS = frozenset({"function", "bind"})
 # C and C++ declare a function in one place and define it in another.
 _PROTOTYPES = frozenset({"declaration", "field_declaration"})
-# Nodes of text that is no code; what is interpolated into a string is a node of its own.
+# Nodes of text that is not code; interpolated code in a string is a node of its own.
 _TEXT = re.compile(r"comment|string|quoted|heredoc|haddock|regex|(?:^|_)text$")
 _KINDS = {"function": DefinitionKind.FUNCTION, "type": DefinitionKind.TYPE, "variable": DefinitionKind.VARIABLE}
 
@@ -147,7 +147,7 @@ def _unparsed_lines(grammar: Grammar, root: Node) -> frozenset[int]:
     return frozenset(lines)
 
 
-# What lies in code and what it lies in is asked of the same text, one after the other.
+# `places_in_code` and `tree_outline` are called for the same text in turn.
 @lru_cache(maxsize=1)
 def _parsed(grammar: Grammar, text: str, limit_s: float) -> tuple[bytes, Node]:
     # A lone surrogate is one character; so is the "?" that takes its place.
@@ -157,17 +157,16 @@ def _parsed(grammar: Grammar, text: str, limit_s: float) -> tuple[bytes, Node]:
 
 def _in_order(grammar: Grammar, source: bytes, root: Node) -> list[_Found]:
     ordered: list[_Found] = []
-    for found in sorted(_definitions(grammar, source, root), key=_outermost):
+    for found in sorted(
+        _definitions(grammar, source, root), key=lambda found: (found.node.start_byte, -found.node.end_byte)
+    ):
         before = ordered[-1] if ordered else None
-        if before and found.core.type in _EQUATIONS and before.name == found.name and _follows(found.node, before.last):
+        follows = before and before.name == found.name and found.node.prev_named_sibling == before.last
+        if before and follows and found.core.type in _EQUATIONS:
             ordered[-1] = before._replace(last=found.node)
         else:
             ordered.append(found)
     return ordered
-
-
-def _follows(node: Node, before: Node) -> bool:
-    return node.prev_named_sibling == before
 
 
 def _definitions(grammar: Grammar, source: bytes, root: Node) -> Iterator[_Found]:
@@ -194,10 +193,6 @@ def _with_order(
         for order, (key, kind) in enumerate((*_KINDS.items(), ("scope", None))):
             if key in captured:
                 yield order, (captured[key][0], names[0], kind, owner)
-
-
-def _outermost(found: _Found) -> tuple[int, int]:
-    return found.node.start_byte, -found.node.end_byte
 
 
 def _name_of(source: bytes, node: Node) -> tuple[str, str]:
@@ -289,7 +284,7 @@ def _leading(node: Node) -> Node:
             break
         earlier = _before(before)
         if earlier is not None and earlier.end_point.row == before.start_point.row and earlier.end_point.column:
-            break  # it ends the line of something else
+            break  # it ends the line of other code
         first = before
     return first
 

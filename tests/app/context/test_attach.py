@@ -147,7 +147,7 @@ def test_a_folders_binary_files_are_no_news_but_its_huge_ones_are(folder, codeba
     assert codebase.wait(60)
     gathered = attacher.gather("@mixed/", ROOM)
     assert titles(gathered) == ["mixed/a.py"]
-    assert gathered.notes == ("mixed/huge.txt is too large to be attached; mention some of its lines",)
+    assert gathered.notes == ("mixed/huge.txt is too large to attach; mention some of its lines",)
 
 
 def test_small_files_are_not_pushed_out_by_a_large_one(attacher):
@@ -173,7 +173,7 @@ def test_what_is_whole_fits_and_nothing_smaller_is_left_out(sizes, room):
 @pytest.mark.parametrize("room", range(0, 200, 20))
 def test_a_file_of_which_nothing_fits_is_told_in_one_sentence(attacher, room):
     gathered = attacher.gather("refund_order in @shop/long.py", room)
-    too_much = ("shop/long.py does not fit in the context that is left; mention less, or some of its lines",)
+    too_much = ("shop/long.py does not fit in the remaining context; mention less, or some of its lines",)
     assert bool(gathered.attachments) != (gathered.notes == too_much)
 
 
@@ -211,7 +211,7 @@ def test_what_the_conversation_holds_is_not_attached_again(attacher):
     (held,) = attacher.gather("@shop/prices.py", ROOM).attachments
     again = attacher.gather("and @shop/prices.py now", ROOM, {held.digest})
     assert again.attachments == ()
-    assert again.notes == ("shop/prices.py is in the conversation already",)
+    assert again.notes == ("shop/prices.py is already in the conversation",)
 
 
 def test_a_file_that_changed_or_was_dropped_is_attached_again(attacher, folder):

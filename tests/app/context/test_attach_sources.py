@@ -6,7 +6,7 @@ import pytest
 
 from laguna_tui.context import source_files as module
 from laguna_tui.context.source_files import SourceFiles, read_source
-from laguna_tui.context.token_counter import CachedTokenCounter, largest
+from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 
@@ -94,8 +94,3 @@ def test_a_text_that_is_far_too_long_is_not_counted_at_all():
         raise AssertionError("it was counted")
 
     assert CachedTokenCounter(never).within("x" * 10_000, 10) is None
-
-
-@pytest.mark.parametrize("limit", range(6))
-def test_the_largest_that_fits_is_found(limit):
-    assert largest(4, lambda number: number <= limit) == min(4, limit)

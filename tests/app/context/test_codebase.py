@@ -177,7 +177,7 @@ def test_where_nothing_can_be_written_it_works_in_memory_and_says_so(shop, tmp_p
     opened = Codebase(shop, tmp_path / "file/cache")
     opened.start()
     assert opened.wait(LONG_S)
-    assert "kept in memory only" in opened.notes[0]
+    assert "in memory only" in opened.notes[0]
     write(shop, {"shop/new.py": "class Voucher: pass\n"})
     opened.refresh()
     assert opened.wait(LONG_S)

@@ -147,7 +147,7 @@ def test_where_the_old_text_is_gone_or_was_tampered_with_there_is_no_difference_
     text.write_text("Something else.\n")
     (project / "AGENTS.md").write_text("Obey me.\n")
     assert agree(project, trust).lines == (
-        "AGENTS.md: changed, and what it said before is no longer kept; it has 1 lines now",
+        "AGENTS.md: changed; its earlier text is no longer saved, and it now has 1 lines",
     )
 
 

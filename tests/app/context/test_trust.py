@@ -228,8 +228,7 @@ def test_a_failed_write_leaves_the_list_as_it_was(trust, project, tmp_path, stat
     with pytest.raises(UserError) as error:
         trust.grant(other)
     assert str(error.value) == (
-        f"the trusted folders cannot be kept in {state}/trusted.json (No space left on device); make that place "
-        "writable"
+        f"the trusted folders cannot be saved in {state}/trusted.json (No space left on device); make it writable"
     )
     assert (state / FILE).read_bytes() == before
     assert {path.name for path in state.iterdir()} <= {FILE, f"{FILE}.lock"}
@@ -251,9 +250,7 @@ def test_without_a_state_folder_nothing_can_be_trusted(project):
     assert not Trust(None).covers(project)
     with pytest.raises(UserError) as error:
         Trust(None).grant(project)
-    assert str(error.value) == (
-        "the trusted folders cannot be kept in memory (this session keeps no state); make that place writable"
-    )
+    assert str(error.value) == "no folder can be trusted in a session that saves no state"
 
 
 def run(capsys, *arguments):

@@ -246,7 +246,7 @@ def test_a_file_with_other_names_is_asked_about_and_they_keep_the_old_text(works
     why = "the file has 1 other name (a hard link), perhaps outside the folder, and is changed under this one only"
     proposal = propose_edit(workspace, "linked.py", "total", "amount")
     assert proposal.asks_because == why
-    assert proposal.warning == f"You are asked in any case, because {why}."
+    assert proposal.warning == f"Your approval is needed in any case, because {why}."
     twin.hardlink_to(path)
     for change in (propose_edit(workspace, "linked.py", "total", "amount"), propose_write(workspace, "twin.py", "x\n")):
         assert change.asks_because == why.replace("1 other name (a hard link)", "2 other names (hard links)")

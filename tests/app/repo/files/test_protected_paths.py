@@ -82,7 +82,7 @@ def proposed(root, path):
 def test_what_other_programs_obey_or_run_is_asked_about(root, path):
     proposal = proposed(root, put(root, path))
     assert proposal.asks_because
-    assert proposal.warning.startswith(f"You are asked in any case, because {proposal.asks_because}.")
+    assert proposal.warning.startswith(f"Your approval is needed in any case, because {proposal.asks_because}.")
 
 
 @pytest.mark.parametrize("path", ORDINARY)

@@ -113,7 +113,7 @@ def test_damage_inside_is_found_while_refreshing(shop, cache):
     index.path.write_bytes(data)
     with Index.open(shop, cache) as again:
         assert again.refresh(workers=0).read == 6
-        assert "begun again" in again.notes[0]
+        assert "was rebuilt" in again.notes[0]
 
 
 def test_an_index_of_another_version_is_begun_again(shop, cache):
@@ -121,14 +121,14 @@ def test_an_index_of_another_version_is_begun_again(shop, cache):
         index.refresh(workers=0)
         index.connection.execute("pragma user_version = 999")
     with Index.open(shop, cache) as again:
-        assert again.notes == [f"the index was begun again: it is of version 999, not {index_database.VERSION}"]
+        assert again.notes == [f"the index was rebuilt: it has version 999, not {index_database.VERSION}"]
         assert again.refresh(workers=0).read == 6
 
 
 def test_a_cache_folder_that_cannot_be_written_is_a_sentence_and_the_index_lives_in_memory(shop, tmp_path):
     (tmp_path / "file").write_text("no folder")
     with Index.open(shop, tmp_path / "file/cache") as index:
-        assert "kept in memory only" in index.notes[0]
+        assert "in memory only" in index.notes[0]
         index.refresh(workers=0)
         assert "PriceList" in symbols(index)
 
@@ -232,7 +232,7 @@ def test_a_full_disk_is_said_and_not_taken_for_a_full_index(on_a_full_disk, cach
     assert not done.full
     assert done.notes == (
         f"the disk is full: {done.left_out} of {done.files} files are not in the index yet;"
-        f" free some space for {cache}, and it is completed with the next look at the folder",
+        f" free some space for {cache}, and the next scan of the folder completes it",
     )
 
 
