@@ -217,7 +217,6 @@ class Attacher:
         return ((found,), ()) if found else ((), self._codebase.notes)
 
     def _best(self, message: str, room: int) -> Sequence[Attachment]:
-        """Return the index's best code for the first question, within the rest of the pack."""
         budget = int(self._pack(room) * (1 - MAP_SHARE))
         if budget <= 0 or not self._codebase.ready:
             return ()

@@ -94,6 +94,5 @@ class Gathered:
     measuring: bool = False
 
     def followed_by(self, other: "Gathered") -> "Gathered":
-        """Return both, these first."""
         attachments, notes = self.attachments + other.attachments, self.notes + other.notes
         return Gathered(attachments, notes, self.seconds + other.seconds, self.measuring or other.measuring)

@@ -230,7 +230,6 @@ class Codebase:
         return self._closed
 
     def _run(self) -> None:
-        """Scan whenever a scan is requested, until closed."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._looks_wanted > self._looks_done)
@@ -279,7 +278,6 @@ class Codebase:
             self.changes += 1
 
     def _explained(self, error: Exception) -> str:
-        """Return why a scan failed, and what to do."""
         if isinstance(error, UserError):
             return str(error)
         if isinstance(error, sqlite3.Error):

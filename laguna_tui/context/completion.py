@@ -100,7 +100,6 @@ def completions(
 
 
 def _best_places(places: FuzzyPaths, typed: _Typed, recent: Sequence[str]) -> list[tuple[_Rank, str]]:
-    """Return the files and folders that match best."""
     late = {path: number for number, path in enumerate(recent[:_RECENT]) if places.has(path)}
     capitals = typed.name != typed.name.lower()
     found = {place: fit for place, fit in _fitting(places, typed, late) if place != typed.name}

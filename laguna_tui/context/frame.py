@@ -58,7 +58,6 @@ def fence_for(text: str) -> str:
 
 
 def whole(count: int) -> str:
-    """Return the facts of a whole file."""
     return "empty" if count == 0 else f"{count} {plural(count, 'line')}"
 
 

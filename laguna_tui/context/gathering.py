@@ -123,7 +123,6 @@ class Gathering:
         return read
 
     def _ordered(self, group: Group) -> Sequence[str]:
-        """Return a folder's files, those that match the question first."""
         if group.folder is None or not self.how.question:
             return group.paths
         return ranked_paths(group.paths, self.how.question, self.codebase)

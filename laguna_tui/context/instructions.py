@@ -139,7 +139,6 @@ def _places(root: Path, folder: Path) -> list[Path]:
 
 
 def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, trust: Trust) -> Iterator[str]:
-    """Yield what is new about a file that is trusted now."""
     digest = before.digest(file) if before is not None else None
     path = escaped(inside)
     if data is None:

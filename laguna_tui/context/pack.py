@@ -88,7 +88,6 @@ def _with(piece: _FileSpans | None, sources: SourceFiles, path: str, first: int,
 
 
 def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the ranges sorted, adjacent ones joined."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:

@@ -262,7 +262,6 @@ def needs_index(message: str, codebase: Codebase, workspace: Workspace) -> bool:
 
 
 def mentioned_content(message: str, codebase: Codebase, workspace: Workspace) -> MentionedContent:
-    """Return what the mentions of a message ask for."""
     exact: dict[Exact, None] = {}
     files: dict[str, None] = {}
     folders: dict[str, tuple[str, ...]] = {}

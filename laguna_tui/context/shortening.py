@@ -160,7 +160,6 @@ class Shortening:
         return Attachment(BlockKind.FILE, title, source.path, text, text, Place.KEPT, "it fits", shorter=cut)
 
     def _compressed(self, sources: tuple[SourceFile, ...], budget: int) -> tuple[Compression, tuple[str, ...]]:
-        """Return what is left of the files, and notes about it."""
         files = [(escaped(source.path), source.text) for source in sources]
         notes: tuple[str, ...] = ()
         # Opening a scorer and measuring it takes seconds too.
@@ -231,7 +230,6 @@ class FileShortener:
         return cls(SourceFile(attachment.path, text, 0, 0), question, measure)
 
     def __call__(self) -> str:
-        """Return the shortened text in its frame."""
         if self._text is None:
             budget = max(1, int(self._measure(self._source.text) * KEEP))
             found, _ = Shortening(self.question, self._measure)._compressed((self._source,), budget)
@@ -240,17 +238,14 @@ class FileShortener:
 
 
 def framed_whole(source: SourceFile) -> str:
-    """Return a whole file in its frame."""
     return framed(source.path, source.text, frame.whole(len(source.lines)))
 
 
 def framed_part(source: SourceFile, part: Part) -> str:
-    """Return the kept part of a file in its frame."""
     return framed(source.path, part.text, frame.shortened(_kept_lines(part), len(source.lines)))
 
 
 def _kept_lines(part: Part) -> int:
-    """Count the file's lines in the text."""
     lines: set[int] = set()
     for _, start, length in part.copies:
         first, last = part.document.lines(start, start + length)

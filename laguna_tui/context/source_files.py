@@ -42,12 +42,10 @@ class SourceFile:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Return the lines of `text`, without their newlines."""
         return self.text.split("\n")[:-1]
 
     @property
     def complete(self) -> bool:
-        """Return whether the whole file was read."""
         return self.read >= self.size
 
 

@@ -19,7 +19,6 @@ class CachedTokenCounter:
         self._known = BoundedCache[bytes, int](_REMEMBERED)
 
     def __call__(self, text: str) -> int:
-        """Return the tokens of a text."""
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         tokens = self._known.get(key)
         if tokens is None:

@@ -83,7 +83,6 @@ class Trust:
         return (note,) if note else ()
 
     def folders(self) -> tuple[Path, ...]:
-        """Return the folders that were trusted, sorted."""
         return tuple(Path(folder) for folder in sorted(self._read()[0]))
 
     def covers(self, folder: Path) -> bool:
@@ -266,7 +265,6 @@ def _listed(path: Path) -> _Folders:
 
 
 def _check_owner(status: os.stat_result) -> None:
-    """Raise ValueError if somebody else could have written the file."""
     if status.st_mode & _OTHERS_WRITE or status.st_uid not in (os.getuid(), 0):
         raise ValueError("can be written by others")
 

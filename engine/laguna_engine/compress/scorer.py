@@ -95,11 +95,9 @@ class Scorer:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes on the device."""
         return self._model.nbytes
 
     def count(self, text: str) -> int:
-        """Return the tokens of `text` in the scorer's vocabulary."""
         return len(self._thread.call(lambda: self._model.vocab.tokenize(text, special=False)))
 
     def measure(self) -> float:

@@ -85,7 +85,6 @@ class BodyGraph:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of inputs and intermediate results."""
         return self._graph.nbytes
 
     def close(self) -> None:
@@ -206,7 +205,6 @@ class HeadGraph:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of inputs and intermediate results."""
         return sum(part.nbytes for part in self._parts)
 
     def close(self) -> None:
@@ -368,7 +366,6 @@ class ScorerModel:
             self._head = HeadGraph(self._weights[file.head], self._hidden["hidden"], self._backend, file.file.path)
 
     def _runs(self, name: str) -> bool:
-        """Return whether a tensor belongs to a layer that is run."""
         return int(name.split(".")[1]) < self.layers
 
     def _body(self, rows: int, query_rows: int) -> BodyGraph:

@@ -73,7 +73,6 @@ def pack(lengths: Sequence[int], window: int) -> list[tuple[int, list[int]]]:
 
 
 def _shrunk(known: list[int], blocks: list[int], lengths: Sequence[int]) -> int:
-    """Return the smallest number of rows that hold these blocks."""
     rows = sum(lengths[block] for block in blocks)
     return next(size for size in known if size >= rows and slots(size) >= len(blocks))
 
@@ -95,7 +94,6 @@ class Query:
         return [self.newline, *piece, *([self.newline] if piece else []), *self.tokens]
 
     def length(self, piece: Sequence[int]) -> int:
-        """Return the number of tokens of the block."""
         return len(self.tokens) + 1 + (len(piece) + 1 if piece else 0)
 
 

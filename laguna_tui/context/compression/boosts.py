@@ -149,7 +149,6 @@ def _boost_name(found: Boosts, known: Definitions, mention: SymbolMention, near:
 
 
 def _boost_uses(found: Boosts, documents: Sequence[Document], known: Definitions) -> None:
-    """Boost what the boosted definitions and lines use: one hop."""
     using = {
         unit_id: (boost.value / NAMED, documents[unit_id.document].units[unit_id.unit].refers)
         for unit_id, boost in found.units.items()

@@ -93,7 +93,6 @@ class CandidateSet:
         self._costs, self._room = costs, room
 
     def generate(self) -> Iterator[Candidate]:
-        """Yield all candidates; a span may be in several."""
         files = self._ranking.boosts.files
         if self._number in files and sum(self._costs) <= _BOOSTED_SHARE * self._room / len(files):
             yield self._candidate(Phase.USED, CALLED, tuple(range(len(self._costs))), Why.NAMED)

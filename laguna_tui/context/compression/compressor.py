@@ -120,7 +120,6 @@ def _mark(document: Document, names: int, measure: Measure, *, full: bool) -> fl
 def _candidates(
     documents: Sequence[Document], ranking: Ranking, costs: Sequence[TokenCosts], room: int
 ) -> list[Candidate]:
-    """Return all candidates, in the order of selection."""
     found: list[Candidate] = []
     for number, document in enumerate(documents):
         if not document.protected:
@@ -167,7 +166,6 @@ def _part(
 
 
 def _whole(document: Document, tokens: int) -> Part:
-    """Return the part of an unchanged document."""
     kept = tuple(SpanResult(span, Why.FITS, 1.0) for span in document.spans)
     return Part(document, document.text, kept, (), tokens, tokens, ((0, 0, len(document.text)),))
 
@@ -189,7 +187,6 @@ def _notes(parts: Sequence[Part], ranking: Ranking, budget: int, after: int) -> 
 
 
 def _missing_named(parts: Sequence[Part], ranking: Ranking) -> Iterator[str]:
-    """Yield the names of definitions that the question names and the result lacks."""
     shown = {(number, kept.span.unit) for number, part in enumerate(parts) for kept in part.kept}
     for unit_id, boost in ranking.boosts.units.items():
         if boost.why is Why.NAMED and phase_of(boost) is Phase.ASKED and unit_id not in shown:

@@ -94,7 +94,6 @@ class Definitions:
 
     @cached_property
     def _imported(self) -> Sequence[frozenset[str]]:
-        """Return the words of each document's imports."""
         return [frozenset(imported_words(document)) for document in self._documents]
 
 
@@ -160,7 +159,6 @@ def _module(path: str) -> Iterator[str]:
 
 
 def imported_words(document: Document) -> Iterator[str]:
-    """Yield the words of a document's imports."""
     for span in document.spans:
         if span.role is SpanRole.OUTLINE and not document.units[span.unit].defines:
             yield from _WORD.findall(document.text[span.start : span.stop])

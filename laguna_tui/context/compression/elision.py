@@ -125,7 +125,6 @@ def _lines(document: Document, first: int, last: int) -> tuple[int, int]:
 
 
 def _cuts_a_line(document: Document, first: int, last: int) -> bool:
-    """Return whether the first or the last line has text outside the spans."""
     text = document.text
     before = text[document.line_starts[document.line(document.spans[first].start) - 1] : document.spans[first].start]
     stop = document.spans[last].stop
@@ -135,7 +134,6 @@ def _cuts_a_line(document: Document, first: int, last: int) -> bool:
 
 
 def _indent(document: Document, first: int) -> str:
-    """Return the indentation of the first dropped character."""
     start = document.spans[first].start
     head = document.text[start : start + _INDENT_CHARS * 4].lstrip("\r\n")
     blanks = head[: len(head) - len(head.lstrip(" \t"))]

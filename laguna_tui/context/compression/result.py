@@ -86,5 +86,4 @@ class Compression:
 
     @property
     def text(self) -> str:
-        """Return all parts, joined."""
         return "".join(part.text for part in self.parts)

@@ -103,12 +103,10 @@ class Document:
 
     @cached_property
     def line_starts(self) -> Sequence[int]:
-        """Return the offset of each line."""
         return line_starts(self.text)
 
     @cached_property
     def unit_spans(self) -> Sequence[Sequence[int]]:
-        """Return the indices of each unit's spans."""
         found: list[list[int]] = [[] for _ in self.units]
         for index, span in enumerate(self.spans):
             found[span.unit].append(index)
@@ -124,11 +122,9 @@ class Document:
         return found
 
     def span_text(self, index: int) -> str:
-        """Return the text of a span."""
         return self.text[self.spans[index].start : self.spans[index].stop]
 
     def unit_text(self, unit: int) -> str:
-        """Return the texts of a unit's spans, joined."""
         return "".join(map(self.span_text, self.unit_spans[unit]))
 
     @cached_property

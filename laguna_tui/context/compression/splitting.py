@@ -54,8 +54,6 @@ def document(path: str, text: str, *, protected: bool = False) -> Document:
 
 
 class _Cutter:
-    """Cuts one text."""
-
     def __init__(self, path: str, text: str) -> None:
         self._path, self._text = path, text
         self._starts = [start for start in line_starts(text) if start < len(text)] or [0]
@@ -91,7 +89,6 @@ class _Cutter:
         return Document(escaped(self._path), self._text, tuple(self._spans), tuple(self._units), protected)
 
     def _line(self, offset: int) -> int:
-        """Return the line of a character, from 0."""
         return min(bisect_right(self._starts, offset), len(self._lines)) - 1
 
     def _inner(self) -> set[int]:
@@ -146,7 +143,6 @@ class _Cutter:
         return len(self._units) - 1
 
     def _inside(self, look: LineLooks, first: int, last: int, role: SpanRole, unit: int) -> None:
-        """Add the spans of a run of a definition's lines."""
         cut = pieces(look, first, last + 1) if role is SpanRole.BODY else iter([(first, last + 1)])
         for start, stop in cut:
             self._add(start, stop, role, unit)
@@ -182,7 +178,6 @@ class _Cutter:
                 self._spans.append(Span(*span, SpanRole.BODY, len(self._units) - 1))
 
     def _outside(self, look: LineLooks, first: int, last: int, headings: dict[int, str]) -> None:
-        """Add the units and spans of a run of lines outside definitions."""
         title = ""
         for start, stop, imports in self._blocks(first, last + 1, headings):
             title = headings.get(start, title)

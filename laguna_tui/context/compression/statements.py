@@ -68,7 +68,6 @@ def pieces(look: LineLooks, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _cut(look: LineLooks, start: int, stop: int, depth: int) -> Iterator[tuple[int, int]]:
-    """Yield the statements of one level; long ones as their head and the statements inside."""
     begins = _statements(look, start, stop)
     for first, last in zip(begins, [*begins[1:], stop], strict=True):
         if last - first <= PIECE_LINES:

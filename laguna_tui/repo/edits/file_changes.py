@@ -204,7 +204,6 @@ def _existing(workspace: Workspace, path: str) -> tuple[str, os.stat_result]:
 
 
 def _status(workspace: Workspace, inside: str) -> os.stat_result | None:
-    """Return the status of a located path; None where nothing is."""
     with RootFolder(workspace.root, workspace.identity) as tree:
         try:
             return tree.lstat(inside)
@@ -218,7 +217,6 @@ def _status(workspace: Workspace, inside: str) -> os.stat_result | None:
 
 
 def _entries(workspace: Workspace, inside: str) -> bool:
-    """Return whether a folder has anything in it."""
     with RootFolder(workspace.root, workspace.identity) as tree:
         try:
             with os.scandir(tree.folder(inside)) as entries:

@@ -109,7 +109,6 @@ def _named(run: str) -> str:
 
 
 def _share(found: Sequence[str], wanted: Sequence[str]) -> float:
-    """Return the share of the wanted words that the lines contain."""
     words, text = _longest(set(_WORD.findall("\n".join(wanted)))), "\n".join(found)
     return sum(word in text for word in words) / len(words)
 

@@ -100,7 +100,6 @@ def _check(symbol: str, new: str) -> None:
 
 
 def _chosen(inside: str, symbols: Sequence[Symbol], wanted: str) -> Symbol:
-    """Return the one definition that is meant."""
     name, line = _parted(wanted)
     fitting = [each for each in symbols if f".{each.qualified}".endswith(f".{name}")]
     if line:
@@ -149,7 +148,6 @@ def _check_alone(inside: str, symbols: Sequence[Symbol], found: Symbol) -> None:
 
 
 def _place(text: str, symbol: Symbol) -> _Place:
-    """Return the place of a definition, without the blanks around it."""
     whole = text[symbol.start : symbol.stop]
     start = symbol.start + len(whole) - len(whole.lstrip())
     begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1

@@ -95,12 +95,10 @@ def reindent(text: str, changes: Sequence[Replacement]) -> list[Replacement]:
 
 
 def line_number(text: str, offset: int) -> int:
-    """Return the number, from 1, of the line at an offset."""
     return text.count("\n" if "\n" in text else "\r", 0, offset) + 1
 
 
 def with_line_feeds(text: str) -> str:
-    r"""Return the text with "\n" for every line break."""
     text = text.replace("\r\n", "\n")
     return text if "\n" in text else text.replace("\r", "\n")
 

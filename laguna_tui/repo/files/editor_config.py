@@ -70,7 +70,6 @@ def _read(tree: RootFolder, folder: str) -> str:
 
 
 def _charsets(text: str) -> Iterator[tuple[str, str]]:
-    """Yield sections and the charset that they set."""
     section = ""
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):

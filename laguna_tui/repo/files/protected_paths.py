@@ -200,7 +200,6 @@ def executed_because(inside: str) -> str:
 
 
 def _named(parts: Sequence[str]) -> str:
-    """Return the reason for a path in the table."""
     names = [folded(part) for part in parts]
     for why, wanted in _entries():
         size = len(wanted)

@@ -68,7 +68,6 @@ def is_prose(path: str) -> bool:
 
 
 def is_binary_name(path: str) -> bool:
-    """Return whether files with such a name contain no text."""
     return path.lower().endswith(_BINARY)
 
 

@@ -96,12 +96,10 @@ class TemporaryFiles:
 
 
 def temporary_name() -> str:
-    """Return a name for a new temporary file."""
     return _NEW_NAME.format(secrets.token_hex(8))
 
 
 def digest(data: bytes) -> bytes:
-    """Return a hash of the bytes."""
     return blake2b(data).digest()
 
 

@@ -59,13 +59,6 @@ class TextFile:
     guessed: bool = False
     raw_bytes: bool = False
 
-    @property
-    def newline(self) -> str:
-        r"""Return the newline of the lines: "\r\n" when every one is, "\r" in files without "\n", else "\n"."""
-        if "\n" not in self.text:
-            return "\r" if "\r" in self.text else "\n"
-        return "\r\n" if self.text.count("\r\n") == self.text.count("\n") else "\n"
-
     def lines(self) -> list[str]:
         """Return the lines without their newlines; a newline at the end starts no further line."""
         return split_lines(self.text)

@@ -70,7 +70,6 @@ class Unsearched:
         return self._mapped(lambda path: path if _concerns(path, inside) else "") if inside else self
 
     def under(self, prefix: str) -> "Unsearched":
-        """Return it with a folder and "/" before each path."""
         return self._mapped(lambda path: (prefix + path).rstrip("/"))
 
     def _mapped(self, change: Callable[[str], str]) -> "Unsearched":

@@ -61,7 +61,6 @@ class Workspace:
 
     @property
     def name(self) -> str:
-        """Return the name of the folder."""
         return self.root.name or str(self.root)
 
     def files(self, should_stop: Callable[[], bool] = lambda: False) -> FileListing:

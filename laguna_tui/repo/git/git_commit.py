@@ -82,7 +82,6 @@ class PendingChanges:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to commit."""
         return not self.files
 
     @property
@@ -194,7 +193,6 @@ def _contents(folder: Path, changed: Mapping[str, TreeEntry], untracked: Sequenc
 
 
 def _head(folder: Path) -> str:
-    """Return the last commit of a repository; empty when there is none."""
     return os.fsdecode(repository.query(folder, ("rev-parse", "--verify", "--quiet", "HEAD")) or b"").strip()
 
 

@@ -39,7 +39,6 @@ class TreeEntry:
 
     @property
     def is_regular(self) -> bool:
-        """Return whether it is a file, not a link or a submodule."""
         return self.mode.startswith(_REGULAR)
 
 

@@ -156,7 +156,6 @@ def _would_wait(folder: Path) -> bool:
 
 
 def _is_odd(path: Path) -> bool:
-    """Return whether the path exists and is neither a file nor a folder."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -129,12 +129,10 @@ class _Table:
         return np.concatenate(found), np.concatenate(weighed)
 
     def places(self, units: Sequence[int]) -> _Places:
-        """Return the places of those units that are in a block."""
         parted = (divmod(unit, postings.BLOCK_UNITS) for unit in units)
         return np.array([self._begins[block] + at for block, at in parted if block in self._begins], np.int64)
 
     def units(self, places: _Places) -> list[int]:
-        """Return the units at some places."""
         at, inside = np.divmod(places, postings.BLOCK_UNITS)
         units: list[int] = (np.array(self._reader.blocks, np.int64)[at] * postings.BLOCK_UNITS + inside).tolist()
         return units

@@ -231,7 +231,6 @@ class FuzzyPaths:
 
 
 def fuzzy_paths(paths: Sequence[str]) -> FuzzyPaths:
-    """Prepare a sorted listing of files for matching."""
     whole = [*folders_of(paths), *paths]
     names = FuzzyNames([path.removesuffix("/").rpartition("/")[2] for path in whole])
     return FuzzyPaths(whole, names, _NameLines(path.lower().replace("\n", " ") for path in whole), paths)
@@ -249,7 +248,6 @@ def folders_of(paths: Sequence[str]) -> list[str]:
 
 
 def fuzzy_symbols(connection: sqlite3.Connection) -> FuzzyNames:
-    """Prepare the names of the index's definitions for matching."""
     rows = connection.execute("select distinct names.name from symbols join names on names.id = symbols.name")
     return FuzzyNames(sorted(name for (name,) in rows))
 

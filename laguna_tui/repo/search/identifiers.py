@@ -47,7 +47,6 @@ def question_words(text: str) -> list[str]:
 
 
 def stemmed_words(text: str) -> list[str]:
-    """Return the stems of the words of a text, in order."""
     return [stem for token in tokens(text) for stem in stems(token)]
 
 
@@ -80,7 +79,6 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=_CACHED_TOKENS)
 def stems(token: str) -> tuple[str, ...]:
-    """Return the stems of a token's words."""
     return tuple(map(stem, _split(token)))
 
 

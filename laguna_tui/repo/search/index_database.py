@@ -106,7 +106,6 @@ def path_of(connection: sqlite3.Connection) -> Path | None:
 
 
 def max_pages() -> int:
-    """Return the maximum number of pages of an index."""
     return MAX_BYTES // _PAGE_BYTES
 
 
@@ -169,7 +168,6 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 
 
 def remove(path: Path) -> None:
-    """Delete an index if it exists."""
     for ending in _COMPANIONS:
         Path(f"{path}{ending}").unlink(missing_ok=True)
 

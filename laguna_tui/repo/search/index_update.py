@@ -69,7 +69,6 @@ def update_index(
 
 
 def _batched(outcomes: Iterator[ParseOutcome]) -> Iterator[tuple[int, list[ParseOutcome]]]:
-    """Group outcomes into batches, each with the number of outcomes so far."""
     held: list[ParseOutcome] = []
     done, due = 0, time.monotonic() + _COMMIT_S
     for outcome in outcomes:
@@ -84,7 +83,7 @@ def _batched(outcomes: Iterator[ParseOutcome]) -> Iterator[tuple[int, list[Parse
 
 def _drop(connection: sqlite3.Connection, writer: IndexWriter, gone: Sequence[str]) -> None:
     if gone:
-        with _Transaction(connection):
+        with _transaction(connection):
             for path in gone:
                 writer.drop(path)
             writer.flush()
@@ -93,7 +92,7 @@ def _drop(connection: sqlite3.Connection, writer: IndexWriter, gone: Sequence[st
 def _store(connection: sqlite3.Connection, writer: IndexWriter, outcomes: Sequence[ParseOutcome]) -> int:
     """Write parsed files; returns how many were really new."""
     read = 0
-    with _Transaction(connection):
+    with _transaction(connection):
         for task, parsed, refused in outcomes:
             if refused:
                 writer.put(task.path, ParsedFile(task.size, task.mtime_ns, None), task.mtime_ns)
@@ -116,7 +115,7 @@ def _settled(mtime_ns: int) -> int:
 def _tidy(connection: sqlite3.Connection, writer: IndexWriter, changes: int) -> None:
     if not changes:
         return
-    with _Transaction(connection):
+    with _transaction(connection):
         writer.compact()
     pages, free = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
     if pages > _VACUUM_PAGES and free > pages * _VACUUM_SHARE:
@@ -124,19 +123,10 @@ def _tidy(connection: sqlite3.Connection, writer: IndexWriter, changes: int) -> 
     connection.execute("pragma wal_checkpoint(passive)")
 
 
-class _Transaction:
-    """Commits on success, rolls back on an exception."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._sql = connection
-
-    def __enter__(self) -> None:
-        self._sql.execute("begin immediate")
-
-    def __exit__(self, kind: object, error: object, _: object) -> None:
-        # When the database is full, SQLite has already rolled back.
-        if self._sql.in_transaction:
-            self._sql.execute("commit" if error is None else "rollback")
+def _transaction(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """Begin a transaction; as a context manager the connection commits it, or rolls it back on an exception."""
+    connection.execute("begin immediate")
+    return connection
 
 
 # At this share of its pages the index is treated as full: a batch no longer fits.

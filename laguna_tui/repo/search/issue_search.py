@@ -61,7 +61,6 @@ class Issue(NamedTuple):
 
     @property
     def question(self) -> str:
-        """Return what to search for: title and names, then the rest."""
         title, _, rest = self.prose.partition("\n")
         return " ".join((title, *(f"`{name}`" for name in self.names), rest))
 

@@ -159,7 +159,6 @@ def best_first(result: Found) -> tuple[float, str, int]:
 
 
 def _scored(unit: Candidate, question: SearchQuery, weights: RankingWeights, best: float) -> Found:
-    """Score a unit by itself."""
     factors = {"bm25": unit.bm25 / best or _NAMED_ONLY, **_factors(unit, question, weights)}
     score = 1.0
     for factor in factors.values():
@@ -209,7 +208,6 @@ def _file_named(unit: Candidate, question: SearchQuery) -> float:
 
 
 def _aside(path: str, question: SearchQuery) -> float:
-    """Return the penalty of a file by its path, from 0."""
     return (is_test(path) and not question.wants_tests) + is_secondary(path) * 0.5 + is_prose(path) * 0.5
 
 

@@ -98,7 +98,6 @@ def _worth(path: str) -> float:
 
 
 def _lines(connection: sqlite3.Connection, ranks: dict[int, float]) -> list[_Line]:
-    """Return the definitions by value, best first."""
     used = dict(
         connection.execute(
             "select name, sum(sqrt(count)) from refs group by name"
@@ -127,7 +126,6 @@ def _lines(connection: sqlite3.Connection, ranks: dict[int, float]) -> list[_Lin
 
 
 def _drawn(lines: Sequence[_Line], paths: dict[int, str], ranks: dict[int, float]) -> str:
-    """Return the map of these lines: files by rank, in each the definitions by line."""
     by_file: dict[int, list[_Line]] = {}
     for line in lines:
         by_file.setdefault(line.file, []).append(line)

@@ -162,7 +162,6 @@ def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> li
 
 
 def known_paths(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return every file's id by its path."""
     return {os.fsdecode(path): file for path, file in connection.execute("select path, id from files")}
 
 

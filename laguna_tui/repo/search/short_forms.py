@@ -118,5 +118,4 @@ def in_full(stemmed: str) -> str:
 
 
 def other_forms(stemmed: str) -> tuple[str, ...]:
-    """Return the stems of a word's other forms."""
     return _OTHERS.get(stemmed, ())

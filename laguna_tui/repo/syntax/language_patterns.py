@@ -193,5 +193,4 @@ BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.s
 
 
 def language_of(path: str) -> Language | None:
-    """Return the language that a path's suffix names, or None."""
     return BY_SUFFIX.get(language_suffix(path))

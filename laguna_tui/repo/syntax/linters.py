@@ -94,7 +94,6 @@ class _Folder:
     inside: str
 
     def read(self, name: str) -> str | None:
-        """Return the text of a file in the folder, or None."""
         try:
             data = self.workspace.read(posixpath.join(self.inside, name), _CONFIG_BYTES)
         except WorkspaceError:
