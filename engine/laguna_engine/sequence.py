@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from laguna_engine.checkpoints import Checkpoint, Checkpoints, DrafterSnapshot
 from laguna_engine.errors import ContextError
@@ -155,28 +154,26 @@ def prefill_preview(reuse: Reuse, rate: PrefillRate, length: int, capacity: int)
     )
 
 
-class SequenceObserver(Protocol):
-    """Observer of a `TokenSequence`, called on the engine thread. Must not raise."""
+class SequenceObserver:
+    """Follows a `TokenSequence`, on the engine thread. Must not raise. A subclass overrides what concerns it."""
 
     def committed(self, tokens: Sequence[int]) -> None:
-        """`tokens` were appended to the committed ones; most of them are decoded later."""
-        ...
+        """Follow the commit of `tokens`; most of them are decoded later."""
 
     def truncated(self, length: int) -> None:
-        """Positions from `length` on are no longer in the KV cache, and tokens from there on no longer committed.
+        """Follow a cut: positions from `length` on left the KV cache, and tokens from there on are not committed.
 
         After a rejected draft `length` is more than what is committed: the accepted part of the draft comes next.
         """
-        ...
 
     def writing(self, rows: int) -> None:
-        """The hidden states of the next `rows` positions are about to be written."""
-        ...
+        """Prepare for the hidden states of the next `rows` positions."""
 
     def written(self, start: int, count: int, rows: int) -> None:
-        """The positions from `start` on were decoded: `count` of them are in the KV cache now, and the hidden states of
-        `rows` were written. Rows beyond `count` are invalid: the second half of a pair, or a stopped decode."""
-        ...
+        """Follow a computation of `count` positions from `start` on, which wrote the hidden states of `rows`.
+
+        Rows beyond `count` are invalid: the second half of a pair, or a stopped decode.
+        """
 
 
 class TokenSequence:

@@ -2,17 +2,20 @@
 
 A SIGSEGV or an uncaught C++ exception cannot be contained in the process, so risky operations are tried in a child
 first (`ggml.extra_buffers`, `llama.trial`). A verdict holds for one build of the library and one processor. Verdicts
-are kept in memory, and in a file if the app sets one.
+are held in memory, and in a file if the app sets one.
 """
 
 import contextlib
-import json
 import os
 import platform
 import threading
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_engine.native.library import library_folders
@@ -33,6 +36,14 @@ _CPU_INFO_CHARS = 1 << 14
 
 _CPU_KEYS = ("model name", "flags", "Features", "CPU part")
 _LIBRARIES = ("*llama.*", "*ggml*.*")
+
+
+_Short = Annotated[str, Meta(max_length=_MAX_LENGTH)]
+
+
+class _Stored(Struct):
+    format: int
+    verdicts: dict[_Short, _Short]
 
 
 class Verdicts:
@@ -67,7 +78,7 @@ class Verdicts:
                 self._known = dict(list(self._known.items())[-_MAX_VERDICTS:])
                 # If this fails, the next start repeats the trial.
                 with contextlib.suppress(OSError):
-                    write_atomically(self._path, json.dumps({"format": _FORMAT, "verdicts": self._known}))
+                    write_atomically(self._path, msgspec.json.encode(_Stored(_FORMAT, self._known)))
 
 
 verdicts = Verdicts()
@@ -102,12 +113,9 @@ def _processor() -> str:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """The verdicts in the file; empty if it is missing, damaged or of another format."""
-    try:
-        held = json.loads(read_small_file(path, _MAX_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(held, dict) or held.get("format") != _FORMAT or not isinstance(held.get("verdicts"), dict):
-        return {}
-    pairs = [(key, text) for key, text in held["verdicts"].items() if isinstance(text, str)]
-    return dict(pair for pair in pairs[-_MAX_VERDICTS:] if max(map(len, pair)) <= _MAX_LENGTH)
+    """Return the verdicts in the file; empty if it is missing, damaged or of another format."""
+    with contextlib.suppress(OSError, msgspec.DecodeError, RecursionError):
+        stored = msgspec.json.decode(read_small_file(path, _MAX_BYTES), type=_Stored)
+        if stored.format == _FORMAT:
+            return dict(list(stored.verdicts.items())[-_MAX_VERDICTS:])
+    return {}

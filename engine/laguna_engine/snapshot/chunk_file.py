@@ -11,7 +11,6 @@ of everything else: a file that was cut, changed, swapped or renamed is refused 
 no structure of llama.cpp's is stored: states are put together anew from rows of known size.
 """
 
-import json
 import os
 import secrets
 import struct
@@ -23,9 +22,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, BinaryIO, Self
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from laguna_engine.errors import SnapshotError, SnapshotProblem
@@ -50,15 +51,17 @@ _MAX_TOKENS = 1 << 26
 _NAME_DIGITS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+_Size = Annotated[int, Meta(ge=0, lt=1 << 48)]
+
+
+class Part(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Rows of consecutive positions in a file: `nbytes` from byte `offset` on, with their CRC-32."""
 
-    start: int
-    stop: int
-    offset: int
-    nbytes: int
-    checksum: int
+    start: _Size
+    stop: _Size
+    offset: _Size
+    nbytes: _Size
+    checksum: _Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +83,39 @@ class Section:
         return self.parts[-1].stop
 
 
-@dataclass(frozen=True, slots=True)
-class DrafterPart:
+class DrafterPart(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Whose pieces the drafter's sections are. name: the drafter's. adapter: what they were computed with."""
 
     name: str
     adapter: str | None
-    pieces: int
+    pieces: _Size
+
+
+class _SectionHeader(Struct, forbid_unknown_fields=True):
+    keys: tuple[tuple[_Size, _Size], ...]
+    values: tuple[tuple[_Size, _Size], ...]
+    transposed: _Size
+    wanted: _Size
+    parts: tuple[Part, ...]
+
+
+class _Version(Struct):
+    version: int
+
+
+class _Header(Struct, forbid_unknown_fields=True):
+    """What a file says about itself. tokens: their number, offset and CRC-32."""
+
+    version: int
+    created: int
+    parent: str | None
+    serial: _Size
+    identity: Identity
+    start: _Size
+    tokens: tuple[_Size, _Size, _Size]
+    caches: Annotated[int, Meta(ge=1, le=2)]
+    drafter: DrafterPart | None
+    sections: dict[str, _SectionHeader]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,19 +210,19 @@ class ChunkWriter:
         ids = np.asarray(tokens, "<i4")
         offset = self.size
         self._write([ids.tobytes()])
-        header: dict[str, Any] = {
-            "version": VERSION,
-            "created": int(time.time()),
-            "parent": parent,
-            "serial": serial,
-            "identity": identity.values(),
-            "start": start,
-            "tokens": [len(ids), offset, zlib.crc32(ids.tobytes())],
-            "caches": caches,
-            "drafter": None if drafter is None else [drafter.name, drafter.adapter, drafter.pieces],
-            "sections": {name: self._described(name, wanted[name]) for name in self._parts},
-        }
-        text = json.dumps(header, separators=(",", ":")).encode()
+        header = _Header(
+            version=VERSION,
+            created=int(time.time()),
+            parent=parent,
+            serial=serial,
+            identity=identity,
+            start=start,
+            tokens=(len(ids), offset, zlib.crc32(ids.tobytes())),
+            caches=caches,
+            drafter=drafter,
+            sections={name: self._described(name, wanted[name]) for name in self._parts},
+        )
+        text = msgspec.json.encode(header)
         digest = blake2b(text, digest_size=32).digest()
         self._write([text, _END.pack(len(text), digest, _MAGIC)])
         os.close(self._file)
@@ -210,15 +239,9 @@ class ChunkWriter:
         with suppress(OSError):
             self._partial.unlink(missing_ok=True)
 
-    def _described(self, name: str, wanted: int) -> dict[str, Any]:
+    def _described(self, name: str, wanted: int) -> _SectionHeader:
         layout = self._layouts[name]
-        return {
-            "keys": layout.keys,
-            "values": layout.values,
-            "transposed": layout.transposed,
-            "wanted": wanted,
-            "parts": [[part.start, part.stop, part.offset, part.nbytes, part.checksum] for part in self._parts[name]],
-        }
+        return _SectionHeader(layout.keys, layout.values, layout.transposed, wanted, tuple(self._parts[name]))
 
     def _write(self, pieces: Sequence[bytes | memoryview]) -> None:
         for piece in pieces:
@@ -259,12 +282,14 @@ def read_chunk(path: Path) -> Chunk:
         if path.name != f"{digest.hex()[:_NAME_DIGITS]}{SUFFIX}":
             raise damaged("it has another file's name")
         try:
-            return _HeaderReader(json.loads(text), path, digest.hex()[:_NAME_DIGITS], start, size).chunk(file)
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
+            if msgspec.json.decode(text, type=_Version).version != VERSION:
+                raise SnapshotError(SnapshotProblem.VERSION, "it was written by another version of this program")
+            return _chunk(msgspec.json.decode(text, type=_Header), path, file, start, size)
+        except (LookupError, ValueError, RecursionError) as error:
             raise damaged("its header makes no sense") from error
 
 
-def _at(file: Any, offset: int, count: int) -> bytes:
+def _at(file: BinaryIO, offset: int, count: int) -> bytes:
     file.seek(offset)
     found = b""
     while len(found) < count:
@@ -275,62 +300,43 @@ def _at(file: Any, offset: int, count: int) -> bytes:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _HeaderReader:
-    """Makes a `Chunk` of a header's values, whose hash is right; whatever is not as expected is a ValueError."""
-
-    values: dict[str, Any]
-    path: Path
-    id: str
-    end: int
-    size: int
-
-    def chunk(self, file: Any) -> Chunk:
-        values = self.values
-        if values["version"] != VERSION:
-            raise SnapshotError(SnapshotProblem.VERSION, "it was written by another version of this program")
-        count, offset, checksum = map(_number, values["tokens"])
-        _require(0 < count <= _MAX_TOKENS and offset + 4 * count == self.end)
-        text = _at(file, offset, 4 * count)
-        if len(text) != 4 * count or zlib.crc32(text) != checksum:
-            raise damaged("its tokens were changed")
-        start, parent = _number(values["start"]), values["parent"]
-        _require((parent is None) == (start == 0) and (parent is None or isinstance(parent, str)))
-        sections = {name: self._section(entry, start + count) for name, entry in values["sections"].items()}
-        drafter = None if values["drafter"] is None else DrafterPart(*values["drafter"])
-        _require(drafter is None or all(f"{DRAFTER}{piece}" in sections for piece in range(drafter.pieces)))
-        rows = sections[ROWS]
-        _require((rows.start, rows.stop) == (start, start + count) and values["caches"] in (1, 2))
-        _require((WINDOW in sections) == (values["caches"] == 2))
-        return Chunk(
-            self.path, self.id, parent, _number(values["serial"]), Identity.parse(values["identity"]), start,
-            np.frombuffer(text, "<i4").astype(np.int32), values["caches"], sections, drafter, self.size,
-        )  # fmt: skip
-
-    def _section(self, entry: Mapping[str, Any], stop: int) -> Section:
-        keys, values = (
-            tuple((_number(kind), _number(width)) for kind, width in entry[side]) for side in ("keys", "values")
-        )
-        layout = RowLayout(keys, values, _number(entry["transposed"]))
-        parts = tuple(Part(*map(_number, part)) for part in entry["parts"])
-        position = parts[0].start
-        for part in parts:
-            _require(part.start == position < part.stop and part.nbytes == (part.stop - part.start) * layout.nbytes)
-            _require(len(_MAGIC) <= part.offset <= self.end - part.nbytes)
-            position = part.stop
-        wanted = _number(entry["wanted"])
-        _require(position == stop and wanted <= stop and layout.nbytes > 0)
-        return Section(layout, wanted, parts)
+def _chunk(header: _Header, path: Path, file: BinaryIO, end: int, size: int) -> Chunk:
+    """Return what a header, whose hash is right and which begins at byte `end`, describes; ValueError if impossible."""
+    count, offset, checksum = header.tokens
+    _require(0 < count <= _MAX_TOKENS and offset + 4 * count == end)
+    text = _at(file, offset, 4 * count)
+    if len(text) != 4 * count or zlib.crc32(text) != checksum:
+        raise damaged("its tokens were changed")
+    start, drafter = header.start, header.drafter
+    _require((header.parent is None) == (start == 0))
+    sections = {name: _section(entry, start + count, end) for name, entry in header.sections.items()}
+    _require(drafter is None or all(f"{DRAFTER}{piece}" in sections for piece in range(drafter.pieces)))
+    rows = sections[ROWS]
+    _require((rows.start, rows.stop) == (start, start + count) and (WINDOW in sections) == (header.caches == 2))
+    return Chunk(
+        path=path,
+        id=path.stem,
+        parent=header.parent,
+        serial=header.serial,
+        identity=header.identity,
+        start=start,
+        tokens=np.frombuffer(text, "<i4").astype(np.int32),
+        caches=header.caches,
+        sections=sections,
+        drafter=drafter,
+        size=size,
+    )
 
 
-def _pairs(values: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
-    return tuple((_number(kind), _number(width)) for kind, width in values)
-
-
-def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 48:
-        raise ValueError("no number")
-    return value
+def _section(entry: _SectionHeader, stop: int, end: int) -> Section:
+    layout = RowLayout(entry.keys, entry.values, entry.transposed)
+    position = entry.parts[0].start
+    for part in entry.parts:
+        _require(part.start == position < part.stop and part.nbytes == (part.stop - part.start) * layout.nbytes)
+        _require(len(_MAGIC) <= part.offset <= end - part.nbytes)
+        position = part.stop
+    _require(position == stop and entry.wanted <= stop and layout.nbytes > 0)
+    return Section(layout, entry.wanted, entry.parts)
 
 
 def _require(condition: bool) -> None:

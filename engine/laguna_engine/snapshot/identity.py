@@ -1,12 +1,11 @@
 """What keys and values depend on besides the tokens: a snapshot with another identity is not used."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Self
+
+from msgspec import Struct
 
 from laguna_engine.config import EngineInfo, Speculation
 from laguna_engine.errors import SnapshotError, SnapshotProblem
@@ -23,8 +22,7 @@ _ROTATION = "LLAMA_ATTN_ROT_DISABLE"
 """The environment variable with which llama.cpp does not rotate what it quantizes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True, forbid_unknown_fields=True):
     """The engine that wrote a snapshot.
 
     Attributes:
@@ -41,20 +39,8 @@ class Identity:
     exact: bool
     context: int
 
-    @classmethod
-    def parse(cls, values: Mapping[str, Any]) -> Self:
-        """From a file's header; ValueError for anything else."""
-        kinds = {field.name: field.type for field in fields(cls)}
-        if values.keys() != kinds.keys() or any(type(values[name]) is not kind for name, kind in kinds.items()):
-            raise ValueError("no identity")
-        return cls(**values)
-
-    def values(self) -> dict[str, object]:
-        """For a file's header."""
-        return asdict(self)
-
     def require(self, found: "Identity") -> None:
-        """SnapshotError unless a snapshot that is `found` can be used here."""
+        """Raise SnapshotError unless a snapshot that is `found` can be used here."""
         if found.model != self.model:
             raise SnapshotError(SnapshotProblem.MODEL, "it is of another model file")
         if found.build != self.build:

@@ -11,7 +11,7 @@ the newest rows, which are computed again.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,13 +23,21 @@ from laguna_engine.checkpoints import Checkpoint, DrafterSnapshot
 from laguna_engine.errors import SnapshotError, SnapshotProblem
 from laguna_engine.ggml.tensor import Type
 from laguna_engine.llama.sequence_state import RowLayout, Rows, UnknownState, in_order
-from laguna_engine.sequence import TokenSequence, common_prefix
+from laguna_engine.sequence import SequenceObserver, TokenSequence, common_prefix
 from laguna_engine.snapshot.catalog import Catalog
 from laguna_engine.snapshot.chunk_file import DRAFTER, ROWS, WINDOW, Chunk, ChunkWriter, DrafterPart, part_ranges
 from laguna_engine.snapshot.identity import Identity
 from laguna_engine.speculate.speculator import NullSpeculator
 
 T = TypeVar("T")
+
+_TIMES = 2
+"""Most bytes written over a session, relative to the state that it ends with."""
+
+_HEADER_BYTES = 4096
+"""Of a chunk's own, about, beside 4 bytes per token."""
+
+_TOKEN_BYTES = 4
 
 FOREIGN_TOKENS = 64
 """So many at the end of the cache may be none of the conversation's: an answer that was not kept as it was said."""
@@ -50,7 +58,7 @@ class Saved:
         nbytes: bytes written; 0 if nothing was.
         seconds: from beginning to end.
         blocked_s: longest time that a request would have had to wait.
-        waits: whether nothing was written because the conversation has to grow first (`may_write`).
+        waits: whether nothing was written because the conversation has to grow first .
     """
 
     tokens: int
@@ -60,8 +68,8 @@ class Saved:
     waits: bool = False
 
 
-class Mark:
-    """Which positions are as they were at the last snapshot or restore. A `SequenceObserver`.
+class Mark(SequenceObserver):
+    """Which positions are as they were at the last snapshot or restore.
 
     Attributes:
         tip: the chunk that they are in; None before the first.
@@ -76,18 +84,9 @@ class Mark:
         """The first `length` positions are those in `tip`."""
         self.tip, self.unchanged = tip, length
 
-    def committed(self, tokens: Sequence[int]) -> None:
-        return
-
     def truncated(self, length: int) -> None:
         if length < self.unchanged:
             self.unchanged = length
-
-    def writing(self, rows: int) -> None:
-        return
-
-    def written(self, start: int, count: int, rows: int) -> None:
-        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +188,23 @@ class Saver:
         return Saved(chunk.stop, chunk.size, time.perf_counter() - began, self._blocked)
 
     def _affordable(self, catalog: Catalog, length: int, start: int, *, last: bool) -> bool:
-        rest = self._rest_bytes or 0
-        cost = chunk_bytes(length - start, self._row_bytes, rest)
-        return may_write(catalog.chunks.values(), start, length, cost, self._row_bytes, rest, last=last)
+        """Return whether a state of `length` positions, `start` of which chunks have, may be written now.
+
+        A conversation of which less than half is left (compacted, or begun again) counts as another one, whose state is
+        added to that of the one before. One window is kept back for the end of the session.
+        """
+        rest, row = self._rest_bytes or 0, self._row_bytes
+        written, closed, before = 0, 0, 0
+        for chunk in sorted(catalog.chunks.values(), key=lambda chunk: chunk.serial):
+            if chunk.start < before // 2:
+                closed += _state_bytes(before, chunk.sections[ROWS].layout.nbytes, rest)
+            before = chunk.stop
+            written += chunk.size
+        if start < before // 2:
+            closed += _state_bytes(before, row, rest)
+        reserve = 0 if last or not written else rest
+        cost = _state_bytes(length - start, row, rest)
+        return written + cost + reserve <= _TIMES * (closed + _state_bytes(length, row, rest))
 
     def _write(self, folder: Path, catalog: Catalog, identity: Identity, captured: _Captured) -> Chunk:
         tokens, start = captured.tokens, captured.start
@@ -321,6 +334,17 @@ class Saver:
             raise SnapshotError(SnapshotProblem.UNKNOWN_STATE, str(error)) from error
 
 
+def _state_bytes(length: int, row: int, rest: int) -> int:
+    """Return about how many bytes a chunk of `length` positions takes.
+
+    Args:
+        length: positions.
+        row: bytes of one position in the full-attention layers.
+        rest: bytes of sliding window and drafter.
+    """
+    return length * (row + _TOKEN_BYTES) + rest + _HEADER_BYTES
+
+
 def _drafter_rows(snapshot: DrafterSnapshot) -> tuple[Rows, ...] | None:
     """A drafter's pieces as rows; None if one of them is none."""
     kinds = {np.dtype(np.float16): Type.F16, np.dtype(np.float32): Type.F32}
@@ -332,45 +356,3 @@ def _drafter_rows(snapshot: DrafterSnapshot) -> tuple[Rows, ...] | None:
         layout = RowLayout(((int(kinds[piece.dtype]), data.shape[1]),), ())
         found.append(Rows(snapshot.length - len(piece), layout, (data,)))
     return tuple(found)
-
-
-_TIMES = 2
-"""Most bytes written, relative to the state."""
-
-_HEADER_BYTES = 4096
-"""Of a chunk's own, about, beside 4 bytes a token."""
-
-_TOKEN_BYTES = 4
-
-
-def state_bytes(length: int, row: int, rest: int) -> int:
-    """Bytes of a state. row: of one position in the full-attention layers. rest: of sliding window and drafter."""
-    return length * (row + _TOKEN_BYTES) + rest + _HEADER_BYTES
-
-
-def chunk_bytes(rows: int, row: int, rest: int) -> int:
-    """Bytes of a chunk with so many rows, about."""
-    return rows * (row + _TOKEN_BYTES) + rest + _HEADER_BYTES
-
-
-def may_write(chunks: Iterable[Chunk], start: int, length: int, cost: int, row: int, rest: int, *, last: bool) -> bool:
-    """Whether a chunk of `cost` bytes may be written for a state of `length` positions, `start` of which chunks have.
-
-    A conversation of which less than half is left (compacted, or begun anew) counts as another one, whose state comes
-    to that of the one before. One window is kept back for the end of the session.
-
-    Args:
-        chunks: those in the folder.
-        row, rest: as for `state_bytes`.
-        last: whether the session ends.
-    """
-    written, closed, before = 0, 0, 0
-    for chunk in sorted(chunks, key=lambda chunk: chunk.serial):
-        if chunk.start < before // 2:
-            closed += state_bytes(before, chunk.sections[ROWS].layout.nbytes, rest)
-        before = chunk.stop
-        written += chunk.size
-    if start < before // 2:
-        closed += state_bytes(before, row, rest)
-    reserve = 0 if last or not written else rest
-    return written + cost + reserve <= _TIMES * (closed + state_bytes(length, row, rest))

@@ -1,7 +1,10 @@
 """The cost model as JSON-able values, for a later session with the same model on the same device."""
 
-import math
 from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
 
 from laguna_engine.draft.base import MAX_DRAFT
 from laguna_engine.speculate.cost_model import (
@@ -23,106 +26,84 @@ _LOADED_WEIGHT = 4.0
 """Rounds that an earlier session's acceptance is worth at most: another text was being written."""
 
 _LOADED_INTERVAL = 64
-"""An earlier session's loser is tried again after so many rounds at most."""
+"""An earlier session's loser is tried again after at most this many rounds."""
+
+_Bucket = Annotated[int, Meta(ge=0, le=BUCKETS - 1)]
+_Length = Annotated[int, Meta(ge=0, le=MAX_DRAFT)]
+_Seconds = Annotated[float, Meta(ge=1e-9, le=1e6)]
+_Chance = Annotated[float, Meta(ge=0, le=1)]
+_Points = dict[_Bucket, dict[_Length, _Seconds]]
+"""Seconds by context bucket and draft length."""
+
+
+class _Kind(Struct):
+    """A `KindRecord`. acceptance: mean and weight by position."""
+
+    acceptance: list[tuple[_Chance, Annotated[float, Meta(ge=0)]]]
+    interval: Annotated[float, Meta(ge=FIRST_INTERVAL, le=LAST_INTERVAL)]
+    draft: _Points
+
+
+class _Profile(Struct):
+    version: int
+    verify: _Points
+    kinds: dict[str, _Kind]
 
 
 def profile_of(costs: CostModel) -> dict[str, object]:
-    """Everything as JSON-able values, a few kilobytes; costs are keyed by bucket (0, 1, …) and draft length."""
-    return {
-        "version": VERSION,
-        "verify": _costs_state(costs.verifications),
-        "kinds": {name: _kind_state(record) for name, record in costs.kinds.items()},
+    """Return everything as JSON-able values, a few kilobytes."""
+    kinds = {
+        name: _Kind(
+            [(_short(mean), _short(weight)) for mean, weight in record.acceptance.known()],
+            record.interval,
+            _points(record.drafts),
+        )
+        for name, record in costs.kinds.items()
     }
+    profile = _Profile(VERSION, _points(costs.verifications), kinds)
+    values: dict[str, object] = msgspec.json.decode(msgspec.json.encode(profile))
+    return values
 
 
 def load_profile(costs: CostModel, state: Mapping[str, object]) -> bool:
-    """Start from what `state` once said, as a guess that the first rounds correct; whether it could be used.
+    """Start from an earlier session's profile, as a guess that the first rounds correct; return whether it is valid.
 
     Seconds are taken as proportions only, acceptance as a few rounds' worth. A damaged state, or one of another
     version, changes nothing.
     """
     try:
-        if state["version"] != VERSION:
-            return False
-        verify = _loaded_costs(state["verify"])
-        kinds = {name: _loaded_kind(saved) for name, saved in list(_mapping(state["kinds"]).items())[:KINDS]}
-    except (KeyError, TypeError, ValueError, OverflowError):
+        profile = msgspec.convert(state, _Profile, str_keys=True)
+    except msgspec.ValidationError:
         return False
-    costs.verifications, costs.kinds = verify, kinds
+    if profile.version != VERSION:
+        return False
+    costs.verifications = _costs(profile.verify)
+    costs.kinds = {name: _record(saved) for name, saved in list(profile.kinds.items())[:KINDS]}
     return True
 
 
-def _costs_state(costs: dict[int, Costs]) -> dict[str, object]:
+def _points(costs: Mapping[int, Costs]) -> _Points:
     return {
-        str(bucket): {str(length): _short(seconds) for length, seconds in cost.measured().items()}
+        bucket: {length: _short(seconds) for length, seconds in cost.measured().items()}
         for bucket, cost in costs.items()
     }
 
 
-def _kind_state(kind: KindRecord) -> dict[str, object]:
+def _costs(saved: _Points) -> dict[int, Costs]:
     return {
-        "acceptance": [[_short(mean), _short(weight)] for mean, weight in kind.acceptance.known()],
-        "interval": kind.interval,
-        "draft": _costs_state(kind.drafts),
+        bucket: Costs(interpolated(seconds), max(FIRST_REACH, *seconds), inherited=True)
+        for bucket, seconds in saved.items()
+        if seconds
     }
 
 
-def _loaded_costs(saved: object) -> dict[int, Costs]:
-    costs = {}
-    for bucket, points in _mapping(saved).items():
-        seconds = {_index(length, MAX_DRAFT): _positive(value) for length, value in _mapping(points).items()}
-        if seconds:
-            reach = max(FIRST_REACH, *seconds)
-            costs[_index(bucket, BUCKETS - 1)] = Costs(interpolated(seconds), reach, inherited=True)
-    return costs
-
-
-def _loaded_kind(saved: object) -> KindRecord:
-    fields = _mapping(saved)
-    kind = KindRecord()
-    kind.interval = int(_within(_number(fields["interval"]), FIRST_INTERVAL, LAST_INTERVAL))
-    kind.interval = min(kind.interval, _LOADED_INTERVAL)
-    kind.acceptance.learn([_loaded_chance(pair) for pair in _list(fields["acceptance"])[:MAX_DRAFT]])
-    kind.drafts = _loaded_costs(fields["draft"])
-    return kind
-
-
-def _loaded_chance(pair: object) -> tuple[float, float]:
-    mean, weight = _list(pair)
-    return _within(_number(mean), 0.0, 1.0), min(_LOADED_WEIGHT, _within(_number(weight), 0.0, math.inf))
+def _record(saved: _Kind) -> KindRecord:
+    record = KindRecord()
+    record.interval = min(int(saved.interval), _LOADED_INTERVAL)
+    record.acceptance.learn([(mean, min(_LOADED_WEIGHT, weight)) for mean, weight in saved.acceptance[:MAX_DRAFT]])
+    record.drafts = _costs(saved.draft)
+    return record
 
 
 def _short(value: float) -> float:
     return float(f"{value:.4g}")
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise TypeError
-    return value
-
-
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise TypeError
-    return value
-
-
-def _number(value: object) -> float:
-    if not isinstance(value, int | float):
-        raise TypeError
-    return value
-
-
-def _positive(value: object) -> float:
-    return _within(_number(value), 1e-9, 1e6)
-
-
-def _index(value: str | float, most: int) -> int:
-    return int(_within(int(value), 0, most))
-
-
-def _within(value: float, least: float, most: float) -> float:
-    if not least <= value <= most:
-        raise ValueError
-    return value

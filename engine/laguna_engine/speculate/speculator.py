@@ -22,7 +22,7 @@ from laguna_engine.errors import RequestError
 from laguna_engine.events import DrafterFailed, Round, Source
 from laguna_engine.llama.context import DecodeStatus
 from laguna_engine.llama.sampler import SamplerChain
-from laguna_engine.sequence import Reuse, TokenSequence
+from laguna_engine.sequence import Reuse, SequenceObserver, TokenSequence
 from laguna_engine.speculate.draft_policy import Backoff, DraftChoice, DraftPolicy, Purpose
 
 _NO_DRAFT = Draft([])
@@ -88,7 +88,7 @@ class NullSpeculator:
         return {}
 
 
-class Speculator(NullSpeculator):
+class Speculator(NullSpeculator, SequenceObserver):
     """Drafts for one target, over many requests, and has its drafters follow the sequence. Engine thread only."""
 
     def __init__(
