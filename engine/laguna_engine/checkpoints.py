@@ -98,10 +98,6 @@ class Checkpoints:
         self._shared.update(self.lengths)
         return tuple(self._kept[length] for length in self.lengths)
 
-    def drafter_at(self, length: int) -> DrafterSnapshot | None:
-        """The drafter's snapshot of the checkpoint at `length`; None if either does not exist."""
-        return self._kept[length].drafter if length in self._kept else None
-
     def before(self, length: int) -> int:
         """The largest checkpoint length up to `length`; 0, where none is needed, if there is none."""
         return max((kept for kept in self.lengths if kept <= length), default=0)

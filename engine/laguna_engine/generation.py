@@ -285,25 +285,19 @@ class Emitter:
         self.count += 1
         if self._filter is None:
             self._put(event)
-        elif self._show(event, self._filter):
-            return FinishReason.STOP_TEXT
+        else:
+            released, stopped = self._filter.push(event)
+            for each in released:
+                self._put(each)
+            if stopped:
+                return FinishReason.STOP_TEXT
         if token in self._stops:
             return FinishReason.STOP_TOKEN
         return FinishReason.MAX_TOKENS if self.count == self._limit else None
 
     def finish(self) -> None:
         """Emit the tokens held back as a possible beginning of a stop text."""
-        if self._filter is not None:
-            self._put_all(self._filter.flush())
-
-    def _show(self, event: Token, watch: StopTextFilter) -> bool:
-        """Emit `event` unless it must be held back; returns whether a stop text is complete."""
-        released, stopped = watch.push(event)
-        self._put_all(released)
-        return stopped
-
-    def _put_all(self, events: list[Token]) -> None:
-        for event in events:
+        for event in [] if self._filter is None else self._filter.flush():
             self._put(event)
 
 

@@ -259,7 +259,8 @@ class TokenSequence:
         """
         self.settle()
         reuse = self.plan(prompt, at_most)
-        drafter = self.checkpoints.drafter_at(reuse.checkpoint or self.checkpoints.before(reuse.keep))
+        length = reuse.checkpoint or self.checkpoints.before(reuse.keep)
+        drafter = self.checkpoints.at(length).drafter if length in self.checkpoints.lengths else None
         if self._went_back(reuse):
             reuse = replace(reuse, drafter=drafter)
         else:

@@ -34,14 +34,10 @@ class SchemaAnswer:
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "AnswerConstraint":
         """See `ConstraintSpec`; the prompt says whether the model is thinking."""
         call = vocabulary.id_of(TOOL_CALL) if self.calls else None
-        thinking = _is_thinking(vocabulary, prompt)
+        opens, closes = vocabulary.id_of(THINK), vocabulary.id_of(END_THINK)
+        last = next((token for token in reversed(prompt) if token in (opens, closes)), None)
+        thinking = last is not None and last == opens
         return AnswerConstraint(self.schema.begin(vocabulary, prompt), vocabulary, call, thinking)
-
-
-def _is_thinking(vocabulary: Vocabulary, prompt: Sequence[int]) -> bool:
-    opens, closes = vocabulary.id_of(THINK), vocabulary.id_of(END_THINK)
-    last = next((token for token in reversed(prompt) if token in (opens, closes)), None)
-    return last is not None and last == opens
 
 
 class _Part(Enum):
@@ -99,11 +95,8 @@ class AnswerConstraint(Constraint):
         return forked
 
     def draft(self, most: int) -> list[int]:
-        return self._value.draft(most) if self._part is _Part.VALUE or self._begins_with_value else []
-
-    @property
-    def _begins_with_value(self) -> bool:
-        return self._part is _Part.BEGINNING and self._call is None
+        begins_with_value = self._part is _Part.BEGINNING and self._call is None
+        return self._value.draft(most) if self._part is _Part.VALUE or begins_with_value else []
 
 
 class _OrToken:

@@ -43,29 +43,22 @@ def parse_arguments(spec: ToolSpec, given: Iterable[tuple[str, str]]) -> dict[st
     problems: list[str] = []
     for key, raw in given:
         if key not in known:
-            problems.append(f"`{spec.name}` has no argument `{key}`; it takes {_listed(known)}")
+            takes = ", ".join(f"`{name}`" for name in known) or "none"
+            problems.append(f"`{spec.name}` has no argument `{key}`; it takes {takes}")
         elif key in arguments:
             problems.append(f"the argument `{key}` was given twice; give it once")
         else:
-            arguments[key] = _collected(key, raw, known[key], problems)
-    problems += _missing(spec, arguments)
+            arguments[key] = None
+            try:
+                arguments[key] = _value(raw, _types(known[key]))
+            except BadArguments as problem:
+                problems.append(f"the argument `{key}` {problem}")
+    required = spec.parameters.get("required")
+    names = required if isinstance(required, list | tuple) else ()
+    problems += [f"`{spec.name}` needs the argument `{name}`; add it" for name in names if name not in arguments]
     if problems:
         raise BadArguments("; ".join(problems))
     return arguments
-
-
-def _collected(key: str, raw: str, schema: object, problems: list[str]) -> object:
-    try:
-        return _value(raw, _types(schema))
-    except BadArguments as problem:
-        problems.append(f"the argument `{key}` {problem}")
-        return None
-
-
-def _missing(spec: ToolSpec, arguments: Mapping[str, object]) -> list[str]:
-    required = spec.parameters.get("required")
-    names = required if isinstance(required, list | tuple) else ()
-    return [f"`{spec.name}` needs the argument `{name}`; add it" for name in names if name not in arguments]
 
 
 def _types(schema: object) -> tuple[str, ...]:
@@ -116,10 +109,6 @@ def _no_constant(name: str) -> object:
 
 def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names) or "none"
 
 
 def quoted(raw: str) -> str:

@@ -124,13 +124,6 @@ class ValueRules(Protocol):
         ...
 
 
-class NoRules:
-    """Nothing is known but the schema."""
-
-    def rule(self, _tool: str, _key: str, _given: Mapping[str, str]) -> None:
-        return
-
-
 @dataclass(frozen=True, slots=True)
 class ToolCalls:
     """Every tool call of the answer is one that can run, as far as that is known while it is written.
@@ -139,12 +132,12 @@ class ToolCalls:
 
     Attributes:
         tools: those that may be called.
-        rules: what is known of values.
+        rules: what is known of values beyond their schemas; None for nothing.
         only_strict: leave the arguments of tools free that are not strict.
     """
 
     tools: tuple[ToolSpec, ...]
-    rules: ValueRules = field(default_factory=NoRules)
+    rules: ValueRules | None = None
     only_strict: bool = False
     _begun: "WeakKeyDictionary[Vocabulary, _Calls]" = field(
         default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
@@ -205,6 +198,7 @@ class _Calls:
     Attributes:
         opens: the token that opens a call; None where there is none, or no tool.
         closes_value: the token that ends a value; None where that is text.
+        held: the arguments whose values the grammar says, by the names of tool and argument.
     """
 
     def __init__(self, spec: ToolCalls, vocabulary: Vocabulary) -> None:
@@ -215,7 +209,7 @@ class _Calls:
         self.closes_value = vocabulary.id_of(CLOSING)
         grammar = call_grammar(spec.tools, vocabulary.id_of, only_strict=spec.only_strict)
         self._first = compiled(vocabulary, grammar.lark) if spec.tools else None
-        self._held = grammar.held
+        self.held = grammar.held
 
     def begin(self) -> "_Call":
         """A call of which nothing is written."""
@@ -224,12 +218,8 @@ class _Calls:
 
     def value(self, tool: str, key: str, given: Mapping[str, str]) -> "_Value | None":
         """What is known of a value beyond the grammar."""
-        rule = None if (tool, key) in self._held else self.rules.rule(tool, key, given)
+        rule = None if self.rules is None or (tool, key) in self.held else self.rules.rule(tool, key, given)
         return None if rule is None else _Value(rule, compiled_once(self.vocabulary, rule, lambda: rule.lark))
-
-    def is_held(self, tool: str, key: str) -> bool:
-        """Whether the grammar says what a value is."""
-        return (tool, key) in self._held
 
     def closers(self, written: int) -> list[int]:
         """The tokens that may end a value, or a part of the tag that does. written: how many bytes of it are."""
@@ -375,7 +365,7 @@ class _Call:
         value, rest = self._value(self._tool, key), self._text[starts:]
         if value is not None and rest:
             value = self._after(value, rest)
-        self._argument = _Argument(key, starts, self._calls.is_held(self._tool.name, key), value)
+        self._argument = _Argument(key, starts, (self._tool.name, key) in self._calls.held, value)
 
     def _continue_value(self, token: int, piece: bytes) -> None:
         assert self._argument is not None, "a value is open"
@@ -447,17 +437,17 @@ class _Call:
         value = None if self._argument is None else self._argument.value
         if value is None:
             tokens = MatcherTokens(self._grammar, size).every()
-            crossing = [token for token in tokens.tolist() if not self._may_open(token) or self.allows(token)]
-            return np.array(crossing, np.int32)
+            piece, may_open = self._calls.vocabulary.piece, self._argument is None
+            crossing = (
+                token for token in tokens.tolist() if not (may_open and b">" in piece(token)) or self.allows(token)
+            )
+            return np.fromiter(crossing, np.int32)
         closers = np.array([token for token in self._calls.closers(value.closing) if self.allows(token)], np.int32)
         if value.text is None:
             return closers
         pieces = self._calls.vocabulary.pieces
         inside = [token for token in MatcherTokens(value.text, size).every().tolist() if pieces[token]]
         return np.union1d(np.array(inside, np.int32), closers)
-
-    def _may_open(self, token: int) -> bool:
-        return self._argument is None and b">" in self._calls.vocabulary.piece(token)
 
     def forced(self) -> bytes:
         """Text that comes next, where there is no choice but of blanks."""

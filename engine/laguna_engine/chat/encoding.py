@@ -163,11 +163,6 @@ class Content:
     text: str
 
 
-def _valid(text: str) -> str:
-    """The text with lone surrogates (such as undecodable bytes of a file name) as `?`: they have no UTF-8."""
-    return text.encode("utf-8", errors="replace").decode("utf-8")
-
-
 class SafeEncoder:
     """Encodes trusted and untrusted text as tokens. Stateless and cheap to share."""
 
@@ -213,7 +208,8 @@ class SafeEncoder:
             if isinstance(part, Markup):
                 yield from map(Markup, _SPLIT.split(part.text))
             else:
-                yield Content(escape(_valid(part.text)))
+                # Lone surrogates, such as undecodable bytes of a file's name, have no UTF-8.
+                yield Content(escape(part.text.encode("utf-8", errors="replace").decode("utf-8")))
 
     def _tokenize_plain(self, text: str) -> list[int]:
         """Tokens of text with special tokens off; any that come out all the same are split."""

@@ -85,10 +85,8 @@ class TagScanner:
         text = self._held + text
         end = len(text) if last else self._decided(text)
         self._held = text[end:]
-        return [self._item(part) for part in self._split.split(text[:end]) if part]
-
-    def _item(self, part: str) -> Tag | str:
-        return Tag(part, spelled=part in self._with_token) if part in self._in_text else part
+        parts = filter(None, self._split.split(text[:end]))
+        return [Tag(part, part in self._with_token) if part in self._in_text else part for part in parts]
 
     def _decided(self, text: str) -> int:
         """Length of the text that no later piece can turn into a tag."""
@@ -261,15 +259,12 @@ class StreamParser:
 
     def feed(self, token_id: int, piece: bytes) -> list[ParserEvent]:
         """The events of this token; usually one delta or none."""
-        return self._take_all(self._scanner.feed(token_id, piece))
+        return [event for item in self._scanner.feed(token_id, piece) for event in self._take(item)]
 
     def finish(self) -> list[ParserEvent]:
         """End of the generation: the text held back, and an open call as malformed. Idempotent."""
-        events = self._take_all(self._scanner.finish())
+        events = [event for item in self._scanner.finish() for event in self._take(item)]
         return events + self._end()
-
-    def _take_all(self, items: Sequence[Tag | str]) -> list[ParserEvent]:
-        return [event for item in items for event in self._take(item)]
 
     def _take(self, item: Tag | str) -> list[ParserEvent]:
         if self.ended:

@@ -27,7 +27,7 @@ class NoRepeat(Constraint):
         if len(self._tail) < size:
             return FREE
         places = self._places.get(self._tail[-1], ())
-        place = next((place for place in places if self._ends_round(place)), None)
+        place = next((place for place in places if self._tail_is_round(place)), None)
         return FREE if place is None else RowMask(banned=frozenset((self._stretch[(place + 1) % size],)))
 
     def advance(self, token: int) -> None:
@@ -38,6 +38,6 @@ class NoRepeat(Constraint):
         forked._tail = self._tail.copy()
         return forked
 
-    def _ends_round(self, place: int) -> bool:
+    def _tail_is_round(self, place: int) -> bool:
         """Whether the tail is a whole round that ends with the token at `place`."""
         return all(token == self._stretch[place - back] for back, token in enumerate(reversed(self._tail)))

@@ -137,17 +137,13 @@ def read_token_map(drafter: DrafterHeader, vocabulary: int) -> NDArray[np.int32]
         raise ModelFileError(f"{drafter.path}: it became shorter while it was read; download it again")
     table = np.frombuffer(data, kind).astype(np.int64)
     for targets in (table, table + np.arange(len(table))):
-        if _names_each_once(targets, vocabulary):
+        inside = int(targets.min()) >= 0 and int(targets.max()) < vocabulary
+        if inside and len(np.unique(targets)) == len(targets):
             return targets.astype(np.int32)
     raise ModelFileError(
         f"{drafter.path}: its table d2t names tokens twice or outside the model's {vocabulary}; "
         "choose the drafter that was made for this model, or download it again"
     )
-
-
-def _names_each_once(targets: NDArray[np.int64], vocabulary: int) -> bool:
-    inside = int(targets.min()) >= 0 and int(targets.max()) < vocabulary
-    return inside and len(np.unique(targets)) == len(targets)
 
 
 class LayerBuilder:

@@ -77,15 +77,10 @@ def _chained(builder: LayerBuilder, logits: Tensor, hidden: Tensor, newest: Tens
         if "conf_proj.weight" in weights:
             state = graph.view(hidden, (hidden.shape[0], 1), offset=row * hidden.strides[1])
             chances.append(_confidence(builder, state, embedded))
-        before = _as_target(builder, graph.argmax(rows[-1]))
+        before = graph.argmax(rows[-1])
+        if TOKEN_MAP in weights:
+            before = graph.reshape(graph.get_rows(weights[TOKEN_MAP], before), 1)
     return _side_by_side(graph, rows), _side_by_side(graph, chances) if chances else None
-
-
-def _as_target(builder: LayerBuilder, token: Tensor) -> Tensor:
-    """The target's token for one of the drafter's."""
-    if TOKEN_MAP not in builder.weights:
-        return token
-    return builder.graph.reshape(builder.graph.get_rows(builder.weights[TOKEN_MAP], token), 1)
 
 
 def _confidence(builder: LayerBuilder, state: Tensor, embedded: Tensor) -> Tensor:

@@ -63,14 +63,21 @@ def known_model(name: str, facts: Mapping[str, int | str], context: int, size: i
         layers=layers, embedding_size=_size(matrix, _Q4_K), output_size=_size(matrix, _Q6_K) + _F32 * known.n_embd,
         tied=False,
     )  # fmt: skip
-    return shape if size is None else _scaled(shape, size)
+    if size is None:
+        return shape
+    # The experts are nearly all of the file: scaling them gives its size.
+    factor = 1 + (size - shape.size) / shape.experts_size
+    scaled = tuple(replace(layer, experts_size=round(layer.experts_size * factor)) for layer in layers)
+    return replace(shape, layers=scaled)
 
 
 def _layer(known: _Laguna, layer: int) -> LayerShape:
     sliding = layer % 4 > 0
     heads = known.sliding_heads if sliding else known.full_heads
     queries, keys, embd = heads * known.head, known.kv_heads * known.head, known.n_embd
-    fine = _Q6_K if _more_bits(layer, known.layers) else _Q4_K
+    # llama.cpp's `use_more_bits`.
+    more_bits = layer < known.layers // 8 or layer >= 7 * known.layers // 8 or (layer - known.layers // 8) % 3 == 2
+    fine = _Q6_K if more_bits else _Q4_K
     attention = _size(embd * (2 * queries + keys + heads), _Q4_K) + _size(embd * keys, fine)
     ff, shared = (known.ff, 0) if layer == 0 else (0, known.shared_ff)
     inner = ff or shared
@@ -86,17 +93,5 @@ def _layer(known: _Laguna, layer: int) -> LayerShape:
     )  # fmt: skip
 
 
-def _more_bits(layer: int, layers: int) -> bool:
-    """llama.cpp's `use_more_bits`."""
-    return layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
-
-
 def _size(elements: int, kind: int) -> int:
     return elements // TENSOR_FORMATS[kind].block * TENSOR_FORMATS[kind].size
-
-
-def _scaled(shape: ModelShape, size: int) -> ModelShape:
-    """The shape with its experts, which are nearly all of it, scaled to the file's size."""
-    factor = 1 + (size - shape.size) / shape.experts_size
-    layers = tuple(replace(layer, experts_size=round(layer.experts_size * factor)) for layer in shape.layers)
-    return replace(shape, layers=layers)

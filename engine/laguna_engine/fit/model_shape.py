@@ -107,12 +107,8 @@ class ModelShape:
     @property
     def size(self) -> int:
         """Bytes of all weights, as in the file."""
-        return self.embedding_size * (not self.tied) + self.output_size + self.layers_size
-
-    @property
-    def layers_size(self) -> int:
-        """Bytes of all layers."""
-        return sum(layer.size + layer.experts_size for layer in self.layers)
+        layers = sum(layer.size + layer.experts_size for layer in self.layers)
+        return self.embedding_size * (not self.tied) + self.output_size + layers
 
     @property
     def experts_size(self) -> int:

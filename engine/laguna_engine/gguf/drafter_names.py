@@ -113,7 +113,8 @@ def canonical_tensors(tensors: Sequence[TensorInfo], queries: Sequence[int], key
             layer = int(fused[1].split(".")[1])
             found += _split_qkv(info, fused[1], queries[layer : layer + 1], keys[layer : layer + 1])
         elif info.name == "enc.aux_norm.weight":
-            found += _split_rows(info)
+            parts = (_part(info, f"enc.aux_norm.{row}.weight", row, 1) for row in range(prod(info.shape[1:])))
+            found += (replace(part, shape=(info.shape[0],)) for part in parts)
         elif info.name not in _UNUSED:
             found.append(replace(info, name=_canonical(info.name, present)))
     return found
@@ -141,11 +142,6 @@ def _split_qkv(info: TensorInfo, prefix: str, queries: Sequence[int], keys: Sequ
     for name, count in (("attn_q", queries[0]), ("attn_k", keys[0]), ("attn_v", keys[0])):
         yield _part(info, f"{prefix}{name}.weight", first, count)
         first += count
-
-
-def _split_rows(info: TensorInfo) -> Iterator[TensorInfo]:
-    for row in range(prod(info.shape[1:])):
-        yield replace(_part(info, f"enc.aux_norm.{row}.weight", row, 1), shape=(info.shape[0],))
 
 
 def _part(info: TensorInfo, name: str, first: int, count: int) -> TensorInfo:

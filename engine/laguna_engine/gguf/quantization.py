@@ -3,7 +3,6 @@
 `laguna_engine.ggml.gguf_writer` executes a plan with llama.cpp's own quantizers.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 from laguna_engine.errors import ModelFileError
 from laguna_engine.gguf import drafter_header, header
 from laguna_engine.gguf.drafter_names import canonical_name
-from laguna_engine.gguf.formats import DEFAULT_ALIGNMENT, TENSOR_FORMATS, TensorFormat
+from laguna_engine.gguf.formats import DEFAULT_ALIGNMENT, TENSOR_FORMATS
 from laguna_engine.gguf.header import Header
 from laguna_engine.gguf.tensors import TensorInfo
 
@@ -98,7 +97,9 @@ def plan(path: Path, kind: str) -> QuantizationPlan:
             "give the f16, bf16 or f32 file that it was made from"
         )
     changes = tuple(Change(info, format_for(info, kind)) for info in source.tensors)
-    return QuantizationPlan(source, kind, changes, _unfit(source.tensors, _FORMATS[kind]))
+    block = _FORMATS[kind].block
+    unfit = tuple(info.name for info in source.tensors if _is_matrix(info) and info.shape[0] % block)
+    return QuantizationPlan(source, kind, changes, unfit)
 
 
 def padded(size: int) -> int:
@@ -119,7 +120,3 @@ def format_for(info: TensorInfo, kind: str) -> str:
 def _is_matrix(info: TensorInfo) -> bool:
     """Whether the tensor is a weight matrix; not a norm (several taps may share one tensor) nor an integer table."""
     return len(info.shape) > 1 and "norm" not in info.name and info.format in _UNQUANTIZED
-
-
-def _unfit(tensors: Sequence[TensorInfo], kind: TensorFormat) -> tuple[str, ...]:
-    return tuple(info.name for info in tensors if _is_matrix(info) and info.shape[0] % kind.block)

@@ -135,7 +135,9 @@ class Reader:
             inspect(self._window[self._at : self._at + size])
         if length <= SHORT_ARRAY:
             return self._scalars(kind, length, what)
-        self._skip(size, what)
+        if size > self._size - self.position:
+            raise Damaged(f"it ends in the middle of {what}")
+        self._base, self._at, self._window = self.position + size, 0, b""
         return LongArray(kind, length)
 
     def _strings(self, length: int, what: str, inspect: Callable[[bytes], None] | None) -> Value:
@@ -166,11 +168,6 @@ class Reader:
                 _text(text, what)
             self._at = end
             yield text
-
-    def _skip(self, count: int, what: str) -> None:
-        if count > self._size - self.position:
-            raise Damaged(f"it ends in the middle of {what}")
-        self._base, self._at, self._window = self.position + count, 0, b""
 
 
 _LENGTH_BYTES = 8

@@ -72,7 +72,8 @@ def check(name: str, metadata: Mapping[str, Value], tensors: Sequence[TensorInfo
     hparams = HParams(name, metadata)
     hparams.check()
     for tensor in tensors:
-        _check_format(tensor)
+        if tensor.format in NOT_WEIGHTS or (len(tensor.shape) == 1 and tensor.format != "f32"):
+            raise Damaged(f"{tensor.name} is stored as {tensor.format}, which cannot be computed with")
     shapes = {tensor.name: tensor.shape for tensor in tensors}
     size = vocabulary.check(metadata)
     _check_embedding(hparams, shapes, size)
@@ -96,12 +97,6 @@ def _check_role(name: str, metadata: Mapping[str, Value]) -> None:
     parts = metadata.get("split.count", 0)
     if parts not in (0, 1):
         raise Unsuitable(f"is one of {parts} parts; join them with llama-gguf-split --merge and open the result")
-
-
-def _check_format(tensor: TensorInfo) -> None:
-    vector = len(tensor.shape) == 1
-    if tensor.format in NOT_WEIGHTS or (vector and tensor.format != "f32"):
-        raise Damaged(f"{tensor.name} is stored as {tensor.format}, which cannot be computed with")
 
 
 def _check_embedding(hparams: HParams, shapes: Mapping[str, tuple[int, ...]], tokens: int) -> None:

@@ -233,7 +233,9 @@ class SamplerChain:
         self, stages: Sequence[Stage], n_vocab: int, position: int = 0, constraints: Constraints | None = None
     ) -> None:
         """Build the chain for a vocabulary of `n_vocab` tokens; RequestError for values out of range."""
-        _check_order(stages)
+        selecting = [isinstance(stage, Distribution | Greedy) for stage in stages]
+        if not selecting or not selecting[-1] or any(selecting[:-1]):
+            raise RequestError("a sampling chain needs exactly one Distribution or Greedy stage, at its end")
         for stage in stages:
             _check_values(stage)
         last = stages[-1]
@@ -289,12 +291,6 @@ class SamplerChain:
         if self._handle:
             lib.llama_sampler_free(self._handle)
             self._handle.value = None
-
-
-def _check_order(stages: Sequence[Stage]) -> None:
-    pickers = [isinstance(stage, Distribution | Greedy) for stage in stages]
-    if not pickers or not pickers[-1] or any(pickers[:-1]):
-        raise RequestError("a sampling chain needs exactly one Distribution or Greedy stage, at its end")
 
 
 def _check_values(stage: Stage) -> None:

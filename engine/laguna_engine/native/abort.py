@@ -103,19 +103,16 @@ def _on_abort(message: bytes | None) -> None:
     # The file's name begins with the folder of the machine that built the wheel.
     text = text.rpartition("/vendor/llama.cpp/")[2]
     try:
-        for watch in _watches_of_this_thread():
+        with _lock:
+            own = _guarded.get(threading.get_ident())
+            # The owner of one of ggml's worker threads is unknown: every watch is notified.
+            watches = [own] if own is not None else list(dict.fromkeys(_guarded.values()))
+        for watch in watches:
             watch._notify(text)
     finally:
         # Waiting for a lock neither holds the GIL nor wakes up, so the interpreter can still exit normally.
         while True:
             _for_ever.acquire()
-
-
-def _watches_of_this_thread() -> list[AbortWatch]:
-    """The watch of the calling thread; all watches for one of ggml's worker threads, whose owner is unknown."""
-    with _lock:
-        own = _guarded.get(threading.get_ident())
-        return [own] if own is not None else list(dict.fromkeys(_guarded.values()))
 
 
 # Keeps the hook alive: ggml holds only the function pointer.

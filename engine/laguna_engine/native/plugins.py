@@ -37,12 +37,12 @@ def preload(libraries: Path) -> None:
     if not any(libraries.glob("libggml-cuda*")):
         return
     for name in _NAMES:
-        for path in packaged(name):
+        for path in packaged_files(name):
             with contextlib.suppress(OSError):
                 ctypes.CDLL(str(path))
 
 
-def packaged(name: str) -> list[Path]:
+def packaged_files(name: str) -> list[Path]:
     """The files of a library such as `libcudart` in installed `nvidia-*` packages."""
     return sorted(path for folder in _package_folders("nvidia") for path in folder.glob(f"*/lib/{name}.so.*"))
 
@@ -59,7 +59,8 @@ def load(library: Any, folders: Iterable[Path]) -> None:
             library.ggml_backend_load_all_from_path(os.fsencode(folder))
     for path in card_plugins():
         # A second backend would show every card twice.
-        if _has_card(library):
+        devices = (library.ggml_backend_dev_get(index) for index in range(library.ggml_backend_dev_count()))
+        if any(library.ggml_backend_dev_type(device) in _CARDS for device in devices):
             break
         preload(path.parent)
         library.ggml_backend_load(os.fsencode(path))
@@ -76,11 +77,6 @@ def card_plugins() -> Iterator[Path]:
             with contextlib.suppress(importlib.metadata.PackageNotFoundError):
                 if importlib.metadata.version(distribution) == BINDING_VERSION:
                     yield path
-
-
-def _has_card(library: Any) -> bool:
-    devices = [library.ggml_backend_dev_get(index) for index in range(library.ggml_backend_dev_count())]
-    return any(library.ggml_backend_dev_type(device) in _CARDS for device in devices)
 
 
 def _package_folders(name: str) -> list[Path]:

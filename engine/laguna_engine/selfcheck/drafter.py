@@ -65,7 +65,9 @@ def compare_drafter(drafter_path: Path, target_path: Path, device: Device, threa
             right = expected_draft(drafter, weights, targets, features[:length].astype(float), last, drafter.block)
             dflash.follow(last, length)
             tokens = dflash.draft(drafter.longest).tokens
-            rows = _equal_rows(tokens, right.tokens)
+            # With a Markov head, what follows the first different token continues another text.
+            pairs = enumerate(zip(tokens, right.tokens, strict=True))
+            rows = next((row for row, (one, other) in pairs if one != other), len(tokens))
             error = max(error, _error(*dflash.ranked(drafter.longest, CANDIDATES), right, rows))
             same, drafted = same + min(rows, len(tokens)), drafted + len(tokens)
         return DrafterAgreement(error, same, drafted, dflash.nbytes + dflash.graphs_nbytes)
@@ -105,12 +107,6 @@ def _shared(drafter: DrafterHeader, target: Header) -> Header:
 
 def _head_of(target: Header) -> str:
     return _HEAD if any(info.name == _HEAD for info in target.tensors) else _EMBEDDING
-
-
-def _equal_rows(found: list[int], expected: list[int]) -> int:
-    """Rows before the first token that differs: with a Markov head, what follows continues another text."""
-    pairs = zip(found, expected, strict=True)
-    return next((row for row, (one, other) in enumerate(pairs) if one != other), len(found))
 
 
 def _error(ids: NDArray[np.int32], logits: NDArray[np.float32], right: ExpectedDraft, rows: int) -> float:

@@ -183,7 +183,10 @@ class EngineSnapshots:
         with self._operation:
             if folder not in self._cleaned:
                 self._cleaned.add(folder)
-                _remove_partial(folder)
+                # Left half-written by a process that ended; a session is open in one process only.
+                for path in folder.glob(f"*{PARTIAL}"):
+                    with suppress(OSError):
+                        path.unlink()
             return self._saver.save(folder, self._catalog(folder), self._identity(), of, last=last)
 
     def restorable(self, folder: Path, tokens: Sequence[int]) -> Restorable | None:
@@ -253,10 +256,3 @@ class EngineSnapshots:
 
 _SAID = frozenset({SnapshotProblem.DAMAGED, SnapshotProblem.DISK})
 """Problems that are always reported."""
-
-
-def _remove_partial(folder: Path) -> None:
-    """Remove what a process left half written that ended meanwhile; a session is open in one process only."""
-    for path in folder.glob(f"*{PARTIAL}"):
-        with suppress(OSError):
-            path.unlink()

@@ -117,7 +117,7 @@ class DraftPolicy:
         bucket = bucket_of(context)
         self._verify = self._cost_model.verify(bucket)
         if fixed == 0:
-            return DraftChoice(None, 0, _fixed_status(0), Purpose.FIXED)
+            return DraftChoice(None, 0, "fixed at 0", Purpose.FIXED)
         options = [self._weighed(offer, bucket) for offer in offers if offer.longest > 0]
         if not options:
             return DraftChoice(None, 0, _NOTHING_STATUS)
@@ -236,7 +236,7 @@ class DraftPolicy:
     def _fixed(self, options: list[_Option], length: int) -> DraftChoice:
         long = [option for option in options if option.offer.kind.alone]
         offer = max(long or options, key=lambda option: option.plan.rate).offer
-        return DraftChoice(offer, min(length, offer.longest, MAX_DRAFT), _fixed_status(length), Purpose.FIXED)
+        return DraftChoice(offer, min(length, offer.longest, MAX_DRAFT), f"fixed at {length}", Purpose.FIXED)
 
     def _repeated(self, options: list[_Option]) -> DraftChoice | None:
         """The trial that is not over, if its drafter can go on."""
@@ -266,9 +266,13 @@ class DraftPolicy:
             return trial
         if best is None:
             nearest = max(options, key=lambda option: option.plan.rate)
-            return DraftChoice(None, 0, _off_status(nearest.plan.rate * plain), rate=1 / plain)
+            speedup = nearest.plan.rate * plain
+            cost = round(100 / speedup - 100) if speedup > 0 else 0
+            reason = f"off: would cost {cost} % here" if cost > 0 else "off: would gain nothing here"
+            return DraftChoice(None, 0, reason, rate=1 / plain)
         rate, length = best.plan.rate, best.plan.length
-        reason = _drafting_status(best.offer, length, rate * plain) if certain else _trying_status(best.offer, length)
+        trying = _trying_status(best.offer, length)
+        reason = f"{_what(best.offer, length)}: {rate * plain:.1f}x expected" if certain else trying
         return DraftChoice(best.offer, length, reason, Purpose.BEST, rate, plain)
 
     def _trial(self, options: list[_Option], best: _Option | None) -> DraftChoice | None:
@@ -303,22 +307,6 @@ _BASELINE_STATUS = "measuring plain speed"
 
 _NAME_LENGTH = 14
 """Of a drafter's name, so that the whole stays readable."""
-
-
-def _fixed_status(length: int) -> str:
-    """The user's length."""
-    return f"fixed at {length}"
-
-
-def _off_status(speedup: float) -> str:
-    """Plain decoding, because the best draft would be `speedup` times as fast; that may be less than 1."""
-    cost = round(100 / speedup - 100) if speedup > 0 else 0
-    return f"off: would cost {cost} % here" if cost > 0 else "off: would gain nothing here"
-
-
-def _drafting_status(offer: "Offer", length: int, speedup: float) -> str:
-    """A draft that pays: `speedup` is against plain decoding."""
-    return f"{_what(offer, length)}: {speedup:.1f}x expected"
 
 
 def _trying_status(offer: "Offer", length: int, again: bool = False) -> str:

@@ -75,11 +75,6 @@ class DrafterRecord:
         return self.accepted / self.drafted if self.drafted else None
 
     @property
-    def mean_length(self) -> float | None:
-        """Tokens drafted a round, over the rounds in which it drafted."""
-        return self.drafted / self.rounds if self.rounds else None
-
-    @property
     def by_position(self) -> tuple[float, ...]:
         """For each position the share of drafts whose token there was accepted; it can only fall."""
         return tuple(
@@ -132,11 +127,6 @@ class Summary:
         return (self.together.accepted + self.rounds) / self.rounds if self.rounds else None
 
     @property
-    def plain_rounds(self) -> int:
-        """Rounds in which nothing was drafted."""
-        return self.rounds - self.together.rounds
-
-    @property
     def lengths(self) -> tuple[int, ...]:
         """Draft lengths of the latest rounds, oldest first, for a sparkline."""
         return tuple(step.drafted for step in self.steps)
@@ -145,16 +135,6 @@ class Summary:
     def rate(self) -> float | None:
         """Committed tokens a second over all rounds."""
         return (self.together.accepted + self.rounds) / self.seconds.total if self.seconds.total > 0 else None
-
-    def recent_rate(self, seconds: float = 2.0) -> float | None:
-        """Committed tokens a second over the latest rounds that make up `seconds`, at least one; None before any."""
-        committed, spent = 0, 0.0
-        for step in reversed(self.steps):
-            committed += step.committed
-            spent += step.total_s
-            if spent >= seconds:
-                break
-        return committed / spent if spent > 0 else None
 
 
 class SpeculationMetrics:

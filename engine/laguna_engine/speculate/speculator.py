@@ -218,7 +218,11 @@ class Speculator(NullSpeculator, SequenceObserver):
         start = self._sequence.position
         resting = _SCRIPTED if self._drafting.script is not None else self._backoff.choice()
         choice = resting or self._choose(start, _longest_draft(chain, room))
-        draft = self._scripted() if resting is _SCRIPTED else self._draft(choice)
+        if resting is _SCRIPTED:
+            # As much of the script's next draft as there is room for.
+            draft = Draft(list(next(self._script, ())[: min(self._longest, max(0, self._sequence.room - 1))]))
+        else:
+            draft = self._draft(choice)
         if choice.offer is not None and choice.offer.source not in self._drafters:
             choice = _FAILED
         counted = choice
@@ -252,10 +256,6 @@ class Speculator(NullSpeculator, SequenceObserver):
         )
         self._each("after_round")
         return Committed(tokens, report.drafter or Source.TARGET, report)
-
-    def _scripted(self) -> Draft:
-        """The next draft of the request's script, as much of it as there is room for."""
-        return Draft(list(next(self._script, ())[: min(self._longest, max(0, self._sequence.room - 1))]))
 
     def _choose(self, start: int, longest: int) -> DraftChoice:
         longest = min(self._longest, self._sequence.room - 1, longest)

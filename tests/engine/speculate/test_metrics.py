@@ -21,8 +21,7 @@ def tally_of(*events) -> SpeculationMetrics:
 def test_nothing_has_no_rates_and_no_shares():
     nothing = SpeculationMetrics().summary()
     assert (nothing.rounds, nothing.tokens, nothing.steps, nothing.reason) == (0, 0, (), "")
-    assert (nothing.tokens_per_round, nothing.rate, nothing.recent_rate()) == (None, None, None)
-    assert (nothing.together.acceptance, nothing.together.mean_length) == (None, None)
+    assert (nothing.tokens_per_round, nothing.rate, nothing.together.acceptance) == (None, None, None)
     assert nothing.together.by_position == nothing.together.conditional == ()
 
 
@@ -37,7 +36,7 @@ def test_acceptance_by_position_is_of_all_drafts_and_conditional_of_those_that_g
     assert (record.proposed, record.reached, record.accepted_at) == ((4, 3, 3), (4, 2, 1), (3, 1, 1))
     assert record.by_position == pytest.approx((3 / 4, 1 / 3, 1 / 3))
     assert record.conditional == pytest.approx((3 / 4, 1 / 2, 1.0))
-    assert (record.acceptance, record.mean_length) == (0.5, 2.5)
+    assert record.acceptance == 0.5
 
 
 def test_a_position_that_was_never_reached_has_no_conditional_acceptance():
@@ -54,7 +53,7 @@ def test_each_drafter_has_its_own_record_and_all_have_one_together():
     }
     assert (summary.together.rounds, summary.together.drafted, summary.together.accepted) == (2, 12, 10)
     assert summary.together.proposed == (2, 2, 2, 2, 1, 1, 1, 1)
-    assert (summary.rounds, summary.plain_rounds) == (3, 1)
+    assert (summary.rounds, summary.together.rounds) == (3, 2)
     assert summary.tokens_per_round == pytest.approx(13 / 3)
 
 
@@ -67,8 +66,6 @@ def test_seconds_are_told_by_phase_and_the_rest_is_the_engines_own():
 def test_rates_count_what_was_committed():
     summary = tally_of(*[round_of(None, 0, 0)] * 8, *[round_of(SuffixDrafter.source, 4, 3)] * 8).summary()
     assert summary.rate == pytest.approx((8 + 32) / 4.0)
-    assert summary.recent_rate(seconds=1.0) == pytest.approx(16.0)
-    assert summary.recent_rate(seconds=100.0) == summary.rate
 
 
 def test_tokens_are_counted_by_who_proposed_them():
