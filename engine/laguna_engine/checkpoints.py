@@ -90,7 +90,7 @@ class Checkpoints:
         return sum(checkpoint.nbytes for checkpoint in self._kept.values())
 
     def at(self, length: int) -> Checkpoint:
-        """The checkpoint at `length`, which must be in `lengths`."""
+        """Return the checkpoint at `length`, which must be in `lengths`."""
         return self._kept[length]
 
     def share(self) -> tuple[Checkpoint, ...]:
@@ -99,11 +99,11 @@ class Checkpoints:
         return tuple(self._kept[length] for length in self.lengths)
 
     def before(self, length: int) -> int:
-        """The largest checkpoint length up to `length`; 0, where none is needed, if there is none."""
+        """Return the largest checkpoint length up to `length`; 0, where none is needed, if there is none."""
         return max((kept for kept in self.lengths if kept <= length), default=0)
 
     def fits(self, nbytes: int) -> bool:
-        """Whether a checkpoint of `nbytes` may be kept at all."""
+        """Return whether a checkpoint of `nbytes` may be added at all."""
         return self.wanted and nbytes <= self._limit
 
     def make_room(self, length: int, nbytes: int) -> Checkpoint | None:
@@ -145,7 +145,7 @@ class Checkpoints:
         return None
 
     def _least_missed(self, coming: int) -> int:
-        """The checkpoint whose eviction costs the fewest expected prefill tokens, given a new one at `coming`.
+        """Return the checkpoint whose eviction costs the fewest expected prefill tokens, given a new one at `coming`.
 
         A divergence is assumed as likely 10 to 20 tokens before the end as 1,000 to 2,000, so older checkpoints get
         further apart. Without a checkpoint, prefill starts from the one before it.
@@ -207,7 +207,7 @@ class CheckpointPolicy:
             self._make(kept, apart=_LEAST)
 
     def part(self, position: int, size: int) -> int:
-        """Tokens to prefill from `position` on: at most `size`, and not across the boundary."""
+        """Return the tokens to prefill from `position` on: at most `size`, and not across the boundary."""
         return self._boundary - position if position < self._boundary < position + size else size
 
     def read(self, position: int) -> None:

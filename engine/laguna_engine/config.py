@@ -75,7 +75,7 @@ class Sampling:
         return self.repeat_last_n if self.repeat_penalty != 1 else 0
 
     def seeded(self) -> "Sampling":
-        """These settings with a seed, drawn now if there is none; unchanged if greedy."""
+        """Return these settings with a seed, drawn now if there is none; unchanged if greedy."""
         if self.temperature == 0 or self.seed is not None:
             return self
         return replace(self, seed=secrets.randbelow(MAX_SEED + 1))
@@ -285,7 +285,7 @@ class Request:
 
 
 def checked_tokens(tokens: Sequence[int], vocabulary: int) -> list[int]:
-    """`tokens` as a list of int; RequestError if it is empty or a token is outside the vocabulary."""
+    """Return `tokens` as a list of int; RequestError if it is empty or a token is outside the vocabulary."""
     try:
         copied = list(map(operator.index, tokens))
     except TypeError as error:

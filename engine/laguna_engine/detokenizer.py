@@ -37,7 +37,7 @@ class Detokenizer:
             self.feed(token)
 
     def feed(self, token: int) -> str:
-        """The characters that `token` completes; "" while one is incomplete."""
+        """Return the characters that `token` completes; "" while one is incomplete."""
         return "" if token in self._silent else self._decode(self._piece(token))
 
 
@@ -49,7 +49,7 @@ class StopTextFilter:
         self._held: list[Token] = []
 
     def push(self, token: Token) -> tuple[list[Token], bool]:
-        """The tokens released now, and whether a stop text is complete; then they are the last ones."""
+        """Return the tokens released now, and whether a stop text is complete; then they are the last ones."""
         self._held.append(token)
         text = "".join(held.text for held in self._held)
         found = min((at for at in map(text.find, self._stops) if at >= 0), default=None)
@@ -58,12 +58,12 @@ class StopTextFilter:
         return self._release(len(text) - self._open_length(text)), False
 
     def flush(self) -> list[Token]:
-        """The tokens still held, when the generation ends for another reason."""
+        """Return the tokens still held, when the generation ends for another reason."""
         held, self._held = self._held, []
         return held
 
     def _open_length(self, text: str) -> int:
-        """Number of characters at the end of `text` that may begin a stop text."""
+        """Return the number of characters at the end of `text` that may begin a stop text."""
         longest = min(len(text), max(map(len, self._stops)) - 1)
         for length in range(longest, 0, -1):
             if any(stop.startswith(text[-length:]) for stop in self._stops):
@@ -71,7 +71,7 @@ class StopTextFilter:
         return 0
 
     def _release(self, length: int) -> list[Token]:
-        """The leading tokens that end within the first `length` characters."""
+        """Return the leading tokens that end within the first `length` characters."""
         count = end = 0
         for token in self._held:
             end += len(token.text)
@@ -82,7 +82,7 @@ class StopTextFilter:
         return released
 
     def _truncate(self, length: int) -> list[Token]:
-        """All held tokens, their text truncated to `length` characters in total."""
+        """Return all held tokens, their text truncated to `length` characters in total."""
         shown: list[Token] = []
         for token in self.flush():
             shown.append(token if len(token.text) <= length else replace(token, text=token.text[:length]))

@@ -42,12 +42,12 @@ class RequestGate:
         self._lock = threading.RLock()
 
     def require_open(self) -> None:
-        """EngineClosed after `close`."""
+        """Raise EngineClosed after `close`."""
         if not self._open:
             raise EngineClosed("the engine is closed; open the model again")
 
     def require_free(self) -> None:
-        """RequestError while a generation is running that was not cancelled; EngineClosed after `close`.
+        """Raise RequestError while a generation is running that was not cancelled, and EngineClosed after `close`.
 
         A guest's generation is cancelled instead.
         """
@@ -161,11 +161,13 @@ class Engine:
         return EventStream(*self._start(request))
 
     def agenerate(self, request: Request) -> AsyncEventStream:
-        """As `generate`, for an event loop: iterate the result with `async for`."""
+        """Start a generation as `generate` does, for an event loop: iterate the result with `async for`."""
         return AsyncEventStream(*self._start(request))
 
     def agenerate_guest(self, request: Request) -> AsyncEventStream | None:
-        """As `agenerate`, for another program: None while a generation is running, and cancelled when one begins.
+        """Start a generation as `agenerate` does, for another program: None while one is running.
+
+        Cancelled when one begins.
 
         A request with what was generated so far behind its prompt, and with the seed of its `Stats`, continues as if
         nothing had happened. `when_free` says when to try again.
@@ -178,7 +180,7 @@ class Engine:
         self._gate.waiting = call
 
     def hold_conversations(self, nbytes: int) -> None:
-        """Hold the states of conversations that others take turns with in so much memory; 0, as at first, holds none.
+        """Hold the states of other conversations in `nbytes` of memory; 0, as at first, holds none.
 
         What a prompt cuts off is then copied first, and copied back when a prompt continues from it.
         """
@@ -206,7 +208,10 @@ class Engine:
         return self._sequence.preview(checked_tokens(tokens, self.vocab.size))
 
     def prefill_seconds(self, tokens: int) -> float | None:
-        """Estimated prefill time of so many new prompt tokens, in seconds; None before anything was measured."""
+        """Return the estimated prefill time of `tokens` new prompt tokens, in seconds.
+
+        None before anything was measured.
+        """
         return self._sequence.rate.seconds_for(tokens)
 
     def replay(
@@ -278,12 +283,15 @@ class Engine:
         return self._snapshots.restore(folder, prompt)
 
     def restorable(self, folder: Path, tokens: Sequence[int]) -> Restorable | None:
-        """What `restore` would do, from the files' headers alone; None if nothing. Any thread; waits for no request."""
+        """Return what `restore` would do, from the files' headers alone; None if nothing.
+
+        Any thread; waits for no request.
+        """
         self._gate.require_open()
         return self._snapshots.restorable(folder, checked_tokens(tokens, self.vocab.size))
 
     def economy(self) -> dict[str, object]:
-        """Learned costs and acceptance of drafts, JSON-serialisable; for `EngineOptions.economy` of a later session."""
+        """Return learned costs and acceptance of drafts, JSON-able, for `EngineOptions.economy` of a later session."""
         return self._thread.call(self._speculator.learned)
 
     @property
@@ -318,7 +326,6 @@ class Engine:
         self.close()
 
     def _margin(self, tokens: list[int], expected: int, found: int) -> float:
-        """Logit of `found` minus that of `expected` after `tokens`."""
         self._gate.cancel()
         return self._thread.call(lambda: self._sequence.margin(tokens, expected, found))
 

@@ -56,7 +56,7 @@ class Generation:
         prompt: list[int],
         leave: "Leave",
     ) -> None:
-        """`prompt` is the request's, validated. `leave` is called just before the last event can be read."""
+        """Prepare a request with the validated `prompt`; `leave` is called just before the last event can be read."""
         self.channel: Channel[Event] = Channel(_CHANNEL_CAPACITY)
         self._sequence = sequence
         self._speculator = speculator
@@ -193,7 +193,7 @@ class Generation:
             outcome = following
 
     def _round(self, chain: SamplerChain) -> Committed | FinishReason:
-        """The result of the next round, or the reason to finish."""
+        """Return the result of the next round, or the reason to finish."""
         if self.cancelled:
             return FinishReason.CANCELLED
         if self._sequence.room <= 0:
@@ -250,7 +250,7 @@ Leave = Callable[[Generation], None]
 
 
 def constraints_of(request: Request, vocab: Vocab) -> Constraints | None:
-    """What the tokens of the answer may be; None allows all."""
+    """Return what the tokens of the answer may be; None allows all."""
     constraints: list[Constraint] = [NoRepeat(stretch, request.tokens) for stretch in request.no_repeat]
     opens, closes = vocab.id_of(THINK), vocab.id_of(END_THINK)
     if request.thinking_budget is not None and opens is not None and closes is not None:
@@ -269,7 +269,7 @@ class Emitter:
     """
 
     def __init__(self, vocab: Vocab, request: Request, put: Callable[[Event], None]) -> None:
-        """Events go to `put`."""
+        """Emit events to `put`."""
         self.count = 0
         self._put = put
         self._limit = request.max_tokens
@@ -324,7 +324,7 @@ class Cancellation:
 
     @contextmanager
     def armed(self) -> Iterator[None]:
-        """Inside, a request also stops the running computation. Engine thread only."""
+        """Stop the running computation too on a request, inside the block. Engine thread only."""
         with self._lock:
             self._armed = True
             if self.requested:

@@ -43,7 +43,7 @@ class Loader:
     """Opens one target. `give_up` may be called from any thread."""
 
     def __init__(self, options: EngineOptions, progress: Callable[[LoadProgress], None] | None) -> None:
-        """`progress` is called on the engine thread; an exception from it stops the loading."""
+        """Prepare the opening; `progress` is called on the engine thread, and its exceptions stop the loading."""
         self._options = options
         self._progress = progress
         self._wanted = True
@@ -123,21 +123,23 @@ class LoadedModel:
     close: Callable[[], None]
 
 
-def usable_context(header: Header, asked: int) -> tuple[int, list[str]]:
-    """How many of the tokens `asked` for (0: all) the model can use, and what the user should know about that."""
+def usable_context(header: Header, requested: int) -> tuple[int, list[str]]:
+    """Return how many of the `requested` tokens (0: all) the model can use, and what to warn the user about."""
     limit, warnings = safe_context(header), header_warnings(header)
-    if asked > limit:
-        warnings.append(f"a context of {asked} tokens was asked for; this model can use {limit}, so it got that many")
-    return min(asked or limit, limit), warnings
+    if requested > limit:
+        warnings.append(
+            f"a context of {requested} tokens was requested, but this model can use {limit}; it is set to {limit}"
+        )
+    return min(requested or limit, limit), warnings
 
 
 def _keeps_everything(options: EngineOptions) -> bool:
-    """Whether sliding-window layers keep all positions, so that any cut is possible."""
+    """Return whether sliding-window layers keep all positions, so that any cut is possible."""
     return options.swa_full or options.speculation is Speculation.STRICT
 
 
 def _checkpoints(model: Model, options: EngineOptions, warnings: list[str]) -> Checkpoints | None:
-    """Where to keep copies of the sliding window; None where there is nothing that a cut could lose."""
+    """Return where to put checkpoints of the sliding window; None where a cut loses nothing."""
     if not model.n_swa or _keeps_everything(options) or not options.checkpoints or not options.checkpoint_bytes:
         return None
     size = window_size(ModelShape.of(model.header), options.kv_type)
@@ -155,7 +157,7 @@ def _on_cpu(options: EngineOptions) -> bool:
 
 
 def context_options(options: EngineOptions, capacity: int) -> ContextOptions:
-    """The context of a target with `capacity` tokens."""
+    """Return the options for a context of `capacity` tokens."""
     fixed = _on_cpu(options) and options.speculation is Speculation.STRICT
     widest = fixed_rows(device.kind for device in Device.all()) if fixed else options.n_ubatch
     return ContextOptions(
@@ -221,7 +223,7 @@ class SpeculatorFactory:
                 self._plans[entry.source] = plan
 
     def context(self, options: ContextOptions) -> Context:
-        """A context that can be tapped, if it is to be and can be."""
+        """Create a context with taps if possible."""
         if self.options.speculation is Speculation.OFF:
             return Context(self.model, options)
         taps = self.taps(options)
@@ -238,11 +240,11 @@ class SpeculatorFactory:
         return self._without_hook(options, "its taps are not what they should be")
 
     def taps(self, options: ContextOptions) -> Taps:
-        """Taps for a context of these options; call `check` first."""
+        """Create taps for a context of these options; call `check` first."""
         return Taps(*self._tap_arguments(options))
 
     def speculator(self, sequence: TokenSequence) -> NullSpeculator:
-        """Who drafts for `sequence`, whose context was made here."""
+        """Open the drafters for `sequence`, whose context was created here."""
         if self.options.speculation is Speculation.OFF:
             return NullSpeculator(sequence)
         policy = DraftPolicy()
@@ -346,6 +348,6 @@ class SpeculatorFactory:
         return layers, shape, ubatch + spare, min(outputs, ubatch), options.threads or physical_cores()
 
     def _without_hook(self, options: ContextOptions, why: str) -> Context:
-        """The slower way: with a callback where a drafter needs features, with whole logits in any case."""
+        """Create a slower context: with a callback where a drafter needs features, with whole logits in any case."""
         self.warnings.append(f"drafting costs more than it should: this llama.cpp takes no graph hook ({why})")
         return Context(self.model, options, CallbackTaps(*self._tap_arguments(options)))

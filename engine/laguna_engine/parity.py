@@ -90,7 +90,7 @@ def _cause(
     answer: Sequence[int],
     rounds: Sequence[tuple[int, int]] | None,
 ) -> Cause | None:
-    """Why the last token of `answer` differs from plain decoding's."""
+    """Find out why the last token of `answer` differs from plain decoding's."""
     if rounds is None or request.sampling.temperature > 0:
         return None
     script = _script(answer, rounds)
@@ -102,7 +102,7 @@ def _cause(
 
 
 def _script(answer: Sequence[int], rounds: Sequence[tuple[int, int]]) -> tuple[Sequence[int], ...]:
-    """Drafts of the same lengths as those of `answer`, of which as many tokens are accepted if it is reproduced."""
+    """Return drafts of the same lengths as those of `answer`, with as many accepted tokens if it is reproduced."""
     script: list[Sequence[int]] = []
     last = 0
     for drafted, accepted in rounds:

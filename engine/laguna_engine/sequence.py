@@ -46,7 +46,7 @@ class Reuse:
 
 
 def common_prefix(left: list[int], right: list[int]) -> int:
-    """The number of leading tokens that `left` and `right` share."""
+    """Return the number of leading tokens that `left` and `right` share."""
     shorter = min(len(left), len(right))
     for start in range(0, shorter, _SLICE):
         here, there = left[start : start + _SLICE], right[start : start + _SLICE]
@@ -57,7 +57,7 @@ def common_prefix(left: list[int], right: list[int]) -> int:
 
 
 def can_rewind(length: int, pos_min: int, window: int) -> bool:
-    """Whether a cache whose oldest sliding-window cell is at `pos_min` still answers rightly after `length` tokens.
+    """Return whether a cache with its oldest sliding-window cell at `pos_min` is still right after `length` tokens.
 
     The token at position `length` attends to the `window` positions that end with its own, so the cells from
     `length - window + 1` on must be there (llama.cpp keeps them contiguous: `llama_kv_cache::apply_ubatch` purges
@@ -136,13 +136,13 @@ class PrefillRate:
             self._seconds = self._seconds * fade + seconds
 
     def seconds_for(self, tokens: int) -> float | None:
-        """Estimated prefill time of `tokens` in seconds, or None before anything was measured."""
+        """Return the estimated prefill time of `tokens` in seconds, or None before anything was measured."""
         with self._lock:
             return tokens * self._seconds / self._tokens if self._tokens else None
 
 
 def prefill_preview(reuse: Reuse, rate: PrefillRate, length: int, capacity: int) -> Preview:
-    """The cost of a prompt of `length` tokens with the given `reuse`, in a context of `capacity` tokens."""
+    """Return the cost of a prompt of `length` tokens with the given `reuse`, in a context of `capacity` tokens."""
     new = length - reuse.keep
     return Preview(
         cached=reuse.keep,
@@ -249,7 +249,6 @@ class TokenSequence:
         return prefill_preview(self.plan(prompt), self.rate, len(prompt), self.capacity)
 
     def holds(self, prompt: list[int]) -> bool:
-        """Whether the KV cache begins with `prompt`."""
         return len(prompt) <= self.position and self._tokens[: len(prompt)] == prompt
 
     def rewind(self, prompt: list[int], at_most: int | None = None) -> Reuse:
@@ -271,8 +270,10 @@ class TokenSequence:
         return reuse
 
     def commit(self, tokens: Sequence[int]) -> None:
-        """`tokens` follow: all but the last were verified just now, or there is only one. The rest of what was drafted
-        is cut out of the KV cache."""
+        """Append `tokens`: all but the last were verified just now, or there is only one.
+
+        The rest of what was drafted is cut out of the KV cache.
+        """
         computed = len(self._tokens) - 1 + len(tokens)
         if computed < self.position:
             self.context.remove(computed)
@@ -306,7 +307,7 @@ class TokenSequence:
         self._forget(0)
 
     def restored(self, tokens: Sequence[int]) -> bool:
-        """The KV cache, which was empty, was filled from outside: whether it answers rightly behind `tokens` now.
+        """Adopt `tokens` after the KV cache was filled from outside; return whether it is valid for them.
 
         If so, they are the committed ones, all of them computed; if not, clear the cache.
         """
@@ -338,7 +339,7 @@ class TokenSequence:
             self.checkpoints.add(Checkpoint(self.position, window, drafter))
 
     def margin(self, tokens: list[int], expected: int, found: int) -> float:
-        """Logit of `found` minus that of `expected` after `tokens`. Leaves part of them in the cache."""
+        """Return the logit of `found` minus that of `expected` after `tokens`. Leaves part of them in the cache."""
         self.context.read_out(LOGITS)
         self.rewind(tokens)
         while self.position < len(tokens):
@@ -360,7 +361,7 @@ class TokenSequence:
         return pos_max + 1 == reuse.keep and can_rewind(reuse.keep, pos_min, self.model.n_swa)
 
     def _forget(self, length: int) -> None:
-        """The KV cache was cut to `length` positions: so are the tokens."""
+        """Drop the tokens from `length` on, which were cut out of the KV cache."""
         with self._lock:
             del self._tokens[length:]
         self.settle()

@@ -30,7 +30,7 @@ class Channel(Generic[T]):
     """
 
     def __init__(self, capacity: int) -> None:
-        """The writer blocks while at least `capacity` items are unread."""
+        """Create a channel whose writer blocks while at least `capacity` items are unread."""
         self.wake: Callable[[], None] | None = None
         self._capacity = capacity
         self._batches: queue.SimpleQueue[list[T]] = queue.SimpleQueue()
@@ -74,7 +74,7 @@ class Channel(Generic[T]):
         return self._received(self._batches.get())
 
     def poll(self) -> list[T] | None:
-        """The next batch, an empty one after the end, or None if there is none yet; set `wake` before the call."""
+        """Return the next batch, empty after the end, or None if there is none yet; set `wake` before the call."""
         try:
             return self._received(self._batches.get_nowait())
         except queue.Empty:
@@ -115,7 +115,7 @@ class EventBatcher:
         self.put = self.batch.append
 
     def due(self) -> bool:
-        """Whether enough time has passed since the last `publish`."""
+        """Return whether enough time has passed since the last `publish`."""
         return time.perf_counter() - self._published >= _PUBLISH_SECONDS
 
     def publish(self) -> None:
@@ -135,7 +135,7 @@ class _Held:
     """The reader's end of one generation."""
 
     def __init__(self, channel: Channel[Event], cancel: Callable[[], None], owner: object) -> None:
-        """`owner` is kept alive: an engine without references closes itself."""
+        """Keep `owner` alive: an engine without references closes itself."""
         self._channel = channel
         self._cancel = cancel
         self._owner = owner
@@ -228,7 +228,7 @@ class AsyncEventStream(_Held):
 
 
 def _waker(loop: asyncio.AbstractEventLoop, changed: asyncio.Event, cancel: Callable[[], None]) -> Callable[[], None]:
-    """A function that wakes `loop` from the engine thread; a closed loop cancels the generation."""
+    """Return a function that wakes `loop` from the engine thread; a closed loop cancels the generation."""
 
     def wake() -> None:
         try:

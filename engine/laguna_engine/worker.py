@@ -68,7 +68,7 @@ class EngineWorker:
             raise
 
     def failure(self) -> NativeAbort | None:
-        """The NativeAbort that calls raise after an abort, else None."""
+        """Return the NativeAbort that calls raise after an abort, else None."""
         try:
             self._watch.check()
         except NativeAbort as error:

@@ -28,11 +28,11 @@ class SchemaAnswer:
 
     @classmethod
     def checked(cls, schema: object, *, calls: bool = False) -> "SchemaAnswer":
-        """The constraint of a JSON schema, parsed JSON; RequestError with the reason if it cannot be used."""
+        """Return the constraint of a JSON schema, parsed JSON; RequestError with the reason if it cannot be used."""
         return cls(JsonSchema.checked(schema), calls)
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "AnswerConstraint":
-        """See `ConstraintSpec`; the prompt says whether the model is thinking."""
+        """Begin after `prompt`, which says whether the model is thinking."""
         call = vocabulary.id_of(TOOL_CALL) if self.calls else None
         opens, closes = vocabulary.id_of(THINK), vocabulary.id_of(END_THINK)
         last = next((token for token in reversed(prompt) if token in (opens, closes)), None)

@@ -62,13 +62,13 @@ def parse_arguments(spec: ToolSpec, given: Iterable[tuple[str, str]]) -> dict[st
 
 
 def _types(schema: object) -> tuple[str, ...]:
-    """The JSON types a value may have; empty when the schema gives none."""
+    """Return the JSON types a value may have; empty when the schema gives none."""
     types = _mapping(schema).get("type")
     return (types,) if isinstance(types, str) else tuple(types) if isinstance(types, list | tuple) else ()
 
 
 def _value(raw: str, types: tuple[str, ...]) -> object:
-    """A string verbatim; other types from JSON; without a type, JSON if it parses."""
+    """Return a string verbatim, other types from JSON; without a type, JSON if it parses."""
     if "string" in types:
         return None if "null" in types and raw == "null" else raw
     try:
@@ -85,7 +85,10 @@ def _value(raw: str, types: tuple[str, ...]) -> object:
 
 
 def _is_a(value: object, kind: str) -> bool:
-    """Type check by JSON schema's rules: true is not a number, 3.0 is an integer, 1e999 is neither."""
+    """Return whether a value has a type by JSON schema's rules.
+
+    True is not a number, 3.0 is an integer, 1e999 is neither.
+    """
     if isinstance(value, bool):
         return kind == "boolean"
     if isinstance(value, float) and kind in ("integer", "number"):
@@ -112,5 +115,5 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def quoted(raw: str) -> str:
-    """The model's text in backticks, truncated to fit into a sentence."""
+    """Return the model's text in backticks, truncated to fit into a sentence."""
     return f"`{raw}`" if len(raw) <= _QUOTE_CHARS else f"`{raw[:_QUOTE_CHARS]}…`"

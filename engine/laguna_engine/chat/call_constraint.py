@@ -74,7 +74,7 @@ class Choices:
 
     @classmethod
     def of(cls, strings: Iterable[str], least: float = LEAST_SHARE) -> "Choices | None":
-        """The choice between `strings`; None without any, which leaves the value free."""
+        """Return the choice between `strings`; None without any, which leaves the value free."""
         found = tuple(sorted({written(each) for each in strings}))
         return cls(found, least) if found else None
 
@@ -84,7 +84,7 @@ class Choices:
         return f"start: VALUE\nVALUE: {' | '.join(map(quoted, self.strings))}\n"
 
     def is_whole(self, text: str) -> bool:
-        """Whether the value may end behind `text`."""
+        """Return whether the value may end after `text`."""
         place = bisect_left(self.strings, text)
         return self.strings[place : place + 1] == (text,)
 
@@ -107,7 +107,7 @@ class Excerpt:
         return value_grammar(_CHUNK.findall(self.document))
 
     def is_whole(self, text: str) -> bool:
-        """Whether the value may end behind `text`: not in the middle of a word where it is replaced everywhere."""
+        """Return whether the value may end after `text`: not inside a word where it is replaced everywhere."""
         if not text.strip():
             return False
         first = self.document.find(text)
@@ -120,7 +120,7 @@ class ValueRules(Protocol):
     """What is known of the values of arguments, beyond their schema. Called on the engine thread; must be quick."""
 
     def rule(self, tool: str, key: str, given: Mapping[str, str]) -> Choices | Excerpt | None:
-        """What the value of an argument may be, with those `given` before it; None for anything."""
+        """Return what the value of an argument may be, with those `given` before it; None for anything."""
         ...
 
 
@@ -145,7 +145,7 @@ class ToolCalls:
 
     @classmethod
     def strict(cls, tools: Iterable[ToolSpec]) -> "ToolCalls | None":
-        """Calls of some tools, held to the schemas of those that are strict; None if none is.
+        """Return the calls of some tools, held to the schemas of the strict ones; None if none is strict.
 
         RequestError for a schema that cannot be used.
         """
@@ -156,7 +156,7 @@ class ToolCalls:
         return cls(offered, only_strict=True)
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> "CallConstraint":
-        """See `ConstraintSpec`. Without effect on a vocabulary that has no token for `<tool_call>`."""
+        """Begin in free text. Has no effect on a vocabulary that has no token for `<tool_call>`."""
         if vocabulary not in self._begun:
             self._begun[vocabulary] = _Calls(self, vocabulary)
         return CallConstraint(self._begun[vocabulary])
@@ -180,7 +180,7 @@ class CallConstraint(Constraint):
             self._call = None
 
     def relax(self) -> None:
-        """See `Constraint`: the value is free, or outside of a known value the rest of the call."""
+        """Leave the open value free, or the rest of the call where no known value is open."""
         if self._call is not None and not self._call.free_value():
             self._call = None
 
@@ -212,17 +212,17 @@ class _Calls:
         self.held = grammar.held
 
     def begin(self) -> "_Call":
-        """A call of which nothing is written."""
+        """Return a call of which nothing is written."""
         assert self._first is not None, "there are tools"
         return _Call(self, self._first.deep_copy())
 
     def value(self, tool: str, key: str, given: Mapping[str, str]) -> "_Value | None":
-        """What is known of a value beyond the grammar."""
+        """Return what is known of a value beyond the grammar."""
         rule = None if self.rules is None or (tool, key) in self.held else self.rules.rule(tool, key, given)
         return None if rule is None else _Value(rule, compiled_once(self.vocabulary, rule, lambda: rule.lark))
 
     def closers(self, written: int) -> list[int]:
-        """The tokens that may end a value, or a part of the tag that does. written: how many bytes of it are."""
+        """Return the tokens that may end a value; `written` bytes of the tag that does are written already."""
         if self.closes_value is not None:
             return [self.closes_value]
         return self._closers[bool(written)]
@@ -264,7 +264,7 @@ class _Value:
     closing: int = 0
 
     def closed(self, piece: bytes) -> int:
-        """How many bytes of the closing tag, and of what follows it, are written behind `piece`; 0 for none."""
+        """Return how many bytes of the closing tag, and of what follows it, are written after `piece`; 0 for none."""
         rest = _CLOSING[self.closing :]
         if self.closing and (rest.startswith(piece) or piece.startswith(rest)):
             return self.closing + len(piece)
@@ -272,7 +272,7 @@ class _Value:
         return len(next(whole, b""))
 
     def is_whole(self, head: bytes = b"") -> bool:
-        """Whether the value may end behind `head`, which continues it."""
+        """Return whether the value may end after `head`, which continues it."""
         try:
             return self.rule.is_whole((self.said + head).decode())
         except UnicodeDecodeError:
@@ -310,7 +310,6 @@ class _Call:
         self._text = b""
 
     def copy(self) -> "_Call":
-        """A copy that is advanced on its own."""
         new = _Call(self._calls, self._grammar.deep_copy())
         new._tool, new._given, new._text = self._tool, dict(self._given), self._text
         new._argument = None if self._argument is None else replace(self._argument)
@@ -318,7 +317,6 @@ class _Call:
         return new
 
     def mask(self) -> RowMask:
-        """What the next token may be."""
         open_value = self._argument
         if open_value is None or open_value.held:
             return RowMask(allowed=_CallTokens(self))
@@ -382,25 +380,25 @@ class _Call:
             self._argument.value = self._after(self._argument.value, piece)
 
     def _value(self, tool: ToolSpec, key: str) -> _Value | None:
-        """What is known of the value of an argument that comes next."""
+        """Return what is known of the value of an argument that comes next."""
         if key not in self._values:
             self._values[key] = self._calls.value(tool.name, key, self._given)
         return self._values[key]
 
     def _opened(self, text: bytes) -> tuple[str, int] | None:
-        """The key of the value that is open behind `text`, and where the value starts."""
+        """Return the key of the value that is open after `text`, and where the value starts."""
         at = text.find(_OPENING)
         key = _KEY.search(text[: at + len(_OPENING)]) if at >= 0 else None
         return None if key is None else (key[1].decode(), at + len(_OPENING))
 
     def _steps(self, value: _Value, piece: bytes) -> tuple[bool, int]:
-        """Whether a value's text continues with `piece`, and see `_Value.closed`."""
+        """Return whether a value's text continues with `piece`, and `_Value.closed`."""
         vocabulary = self._calls.vocabulary
         continues = value.text is not None and matcher.allows(value.text, vocabulary, piece)
         return continues, value.closed(piece) if self._calls.closes_value is None else 0
 
     def _after(self, value: _Value, piece: bytes) -> _Value | None:
-        """The value behind `piece`; None where it was left."""
+        """Return the value after `piece`; None where it was left."""
         continues, closing = self._steps(value, piece)
         if not continues and not closing:
             return None
@@ -410,7 +408,7 @@ class _Call:
         return _Value(value.rule, text, value.said + piece, closing)
 
     def allows(self, token: int) -> bool:
-        """Whether `token` may come next."""
+        """Return whether `token` may come next."""
         argument, text = self._argument, self._calls.vocabulary.pieces[token]
         value = None if argument is None else argument.value
         if value is not None and text and not value.closing and _CLOSING[:1] not in text:
@@ -432,7 +430,6 @@ class _Call:
         return value is None or any(self._steps(value, rest))
 
     def every(self) -> NDArray[np.int32]:
-        """All tokens that may come next."""
         size = self._calls.vocabulary.size
         value = None if self._argument is None else self._argument.value
         if value is None:
@@ -450,7 +447,7 @@ class _Call:
         return np.union1d(np.array(inside, np.int32), closers)
 
     def forced(self) -> bytes:
-        """Text that comes next, where there is no choice but of blanks."""
+        """Return the text that comes next, where the only choice is in the blanks."""
         argument = self._argument
         if argument is not None and argument.value is not None:
             return self._forced_value(argument.value)
@@ -471,12 +468,12 @@ class _Call:
         return text.encode()
 
     def _spelled(self, forced: bytes) -> str:
-        """Bytes that llguidance says come next, with its names of special tokens replaced by their texts."""
+        """Replace llguidance's names of special tokens in the bytes that come next by their texts."""
         piece = self._calls.vocabulary.piece
         return _SPECIAL.sub(lambda found: piece(int(found[1])), forced).decode("utf-8", "ignore")
 
     def _behind(self, grammar: "LLMatcher", text: str) -> "LLMatcher | None":
-        """The grammar behind `text`, tags included; None where it does not allow it."""
+        """Return the grammar after `text`, tags included; None where it does not allow it."""
         tokens = self._calls.vocabulary.tokenize(text, special=True)
         ahead: LLMatcher = grammar.deep_copy()
         return ahead if ahead.try_consume_tokens(tokens) == len(tokens) else None

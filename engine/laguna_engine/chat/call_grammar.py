@@ -50,17 +50,17 @@ class CallGrammar:
 
 
 def written(text: str) -> str:
-    """`text` as the template writes it: what a model copies."""
+    """Return `text` as the template writes it, which is what a model copies."""
     return escape(text.replace("\r\n", "\n").replace("\r", "\n")).encode("utf-8", "replace").decode()
 
 
 def quoted(text: str) -> str:
-    """A text as a literal of a grammar."""
+    """Return a text as a literal of a grammar."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def value_grammar(chunks: Sequence[str]) -> str:
-    """The grammar of a text that consists of some of `chunks`, in a row, the last perhaps cut."""
+    """Return the grammar of a text that consists of some of `chunks` in a row, the last perhaps cut."""
     return f"start: VALUE\nVALUE: %regex {json.dumps({'substring_chunks': chunks})}\n"
 
 
@@ -118,11 +118,11 @@ class _Tags:
         self._closes_by_text = id_of(CLOSING) is None
 
     def argument(self, key: str, value: str) -> str:
-        """An argument with the blanks behind it; value: the name of its rule."""
+        """Return an argument with the blanks after it; `value` is the name of its rule."""
         return f"{self.key} {quoted(key)} {self.end_key} BLANKS {self.opening} {value} BLANKS"
 
     def value(self, name: str, ways: "Sequence[str | _Text]") -> Iterator[str]:
-        """The rules of a value and the tag that ends it. ways: what it may be; empty for any text."""
+        """Yield the rules of a value and the tag that ends it; `ways` are what it may be, empty for any text."""
         for number, way in enumerate(ways or [_Text(_FREE)]):
             rule = f"{name}w{number}"
             if isinstance(way, str):
@@ -143,7 +143,7 @@ class _Text:
 
 
 def _arguments(name: str, tool: ToolSpec, tags: _Tags) -> Iterator[str]:
-    """The rules of the arguments that follow the name, and of the end."""
+    """Yield the rules of the arguments that follow the name, and of the end."""
     keys = list(_properties(tool))
     needed = {key for key in _required(tool) if key in keys}
     each = [tags.argument(key, f"{name}v{place}") for place, key in enumerate(keys)]
@@ -162,7 +162,7 @@ def _arguments(name: str, tool: ToolSpec, tags: _Tags) -> Iterator[str]:
 
 
 def _ways(tool: ToolSpec, key: str) -> list[str | _Text]:
-    """What the value of an argument may be; empty for any text.
+    """Return what the value of an argument may be; empty for any text.
 
     Raises:
         RequestError: the schema of a strict tool cannot be held.
@@ -188,7 +188,7 @@ def _ways(tool: ToolSpec, key: str) -> list[str | _Text]:
 def _alternatives(
     schema: object, root: Mapping[str, object], left: int = _MOST_REFERENCES
 ) -> Iterator[Mapping[str, object]]:
-    """The schemas of one type each of which a value has to satisfy one."""
+    """Yield schemas of one type each; a value has to satisfy one of them."""
     if not isinstance(schema, Mapping) or not left:
         yield {}
         return
@@ -218,7 +218,7 @@ def _resolved(reference: str, root: Mapping[str, object]) -> object:
 
 
 def _regex(schema: Mapping[str, object], key: str) -> str:
-    """What a schema says of a text, in Lark's notation; empty for any text.
+    """Return what a schema says of a text, in Lark's notation; empty for any text.
 
     Raises:
         RequestError: it cannot be held.
@@ -240,7 +240,7 @@ def _regex(schema: Mapping[str, object], key: str) -> str:
 
 
 def _whole(pattern: str, key: str) -> str:
-    """A pattern that a text contains, as one of the whole text."""
+    """Turn a pattern that a text contains into one of the whole text."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith(r"\$")
     inner = pattern[begins : len(pattern) - ends]
     # Without what is escaped or in a class.
@@ -272,7 +272,7 @@ def _one_of(values: Iterable[str]) -> str:
 
 
 def _choices(schema: Mapping[str, object]) -> list[str]:
-    """The only values that a schema allows, as they are written; empty where there are too many to list."""
+    """Return the only values that a schema allows, as they are written; empty where there are too many to list."""
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if isinstance(values, list | tuple):
         return [value if isinstance(value, str) else json.dumps(value) for value in values]

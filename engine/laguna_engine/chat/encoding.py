@@ -46,7 +46,7 @@ MARKER_NAMES = (
 
 
 def _prefix_pattern(name: str) -> str:
-    """A pattern for every non-empty prefix of a name."""
+    """Return a pattern for every non-empty prefix of a name."""
     pattern = ""
     for letter in reversed(name):
         pattern = f"{letter}(?:{pattern})?" if pattern else letter
@@ -107,7 +107,7 @@ class StreamUnescaper:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """The text that can be unescaped by now; only a possible escaped marker is held back."""
+        """Return the text that can be unescaped by now; only a possible escaped marker is held back."""
         text = self._seen + self._held + text
         undecided = _UNDECIDED.search(text)
         cut = undecided.start() if undecided else len(text)
@@ -115,7 +115,7 @@ class StreamUnescaper:
         return self._release(_ESCAPED_INSIDE, text[:cut])
 
     def finish(self) -> str:
-        """The rest; no text follows."""
+        """Return the rest; no text follows."""
         text, self._held = self._seen + self._held, ""
         return self._release(_ESCAPED, text)
 
@@ -133,19 +133,19 @@ class Tokenizer(Protocol):
     """The vocabulary an encoder needs: llama.cpp's at run time, Hugging Face's in training."""
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """Tokens of `text`, without BOS; special tokens are recognised by their text only if `special`."""
+        """Tokenize `text`, without BOS; special tokens are recognised by their text only if `special`."""
         ...
 
     def id_of(self, text: str) -> int | None:
-        """The special token spelled exactly `text`, or None."""
+        """Return the special token spelled exactly `text`, or None."""
         ...
 
     def is_control(self, token: int) -> bool:
-        """Whether the token is special (control or user-defined) rather than ordinary text."""
+        """Return whether the token is special (control or user-defined) rather than ordinary text."""
         ...
 
     def piece(self, token: int) -> bytes:
-        """The token's bytes; for a special token, its text."""
+        """Return the token's bytes; for a special token, its text."""
         ...
 
 
@@ -174,11 +174,11 @@ class SafeEncoder:
         """Markers with a token of their own in this vocabulary: id to text."""
 
     def id_of(self, marker: str) -> int | None:
-        """The token of a marker such as `</assistant>`, or None if it is ordinary text in this vocabulary."""
+        """Return the token of a marker such as `</assistant>`, or None if it is ordinary text in this vocabulary."""
         return self._special.get(marker)
 
     def encode(self, parts: Iterable[Markup | Content]) -> list[int]:
-        """Tokens of the parts in order. They decode to the joined texts, contents escaped."""
+        """Return the tokens of the parts in order. They decode to the joined texts, contents escaped."""
         tokens: list[int] = []
         plain = ""
         for text in self._pieces(parts):
@@ -191,19 +191,19 @@ class SafeEncoder:
         return tokens + self._tokenize_plain(plain)
 
     def encode_text(self, text: str) -> list[int]:
-        """Tokens of untrusted text, escaped; never a special token."""
+        """Return the tokens of untrusted text, escaped; never a special token."""
         return self.encode([Content(text)])
 
     def encode_markup(self, text: str) -> list[int]:
-        """Tokens of trusted text, its markers as special tokens."""
+        """Return the tokens of trusted text, its markers as special tokens."""
         return self.encode([Markup(text)])
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of the tokens, special ones included; a partial character at either end is replaced."""
+        """Return the text of the tokens, special ones included; a partial character at either end is replaced."""
         return b"".join(map(self._tokenizer.piece, tokens)).decode("utf-8", errors="replace")
 
     def _pieces(self, parts: Iterable[Markup | Content]) -> Iterable[Markup | Content]:
-        """The parts, markup split at its markers and contents escaped."""
+        """Yield the parts, markup split at its markers and contents escaped."""
         for part in parts:
             if isinstance(part, Markup):
                 yield from map(Markup, _SPLIT.split(part.text))
@@ -212,14 +212,17 @@ class SafeEncoder:
                 yield Content(escape(part.text.encode("utf-8", errors="replace").decode("utf-8")))
 
     def _tokenize_plain(self, text: str) -> list[int]:
-        """Tokens of text with special tokens off; any that come out all the same are split."""
+        """Tokenize text with special tokens off; any that result all the same are split."""
         tokens = self._tokenizer.tokenize(text, special=False) if text else []
         if not any(map(self._tokenizer.is_control, tokens)):
             return tokens
         return [token for each in tokens for token in self._split_special(each)]
 
     def _split_special(self, token: int) -> list[int]:
-        """An ordinary token unchanged; a special one (user-defined tokens slip through) as its text, in two parts."""
+        """Return an ordinary token unchanged.
+
+        A special one (user-defined tokens slip through) as its text, in two parts.
+        """
         if not self._tokenizer.is_control(token):
             return [token]
         text = self._tokenizer.piece(token).decode("utf-8")

@@ -31,7 +31,7 @@ class ToolSpec:
     strict: bool = False
 
     def as_openai(self) -> dict[str, object]:
-        """The OpenAI tool schema Laguna was trained on, keys in the order the templates print them."""
+        """Return the OpenAI tool schema Laguna was trained on, keys in the order the templates print them."""
         body = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": body}
 

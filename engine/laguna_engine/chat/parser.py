@@ -72,13 +72,13 @@ class TagScanner:
         self._held = ""
 
     def feed(self, token: int, piece: bytes) -> list[Tag | str]:
-        """The tags and text this token completes; `piece` is ignored for a token that is a tag."""
+        """Return the tags and text this token completes; `piece` is ignored for a token that is a tag."""
         if (text := self._tags.get(token)) is not None:
             return [*self.finish(), Tag(text)]
         return self._split_tags(self._decoder.decode(piece), last=False)
 
     def finish(self) -> list[Tag | str]:
-        """The text held back; no text follows."""
+        """Return the text held back; no text follows."""
         return self._split_tags(self._decoder.decode(b"", final=True), last=True)
 
     def _split_tags(self, text: str, last: bool) -> list[Tag | str]:
@@ -89,7 +89,7 @@ class TagScanner:
         return [Tag(part, part in self._with_token) if part in self._in_text else part for part in parts]
 
     def _decided(self, text: str) -> int:
-        """Length of the text that no later piece can turn into a tag."""
+        """Return the length of the text that no later piece can turn into a tag."""
         for tag in self._in_text:
             start = text.rfind(tag[0])
             if start >= 0 and len(text) - start < len(tag) and tag.startswith(text[start:]):
@@ -122,12 +122,12 @@ class ToolCallParser:
         return self._state == self._in_value
 
     def take(self, item: Tag | str) -> list[ParserEvent]:
-        """The next tag or text of the call."""
+        """Parse the next tag or text of the call."""
         self._raw.append(item.text if isinstance(item, Tag) else item)
         return self._state(item)
 
     def interrupt(self) -> list[ParserEvent]:
-        """Something outside the call follows (reasoning): a pending end of value is final."""
+        """End a pending value: something outside the call follows (reasoning)."""
         return self._end_value() if self._after else []
 
     def close(self, complete: bool) -> list[ParserEvent]:
@@ -228,7 +228,7 @@ class ToolCallParser:
         return [CallArgument(self._index, self._key, text)] if text and self._name in self._tools else []
 
     def _stray(self, item: Tag | str) -> None:
-        """Text where only tags belong; the first occurrence is reported."""
+        """Record text where only tags belong; the first occurrence is reported."""
         text = item.text if isinstance(item, Tag) else item.strip()
         if text and not self._problem:
             self._problem = f"The call contains text outside of its arguments; {_SHAPE}"
@@ -258,7 +258,7 @@ class StreamParser:
         """Whether the turn is over; later tokens are ignored. The engine may still be generating."""
 
     def feed(self, token_id: int, piece: bytes) -> list[ParserEvent]:
-        """The events of this token; usually one delta or none."""
+        """Return the events of this token; usually one delta or none."""
         return [event for item in self._scanner.feed(token_id, piece) for event in self._take(item)]
 
     def finish(self) -> list[ParserEvent]:

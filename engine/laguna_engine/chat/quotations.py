@@ -32,7 +32,7 @@ class Quotations:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Quotations | None":
-        """What is between backticks in `texts`; None if that cannot be told: a line has an odd number of them."""
+        """Return what is between backticks in `texts`; None if that is ambiguous: a line has an odd number of them."""
         found: list[str] = []
         for line in (line for text in texts for line in text.split("\n")):
             if line.count("`") % 2:
@@ -41,7 +41,7 @@ class Quotations:
         return cls(tuple(sorted({each.encode("utf-8", "replace").decode() for each in found})))
 
     def begin(self, vocabulary: Vocabulary, _prompt: Sequence[int]) -> "QuotationConstraint":
-        """See `ConstraintSpec`; the answer begins outside of backticks."""
+        """Begin outside of backticks."""
         return QuotationConstraint(compiled(vocabulary, self._lark), vocabulary)
 
     @property

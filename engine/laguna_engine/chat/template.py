@@ -58,7 +58,7 @@ _BY_NAME = (
 
 
 def family_for(name: str, template: str = "") -> Family:
-    """The family of a model file: by the comment in its template (read, never run), else by name, else XS-2.1.
+    """Return the family of a model file: by the comment in its template (read, never run), else by name, else XS-2.1.
 
     Args:
         name: `general.name`, or the file name.
@@ -71,7 +71,10 @@ def family_for(name: str, template: str = "") -> Family:
 
 
 def to_json(value: object) -> str:
-    """JSON as transformers' `tojson` prints it in chat templates: spaces after separators, keys in the order given."""
+    """Format JSON as transformers' `tojson` prints it in chat templates.
+
+    Spaces after separators, keys in the order given.
+    """
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -96,7 +99,7 @@ class Renderer:
         return frozenset(token for text in (EOS_TEXT, END_OF_TURN) if (token := self._encoder.id_of(text)) is not None)
 
     def system(self, prompt: str | None, tools: Sequence[ToolSpec] = ()) -> list[int]:
-        """The start of a transcript: 〈|EOS|〉, which is also BOS (add no other), and the system block.
+        """Return the start of a transcript: 〈|EOS|〉, which is also BOS (add no other), and the system block.
 
         Without prompt and tools there is no block, except in S-2.1 with thinking, which marks itself by an empty one.
 
@@ -116,11 +119,10 @@ class Renderer:
         return self._encoder.encode([opening, *self._wrapped("system", *body)])
 
     def user(self, text: str) -> list[int]:
-        """A user's message."""
         return self._encoder.encode(self._wrapped("user", Content(text)))
 
     def user_parts(self, texts: Sequence[str]) -> list[list[int]]:
-        """A user's message in pieces, so that each has a block of its own and can be prefilled before the next exists.
+        """Return a user's message in pieces, each of which can be prefilled before the next exists.
 
         Joined, they equal the tokens of `user` on the joined texts if every text but the last ends in a line break and
         no later one begins with one: Laguna's pre-tokenizer never joins a line break to the text after it.
@@ -135,16 +137,18 @@ class Renderer:
         return [self._encoder.encode(piece) for piece in pieces]
 
     def tool_response(self, text: str) -> list[int]:
-        """A tool's result."""
         return self._encoder.encode(self._wrapped("tool_response", Content(text)))
 
     def generation_prompt(self) -> list[int]:
-        """Opens the assistant's turn, with its reasoning if thinking is on."""
+        """Open the assistant's turn, with its reasoning if thinking is on."""
         return self._encoder.encode_markup(f"<assistant>{self._break}{'<think>' if self._thinking else '</think>'}")
 
     def kept(self, generated: Sequence[int]) -> Sequence[int]:
-        """The model's own tokens that stay in the transcript: without an end that came in the middle of its thinking,
-        which `close_assistant` puts behind it, and without 〈|EOS|〉, which would begin another transcript."""
+        """Return those of the model's own tokens that stay in the transcript.
+
+        Without an end that came inside its thinking, which `close_assistant` adds after it, and without 〈|EOS|〉,
+        which would begin another transcript.
+        """
         last = generated[-1] if generated else None
         ended = last is not None and last == self._encoder.id_of(END_OF_TURN)
         if last == self._encoder.id_of(EOS_TEXT) or (ended and self._in_thinking(generated)):
@@ -152,7 +156,7 @@ class Renderer:
         return generated
 
     def close_assistant(self, generated: Sequence[int]) -> list[int]:
-        """The tokens to append after the model's own, so that the next piece can follow.
+        """Return the tokens to append after the model's own, so that the next piece can follow.
 
         An interrupted turn gets its reasoning, tool call and turn closed; a complete one only its line break.
 
@@ -171,19 +175,21 @@ class Renderer:
         return self._encoder.encode_markup(f"{missing_break}{closing}{END_OF_TURN}\n")
 
     def assistant(self, message: AssistantMessage) -> list[int]:
-        """A past assistant turn in canonical form, for history that was not generated in this transcript."""
+        """Return a past assistant turn in canonical form, for history that was not generated in this transcript."""
         parts = self._compact_turn(message) if self._compact else self._turn(message)
         return self._encoder.encode([Markup("<assistant>" + self._break), *parts, Markup(END_OF_TURN + "\n")])
 
     def _in_thinking(self, generated: Sequence[int]) -> bool:
-        """Whether the last thinking was not closed."""
+        """Return whether the last thinking was not closed."""
         text = self._encoder.decode(generated)
         closed = self._last(generated, text, END_THINK)
         return self._last(generated, text, THINK) > closed or (self._thinking and closed < 0)
 
     def _last(self, generated: Sequence[int], text: str, marker: str) -> int:
-        """Index of the last occurrence of `marker`, or -1: among `generated` if it has a token, so that text quoting
-        it does not count, else in `text`."""
+        """Return the index of the last occurrence of `marker`, or -1.
+
+        Searched among `generated` if it has a token, so that text quoting it does not count, else in `text`.
+        """
         token = self._encoder.id_of(marker)
         if token is None:
             return text.rfind(marker)

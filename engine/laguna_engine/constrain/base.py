@@ -23,11 +23,11 @@ class AllowedTokens(Protocol):
     """The tokens allowed in a row, queried in the cheapest way that suffices. Valid until the constraint advances."""
 
     def passing(self, candidates: "NDArray[np.int32]") -> "NDArray[np.bool_]":
-        """Whether each of `candidates` is allowed, bool of the same shape [n]."""
+        """Return whether each of `candidates` is allowed, bool of the same shape [n]."""
         ...
 
     def every(self) -> "NDArray[np.int32]":
-        """All allowed tokens, without duplicates, at any cost."""
+        """Return all allowed tokens, without duplicates, at any cost."""
         ...
 
 
@@ -71,19 +71,19 @@ class Vocabulary(Protocol):
         ...
 
     def piece(self, token: int) -> bytes:
-        """The bytes of a token; for a special token, its text."""
+        """Return the bytes of a token; for a special token, its text."""
         ...
 
     def is_control(self, token: int) -> bool:
-        """Whether `token` is special rather than text."""
+        """Return whether `token` is special rather than text."""
         ...
 
     def id_of(self, text: str) -> int | None:
-        """The special token whose text is exactly `text`, or None."""
+        """Return the special token whose text is exactly `text`, or None."""
         ...
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """The tokens of `text`, special ones only if `special`."""
+        """Return the tokens of `text`, special ones only if `special`."""
         ...
 
 
@@ -95,30 +95,30 @@ class Constraint(Protocol):
     """
 
     def mask(self) -> RowMask:
-        """What the next token may be."""
+        """Return what the next token may be."""
         ...
 
     def advance(self, token: int) -> None:
-        """`token` is the next one; it may be one that was not allowed, where another constraint was let go."""
+        """Follow the sampled `token`; it may be one that was not allowed, where another constraint was relaxed."""
         ...
 
     def fork(self) -> "Constraint":
-        """A copy that is advanced on its own."""
+        """Return a copy that is advanced on its own."""
         ...
 
     def relax(self) -> None:
-        """Allow more from now on: what the last mask allowed holds too little of the probability, or nothing."""
+        """Allow more from now on: what the last mask allowed has too little of the probability, or nothing."""
         return
 
     def free_rows(self) -> int | None:
-        """Tokens until one is forced, unless one of them opens or closes something; None if none will be.
+        """Return the number of tokens until one is forced; None if none will be.
 
         No draft is made longer, because what follows a forced token would be drafted after another one.
         """
         return None
 
     def draft(self, most: int) -> list[int]:
-        """Up to `most` likely next tokens where there is little choice; otherwise empty."""
+        """Return up to `most` likely next tokens where there is little choice; otherwise none."""
         return []
 
 
@@ -126,7 +126,7 @@ class ConstraintSpec(Protocol):
     """A constraint of a request, before the request runs: an immutable value, shared between threads."""
 
     def begin(self, vocabulary: Vocabulary, prompt: Sequence[int]) -> Constraint:
-        """The constraint after `prompt`, for one generation; RequestError if it cannot be made."""
+        """Begin the constraint after `prompt`, for one generation; RequestError if that is impossible."""
         ...
 
 
@@ -178,7 +178,7 @@ class Constraints:
         vocabulary: Vocabulary,
         prompt: Sequence[int],
     ) -> Self:
-        """`constraints` and those of `specs` after `prompt`; RequestError for one that is not possible."""
+        """Begin `constraints` and those of `specs` after `prompt`; RequestError for one that is impossible."""
         begun, failures = list(constraints), []
         for spec in specs:
             try:
@@ -192,7 +192,6 @@ class Constraints:
         return made
 
     def mask(self) -> RowMask:
-        """What the next token may be."""
         found = [self._try(each, each.mask) for each in self._constraints]
         masks = [mask for mask in found if mask is not None and mask is not FREE]
         if not masks:
@@ -200,19 +199,18 @@ class Constraints:
         return masks[0] if len(masks) == 1 else _combined(masks)
 
     def advance(self, token: int) -> None:
-        """`token` is the next one."""
         for each in self._constraints:
             self._try(each, each.advance, token)
 
     def sampled(self, token: int, mask: RowMask) -> None:
-        """`token` was sampled under `mask`."""
+        """Follow `token`, which was sampled under `mask`."""
         narrowed = mask.allowed is not None and not mask.wide
         self._masked.append(narrowed)
         self.constrained += narrowed
         self.advance(token)
 
     def take_masked(self) -> list[bool]:
-        """For each token sampled since this was last asked, whether only some were allowed in its row."""
+        """Return for each token sampled since the last call whether only some were allowed in its row."""
         masked, self._masked = self._masked, []
         return masked
 
@@ -236,12 +234,11 @@ class Constraints:
                 self._fail(each, error)
 
     def fork(self) -> Self:
-        """A copy that is advanced on its own."""
         forks = [fork for each in self._constraints if (fork := self._try(each, each.fork)) is not None]
         return type(self)(forks)
 
     def admitted(self, draft: Sequence[int]) -> int:
-        """How many tokens of `draft` may be accepted: up to the first that is not allowed where it stands."""
+        """Return how many tokens of `draft` may be accepted: up to the first that is not allowed."""
         ahead = self.fork()
         for place, token in enumerate(draft):
             if not _admits(ahead.mask(), token):
@@ -250,17 +247,17 @@ class Constraints:
         return len(draft)
 
     def free_rows(self) -> int | None:
-        """Tokens until one is forced; None for no such token."""
+        """Return the number of tokens until one is forced; None if none will be."""
         limits = [rows for each in self._constraints if (rows := self._try(each, each.free_rows)) is not None]
         return min(limits, default=None)
 
     def draft(self, most: int) -> list[int]:
-        """Up to `most` tokens that probably come next; empty where no constraint knows."""
+        """Return up to `most` tokens that probably come next; empty where no constraint knows."""
         drafts = (self._try(each, each.draft, most) for each in self._constraints)
         return next((draft for draft in drafts if draft), [])
 
     def failures(self) -> list[str]:
-        """What failed since this was last asked, as sentence fragments."""
+        """Return what failed since the last call, as sentence fragments."""
         failures, self._failures = self._failures, []
         return failures
 
@@ -282,7 +279,7 @@ def _described(failed: object, error: Exception) -> str:
 
 
 def _admits(mask: RowMask, token: int) -> bool:
-    """Whether `mask` allows `token`, as far as that can be said without logits."""
+    """Return whether `mask` allows `token`, as far as that is known without logits."""
     if mask.forced is not None:
         return token == mask.forced
     if token in mask.banned:

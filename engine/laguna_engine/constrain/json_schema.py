@@ -38,7 +38,10 @@ class JsonSchema:
 
     @classmethod
     def checked(cls, schema: object) -> "JsonSchema":
-        """The constraint of a parsed JSON schema; RequestError with the reason if it is none or cannot be held."""
+        """Return the constraint of a parsed JSON schema.
+
+        RequestError with the reason if it is invalid or not supported.
+        """
         if not isinstance(schema, Mapping | bool):
             raise RequestError("the JSON schema is neither an object nor true or false; give a schema as an object")
         made = cls(json.dumps(schema))
@@ -48,7 +51,7 @@ class JsonSchema:
         return made
 
     def begin(self, vocabulary: Vocabulary, _prompt: Sequence[int]) -> "SchemaConstraint":
-        """See `ConstraintSpec`; the answer begins with the value."""
+        """Begin with the value, at the start of the answer."""
         try:
             return SchemaConstraint(compiled(vocabulary, self._lark), vocabulary)
         except ValueError as error:
@@ -74,7 +77,10 @@ class JsonSchema:
 
 
 def _reason(message: str) -> str:
-    """llguidance's message without the place in our grammar; the pattern and the reason of a regular expression."""
+    """Return llguidance's message without the position in our grammar.
+
+    The pattern and the reason of a regular expression.
+    """
     text = message.strip()
     first, *more = (line.strip() for line in text.rpartition("JSON schema: ")[2].splitlines())
     reason = next((line.removeprefix("error: ") for line in more if line.startswith("error: ")), "")
@@ -97,7 +103,7 @@ class SchemaConstraint(Constraint):
         return RowMask(allowed=MatcherTokens(self._matcher, self._vocabulary.size))
 
     def advance(self, token: int) -> None:
-        """See `Constraint`; raises ValueError for a token that is not allowed."""
+        """Follow `token`; ValueError for one that is not allowed."""
         if not self._matcher.consume_token(token):
             raise ValueError(_reason(self._matcher.get_error() or "the value was left"))
         self.begun = self.begun or not self._vocabulary.piece(token).isspace()
@@ -106,6 +112,6 @@ class SchemaConstraint(Constraint):
         return SchemaConstraint(self._matcher.deep_copy(), self._vocabulary, self.begun)
 
     def draft(self, most: int) -> list[int]:
-        """See `Constraint`: the bytes that must come next, as whole characters."""
+        """Return the bytes that must come next, as whole characters."""
         forced = self._matcher.compute_ff_bytes().decode("utf-8", "ignore")
         return self._vocabulary.tokenize(forced, special=False)[:most] if forced else []

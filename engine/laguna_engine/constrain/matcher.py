@@ -58,7 +58,7 @@ def compiled_once(vocabulary: Vocabulary, value: Hashable, lark: Callable[[], st
 
 
 def allows(matcher: "LLMatcher", vocabulary: Vocabulary, piece: bytes) -> bool:
-    """Whether a matcher continues with these bytes."""
+    """Return whether a matcher continues with these bytes."""
     tokens = _view(vocabulary).bytes_of(piece)
     return tokens is not None and matcher.validate_tokens(tokens) == len(tokens)
 

@@ -39,5 +39,4 @@ class NoRepeat(Constraint):
         return forked
 
     def _tail_is_round(self, place: int) -> bool:
-        """Whether the tail is a whole round that ends with the token at `place`."""
         return all(token == self._stretch[place - back] for back, token in enumerate(reversed(self._tail)))

@@ -55,7 +55,7 @@ class ThinkingBudget(Constraint):
 
 
 def _open_span(prompt: Sequence[int], opens: int, closes: int) -> Sequence[int]:
-    """The last `<think>` of `prompt` and what follows it; empty if it was closed or there is none."""
+    """Return the last `<think>` of `prompt` and what follows it; empty if it was closed or there is none."""
     for distance, token in enumerate(reversed(prompt), 1):
         if token in (opens, closes):
             return prompt[-distance:] if token == opens else ()

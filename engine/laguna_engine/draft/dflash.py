@@ -75,7 +75,7 @@ class DFlash:
         context: int,
         kv: Type,
     ) -> None:
-        """What `open` has gathered; `weights` belong to it from now on."""
+        """Use `open`; `weights` belong to it from now on."""
         self.drafter = drafter
         self.taps, self.block = drafter.taps, drafter.block
         self._weights, self._feature_rows = weights, features.shape[1]
@@ -166,11 +166,11 @@ class DFlash:
             ring.clear()
 
     def covered(self, length: int) -> bool:
-        """Whether it holds everything it looks at when it drafts after `length` committed positions."""
+        """Return whether it holds everything it looks at when it drafts after `length` committed positions."""
         return all(ring.covers(length) for ring in self._rings.values())
 
     def wanted_from(self, length: int) -> int:
-        """The first position whose features matter after `length` committed positions."""
+        """Return the first position whose features matter after `length` committed positions."""
         return max(0, length - self.window)
 
     def snapshot(self, length: int) -> DrafterSnapshot | None:
@@ -209,7 +209,7 @@ class DFlash:
         return frozenset(self._weights.adapters) | self._left_out
 
     def gives_numbers(self, adapter: str | None = None) -> bool:
-        """Whether what it computes of one position and drafts behind it is finite, as it is or with an adapter.
+        """Return whether what it computes of one position, and drafts after it, is finite.
 
         Forgets every position. A device that cannot sort logits cannot tell, which counts as yes.
         """
@@ -229,7 +229,7 @@ class DFlash:
         self._left_out.add(adapter)
 
     def sample_with(self, top_k: int | None, choose: Choose | None = None) -> bool:
-        """Let `choose` draw each token among its `top_k` likeliest; None goes back to the likeliest alone.
+        """Have `choose` draw each token from its `top_k` most likely; None goes back to the most likely alone.
 
         Returns whether drafts are sampled from now on: not with a Markov head, which chains the likeliest tokens on the
         device, and not on a device that cannot sort logits.
@@ -245,12 +245,12 @@ class DFlash:
         return self._top_k > 0
 
     def offer(self) -> Offer | None:
-        """A whole block. Whoever accepts it takes in first what was computed since; gaps only make the draft worse."""
+        """Offer a whole block. Inject first what was computed since; gaps only make the draft worse."""
         name = self.source.value if self._adapter is None else f"{self.source.value}/{self._adapter}"
         return Offer(self.source, Kind(name), self._longest)
 
     def draft(self, length: int) -> Draft:
-        """At most `length` tokens, with the confidence head's chances if there is one."""
+        """Return at most `length` tokens, with the confidence head's chances if there is one."""
         count = min(length, self._longest)
         if count < 1:
             return Draft([])
@@ -263,7 +263,7 @@ class DFlash:
         return Draft([self._chosen(*pair, position) for position, pair in enumerate(pairs, first)], confidence)
 
     def ranked(self, length: int, top_k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Of a draft of `length` tokens, the likeliest of the drafter's vocabulary and their logits, for checks.
+        """Return the most likely tokens, in the drafter's vocabulary, and their logits, of a draft; for checks.
 
         Both [rows, k], unordered; fewer than `top_k` from a smaller vocabulary. GraphError if the device cannot sort.
         """
@@ -302,7 +302,7 @@ class DFlash:
 
 
 def _rings(drafter: DrafterHeader, context: int) -> dict[bool, Ring]:
-    """The rings of sliding and of full layers, as far as there are such."""
+    """Create the rings of sliding and of full layers, as far as there are such."""
     header = header_slots(drafter.block)
     reaches = {True: min(max(drafter.window - 1, 0), context), False: context}
     return {sliding: Ring(reaches[sliding], header) for sliding in sorted(set(drafter.sliding))}

@@ -150,7 +150,7 @@ class BlockGraph:
 
 
 def _by_head(graph: Graph, memory: Tensor, head: int, keys: int) -> Tensor:
-    """[kv heads * head, slots] -> the first `keys` slots as [head, keys, kv heads], nothing copied."""
+    """View [kv heads * head, slots] as [head, keys, kv heads], the first `keys` slots; nothing is copied."""
     slot, one = memory.strides[1], memory.type.row_bytes(head)
     return graph.view(memory, (head, keys, memory.shape[0] // head), (slot, one))
 
@@ -244,7 +244,7 @@ class InjectionGraph:
 
 
 def _fused(builder: LayerBuilder, features: Tensor) -> Tensor:
-    """[n_embd * taps, rows] -> [n_embd, rows]."""
+    """Fuse features [n_embd * taps, rows] -> [n_embd, rows]."""
     graph, drafter = builder.graph, builder.drafter
     if TAP_NORMS in builder.weights:
         taps = graph.reshape(features, drafter.n_embd, len(drafter.taps), builder.n)
@@ -265,19 +265,19 @@ _Key = BlockShape | tuple[int, str | None]
 
 
 def injection_size(rows: int, n_embd: int, taps: int, *, tap_norms: bool) -> int:
-    """Bytes of a graph that takes in `rows` positions: their features, and what is made of them next."""
+    """Return the bytes of a graph that injects `rows` positions: their features, and what is computed of them next."""
     return rows * (_F32 * n_embd * (taps + (taps if tap_norms else 1)) + _INPUTS)
 
 
 def block_size(rows: int, n_embd: int, vocabulary: int, slots: int) -> int:
-    """Bytes of a graph that drafts: logits of `rows`, a few states, and masks over `slots` of all rings."""
+    """Return the bytes of a graph that drafts: logits of `rows`, a few states, and masks over `slots` of all rings."""
     return rows * (_F32 * (vocabulary + _STATES * n_embd) + _F16 * slots)
 
 
 def graphs_room(
     n_embd: int, taps: int, feature_rows: int, block: int, vocabulary: int, slots: int, *, tap_norms: bool
 ) -> int:
-    """Bytes that all graphs together may take.
+    """Return the bytes that all graphs together may take.
 
     feature_rows: positions whose features are held. slots: of a sliding and of a full layer's ring together. Graphs
     that draft exist for 1, 2, 4 … rows, so together for twice as many as the largest, once more when answers are drawn.
@@ -319,7 +319,7 @@ class GraphCache:
         return sum(graph.nbytes for graph in self._kept.values())
 
     def injection(self, count: int, adapter: str | None) -> InjectionGraph:
-        """The graph that takes in `count` positions or a few more; usable until another one is asked for."""
+        """Return the graph that injects `count` positions or a few more; usable until the next call."""
         key = (power_of_two(count), adapter)
         found = self._used(key)
         if not isinstance(found, InjectionGraph):
@@ -331,7 +331,7 @@ class GraphCache:
         return found
 
     def block(self, shape: BlockShape) -> BlockGraph:
-        """The graph that drafts; usable until another one is asked for."""
+        """Return the graph that drafts; usable until the next call."""
         found = self._used(shape)
         if not isinstance(found, BlockGraph):
             self._make_room(block_size(shape.rows, self._drafter.n_embd, self._weights.head.shape[1], self._slots))
@@ -366,5 +366,4 @@ class GraphCache:
 
 
 def power_of_two(count: int) -> int:
-    """The next power of two."""
     return 1 << (count - 1).bit_length()

@@ -27,14 +27,17 @@ _NOTHING = -1
 
 
 def header_slots(block: int) -> int:
-    """Slots before the ring: one a block row and one for rows that only fill a graph up, in whole cache lines."""
+    """Return the slots before the ring: one per block row and one for padding rows, in whole cache lines."""
     return -(-(block + 1) // 64) * 64
 
 
 class Ring:
     """The memory of all layers that look equally far back.
 
-    reach: how many positions before the block matter. capacity: how many it holds. slots: its whole length.
+    Attributes:
+        reach: how many positions before the block matter.
+        capacity: how many positions it holds.
+        slots: its whole length.
     """
 
     def __init__(self, reach: int, header: int) -> None:
@@ -55,13 +58,13 @@ class Ring:
         self._held[self._held >= length] = _NOTHING
 
     def place(self, positions: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Note that `positions`, at most `capacity` in a row, are held from now on; returns their slots."""
+        """Mark `positions`, at most `capacity` in a row, as held from now on; return their slots."""
         places = positions % self.capacity
         self._held[places] = positions
         return places + self.header
 
     def covers(self, length: int) -> bool:
-        """Whether it holds everything that matters to a block at `length`."""
+        """Return whether it holds everything that matters to a block at `length`."""
         start = max(0, length - self.reach)
         wanted = np.arange(start, length)
         first = start % self.capacity
@@ -70,21 +73,21 @@ class Ring:
         return bool((whole == wanted[: len(whole)]).all() and (rest == wanted[len(whole) :]).all())
 
     def spans(self, start: int, stop: int) -> list[range]:
-        """The slots of positions [start, stop), at most `capacity`, in their order: one run or two."""
+        """Return the slots of positions [start, stop), at most `capacity`, in their order: one run or two."""
         first, count = self.header + start % self.capacity, stop - start
         straight = min(count, self.slots - first)
         runs = (range(first, first + straight), range(self.header, self.header + count - straight))
         return [run for run in runs if run]
 
     def keys(self, length: int) -> int:
-        """How many slots a block at `length` has to look at: doubled from step to step, so that few graphs do."""
+        """Return how many slots a block at `length` attends to: doubled step by step, so that few graphs are needed."""
         keys = GRAIN
         while keys < self.header + length and keys < self.slots:
             keys *= 2
         return min(keys, self.slots)
 
     def hide(self, length: int, into: NDArray[np.uint16]) -> None:
-        """For each of the first ring slots: 0 if a block at `length` may see it, else minus infinity."""
+        """Write 0 for each of the first ring slots that a block at `length` may attend to, else minus infinity."""
         count = len(into)
         start = max(0, length - self.reach)
         # One comparison instead of two: what lies before `start` becomes a large unsigned number.
@@ -94,10 +97,22 @@ class Ring:
 
 
 class Mask:
-    """What each row of a block may see, for layers of one kind. values: to add to scores, [rows, keys]."""
+    """What each row of a block may attend to, for layers of one kind.
+
+    Attributes:
+        values: to add to scores, F16 [rows, keys].
+    """
 
     def __init__(self, ring: Ring, rows: int, keys: int, *, window: int, causal: bool) -> None:
-        """window: positions a row sees, itself included, 0 for all. causal: rows see no later rows of the block."""
+        """Set up the part inside the block.
+
+        Args:
+            ring: the layers' memory.
+            rows: rows of the block.
+            keys: slots of the memory that are attended to.
+            window: positions a row attends to, itself included, 0 for all.
+            causal: rows attend to no later rows of the block.
+        """
         self._ring, self._rows, self._window = ring, rows, window
         self._bits = np.full((rows, keys), _HIDDEN, np.uint16)
         self._row = np.empty(keys - ring.header, np.uint16)
@@ -120,7 +135,11 @@ class Mask:
 
 
 class KvMemory:
-    """Keys and values of every layer. rings: by whether the layers slide."""
+    """Keys and values of every layer.
+
+    Attributes:
+        rings: by whether the layers have sliding-window attention.
+    """
 
     def __init__(self, drafter: DrafterHeader, rings: Mapping[bool, Ring], backend: ComputeBackend, kind: Type) -> None:
         shapes: dict[str, tuple[Type, tuple[int, ...]]] = {}
@@ -132,11 +151,10 @@ class KvMemory:
         self._store = DeviceTensors(backend, shapes)
 
     def keys(self, layer: int) -> Tensor:
-        """[kv heads * head, slots]."""
+        """Return a layer's keys, or values, [kv heads * head, slots]."""
         return self._store[f"k{layer}"]
 
     def values(self, layer: int) -> Tensor:
-        """[kv heads * head, slots]."""
         return self._store[f"v{layer}"]
 
     @property

@@ -68,7 +68,7 @@ class DrafterWeights:
         return name in self._tensors
 
     def halves(self, adapter: str, matrix: str) -> tuple[Tensor, Tensor, float] | None:
-        """What `adapter` adds to `matrix`: [in, rank], [rank, out] and a factor; None if it leaves it alone."""
+        """Return what `adapter` adds to `matrix`: [in, rank], [rank, out] and a factor; None if nothing."""
         pair = self.adapters[adapter].matrices.get(matrix)
         held = self._halves[adapter]
         return None if pair is None else (held[pair.down], held[pair.up], pair.scale)
@@ -125,7 +125,10 @@ class DrafterWeights:
 
 
 def read_token_map(drafter: DrafterHeader, vocabulary: int) -> NDArray[np.int32] | None:
-    """The target's token for each of the drafter's; None if they are the same. ModelFileError if it cannot be that."""
+    """Read the target's token for each of the drafter's.
+
+    None if they are the same. ModelFileError for an invalid table.
+    """
     info = drafter.tensors.get("d2t")
     if info is None:
         return None
@@ -159,7 +162,7 @@ class LayerBuilder:
         self._adapter = adapter
 
     def product(self, name: str, x: Tensor) -> Tensor:
-        """The matrix `name` times x, with what the adapter adds."""
+        """Multiply the matrix `name` by x, with what the adapter adds."""
         graph = self.graph
         whole = graph.mul_mat(self.weights[name], x)
         added = self.weights.halves(self._adapter, name) if self._adapter is not None else None
@@ -169,17 +172,17 @@ class LayerBuilder:
         return graph.add(whole, graph.mul_mat(up, graph.scale(graph.mul_mat(down, x), scale)))
 
     def norm(self, x: Tensor, name: str) -> Tensor:
-        """x over its root mean square, times the weights `name`."""
+        """Divide x by its root mean square, and multiply by the weights `name`."""
         return self.graph.mul(self.graph.rms_norm(x, self.drafter.epsilon), self.weights[name])
 
     def heads(self, name: str, norm: str, x: Tensor, positions: Tensor, count: int) -> Tensor:
-        """Queries or keys of x: projected, each head normed and rotated -> [head, count, n]."""
+        """Project queries or keys of x, each head normed and rotated -> [head, count, n]."""
         drafter = self.drafter
         split = self.graph.reshape(self.product(name, x), drafter.head_size, count, self.n)
         return self.graph.rope(self.norm(split, norm), positions, drafter.rope_dims, drafter.rope_base)
 
     def store(self, layer: int, x: Tensor, positions: Tensor, slots: Tensor, memory: KvMemory) -> tuple[Tensor, Tensor]:
-        """Put keys and values of x into a layer's memory at `slots` -> the memory as it is afterwards."""
+        """Write keys and values of x to a layer's memory at `slots` -> the memory afterwards."""
         graph, prefix, count = self.graph, f"blk.{layer}.", self.drafter.kv_heads[layer]
         keys = self.heads(prefix + "attn_k.weight", prefix + "attn_k_norm.weight", x, positions, count)
         keys = graph.reshape(keys, count * self.drafter.head_size, self.n)

@@ -67,7 +67,7 @@ def _logits(builder: LayerBuilder, hidden: Tensor) -> Tensor:
 
 
 def _chained(builder: LayerBuilder, logits: Tensor, hidden: Tensor, newest: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Logits with each row's bias from the token before it, and the confidences [1, tokens] if there is such a head."""
+    """Add to each row's logits the bias from the token before it; also return the confidences [1, tokens]."""
     graph, weights = builder.graph, builder.weights
     before, rows, chances = newest, [], []
     for row in range(logits.shape[1]):
@@ -93,7 +93,7 @@ def _confidence(builder: LayerBuilder, state: Tensor, embedded: Tensor) -> Tenso
 
 
 def _side_by_side(graph: Graph, columns: list[Tensor]) -> Tensor:
-    """[width, 1] each -> [width, columns], in pairs, so that every number is copied only a few times."""
+    """Join [width, 1] each -> [width, columns], in pairs, so that every number is copied only a few times."""
     while len(columns) > 1:
         pairs = [graph.concat(a, b, 1) for a, b in zip(columns[::2], columns[1::2], strict=False)]
         columns = pairs + columns[len(pairs) * 2 :]

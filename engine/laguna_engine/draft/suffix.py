@@ -65,13 +65,13 @@ class SuffixReader:
         return self._next is not None or self._held.pending > READ_WITH_OFFER
 
     def cut(self, length: int) -> None:
-        """Only the first `length` tokens of the text are still what they were."""
+        """Follow a cut: only the first `length` tokens of the text are unchanged."""
         for part in (self._held, self._next):
             if part is not None:
                 part.agreed = min(part.agreed, max(0, length - part.start))
 
     def read_from(self, start: int, text: Sequence[int]) -> None:
-        """From now on `text` is to be read, from `start` on; nothing if it is already."""
+        """Read `text` from `start` on, from now on; no effect if it is read already."""
         if self._next is not None and self._next.begins(start, text):
             return
         self._succeed(None if self._held.begins(start, text) else _Part(text, start))
@@ -123,7 +123,7 @@ class _Part:
         self.automaton = SuffixAutomaton()
 
     def begins(self, start: int, text: Sequence[int]) -> bool:
-        """Whether it is this part of this text."""
+        """Return whether it is this part of this text."""
         return self.start == start and self.text is text
 
     @property
@@ -182,7 +182,7 @@ _KINDS = {
 
 
 def kind(source: Source, match: int) -> Kind:
-    """The kind of drafts from `source` after a match of `match` tokens, such as "suffix/8+"."""
+    """Return the kind of drafts from `source` after a match of `match` tokens, such as "suffix/8+"."""
     return _KINDS[source][_BUCKETS[min(match, len(_BUCKETS) - 1)]]
 
 
@@ -194,7 +194,7 @@ class CopyDraft:
         self.offer = Offer(source, kind(source, match), len(self._tokens)) if self._tokens else None
 
     def first(self, length: int) -> Draft:
-        """The first `length` tokens, or all there are."""
+        """Return the first `length` tokens, or all there are."""
         return Draft(self._tokens[:length], self._chances[:length])
 
 
@@ -208,7 +208,7 @@ class SuffixDrafter(Drafter):
     source = TRANSCRIPT
 
     def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
-        """`transcript` belongs to its sequence, and changes; `extend` and `truncate` say when."""
+        """Start with nothing read. `transcript` is its sequence's and changes; `extend` and `truncate` say when."""
         self._transcript = transcript
         self._limit = limit
         self._longest = longest
@@ -216,11 +216,9 @@ class SuffixDrafter(Drafter):
         self._found: CopyDraft | None = None
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """`tokens` were committed behind what was there."""
         self._found = None
 
     def truncate(self, length: int) -> None:
-        """The transcript was cut to its first `length` tokens."""
         self._reader.cut(length)
         self._found = None
 
@@ -231,7 +229,6 @@ class SuffixDrafter(Drafter):
         return self._reader.advance(most)
 
     def prefill_part(self, position: int, size: int) -> tuple[int, bool]:
-        """Read some while the device computes the part before."""
         if position:
             self.catch_up(CATCH_UP)
         return size, False
@@ -242,11 +239,9 @@ class SuffixDrafter(Drafter):
             self.catch_up(CATCH_UP)
 
     def offer(self) -> Offer | None:
-        """What the votes after the longest match amount to; None if there is no match."""
         return self._look().offer
 
     def draft(self, length: int) -> Draft:
-        """At most `length` tokens along the votes."""
         return self._look().first(length)
 
     def _look(self) -> CopyDraft:
@@ -261,7 +256,7 @@ class SuffixDrafter(Drafter):
         return self._found
 
     def _first_kept(self) -> int:
-        """Where the part begins that is copied from; of the transcript's length alone, so that cuts can be undone."""
+        """Return where the copied part begins: by the transcript's length alone, so that cuts can be undone."""
         excess = max(0, len(self._transcript) - self._limit)
         chunk = max(1, self._limit // 4)
         return -(-excess // chunk) * chunk
@@ -278,7 +273,7 @@ class FileDrafter(Drafter):
     source = FILES
 
     def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
-        """`transcript` belongs to its sequence, and changes; `extend` and `truncate` say when."""
+        """Start with nothing read. `transcript` is its sequence's and changes; `extend` and `truncate` say when."""
         self._transcript = transcript
         self._limit = limit
         self._room = limit - limit // 4
@@ -307,11 +302,9 @@ class FileDrafter(Drafter):
             self._make_room()
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """`tokens` were committed to the transcript."""
         self._found = None
 
     def truncate(self, length: int) -> None:
-        """The transcript was cut to its first `length` tokens."""
         if length < self._matched:
             self._match_again(length)
 
@@ -325,15 +318,12 @@ class FileDrafter(Drafter):
         return done
 
     def after_round(self) -> None:
-        """Read some of what is new."""
         self.catch_up(CATCH_UP)
 
     def offer(self) -> Offer | None:
-        """What the votes after the longest match amount to; None if there is no match."""
         return self._look().offer
 
     def draft(self, length: int) -> Draft:
-        """At most `length` tokens along the votes."""
         return self._look().first(length)
 
     def _look(self) -> CopyDraft:
@@ -345,7 +335,7 @@ class FileDrafter(Drafter):
         return self._found
 
     def _match(self) -> tuple[int, int]:
-        """The longest end of the transcript that is in a file; only its last `MAX_MATCH` tokens can matter."""
+        """Return the longest end of the transcript that is in a file; only its last `MAX_MATCH` tokens can matter."""
         length = len(self._transcript)
         if length - self._matched >= MAX_MATCH:
             self._matched = length - MAX_MATCH
@@ -356,13 +346,13 @@ class FileDrafter(Drafter):
         return self._place
 
     def _match_again(self, length: int) -> None:
-        """What the first `length` tokens end in is not known."""
+        """Forget what the first `length` tokens end in."""
         self._matched = max(0, length - MAX_MATCH)
         self._place = (ROOT, 0)
         self._found = None
 
     def _fitting(self, files: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-        """The last of `files`, the last first. More would drive one another out, to be built afresh every time."""
+        """Return the last of `files`, last first, that fit; more would evict one another and be rebuilt every time."""
         contents: list[tuple[int, ...]] = []
         room = self._room
         for file in reversed(files):

@@ -60,11 +60,11 @@ class SuffixAutomaton:
         self._overturned: list[int] = []
 
     def __len__(self) -> int:
-        """Tokens in the text."""
+        """Return the number of tokens in the text."""
         return len(self._tokens)
 
     def extend(self, tokens: Iterable[int]) -> None:
-        """Put `tokens` behind the text."""
+        """Append `tokens` to the text."""
         for token in tokens:
             split = self._append(token)
             self._vote(token, split)
@@ -87,14 +87,14 @@ class SuffixAutomaton:
         return freed
 
     def longest(self) -> tuple[int, int]:
-        """The longest end of the text that is followed by something elsewhere: its state and length."""
+        """Return the longest end of the text that is followed by something elsewhere: its state and length."""
         state = self._deep
         if self._length[self._link[state]] >= MAX_MATCH:
             state = self._link[state]
         return self.followed(state, min(len(self._tokens), MAX_MATCH))
 
     def step(self, state: int, length: int, token: int) -> tuple[int, int]:
-        """The longest match that ends in `token`, when the one before it was `length` tokens long, in `state`."""
+        """Return the longest match that ends in `token`, after one of `length` tokens in `state`."""
         following = self._next
         while token not in following[state]:
             if state == ROOT:
@@ -104,14 +104,14 @@ class SuffixAutomaton:
         return self._capped(following[state][token], length + 1)
 
     def find(self, tokens: Sequence[int]) -> tuple[int, int]:
-        """The longest end of `tokens` that is in the text and is followed by something: its state and length."""
+        """Return the longest end of `tokens` that is in the text and is followed by something: its state and length."""
         state, length = ROOT, 0
         for token in tokens:
             state, length = self.step(state, length, token)
         return self.followed(state, length)
 
     def follow(self, state: int, length: int, count: int, shortest: int) -> tuple[list[int], list[float]]:
-        """Up to `count` tokens that the votes put behind a match, and for each the chance that it is right.
+        """Return up to `count` tokens that the votes predict after a match, and for each the chance that it is right.
 
         Every token lengthens the match that votes on the next; where the text ends, the next shorter match votes. Ends
         when that is shorter than `shortest`. The chance is the share of the votes, with `_DOUBT` against it.
@@ -129,7 +129,7 @@ class SuffixAutomaton:
         return tokens, chances
 
     def followed(self, state: int, length: int) -> tuple[int, int]:
-        """The longest end of a match that something follows: its state and length, the root if nothing does."""
+        """Return the longest end of a match that something follows: its state and length, the root if nothing does."""
         while state != ROOT and self._best[state] == NONE:
             state = self._link[state]
             length = self._length[state]
@@ -172,7 +172,7 @@ class SuffixAutomaton:
         return len(self._link) - 1
 
     def _split(self, state: int, token: int, target: int) -> int:
-        """The shorter matches of `target` now occur once more than its longer ones: give them a state of their own."""
+        """Give the shorter matches of `target`, which now occur once more than the longer ones, a state."""
         short = self._add(self._next[target].copy(), self._length[state] + 1, self._link[target])
         self._votes[short] = self._votes[target]
         self._best[short] = self._best[target]
@@ -183,7 +183,7 @@ class SuffixAutomaton:
         return short
 
     def _redirect(self, state: int, token: int, target: int, instead: int) -> None:
-        """Let `state` and its shorter ends lead to `instead` where they lead to `target`."""
+        """Have `state` and its shorter ends lead to `instead` where they lead to `target`."""
         while state != NONE and self._next[state].get(token) == target:
             self._next[state][token] = instead
             state = self._link[state]
@@ -209,7 +209,7 @@ class SuffixAutomaton:
         self._deep = link if self._length[link] >= _COUNTED else reached
 
     def _voting(self, deep: int, split: int) -> int:
-        """The state of the text's last `_COUNTED` tokens, which a split may have moved."""
+        """Return the state of the text's last `_COUNTED` tokens, which a split may have moved."""
         if split != NONE and self._origin[split] == deep:
             counted = min(len(self._tokens), _COUNTED)
             return split if counted <= self._length[split] else deep
@@ -222,7 +222,7 @@ class SuffixAutomaton:
         self._wins[state] = count
 
     def _undo(self) -> None:
-        """Take back the last token: the votes first, then the states, in the order opposite to how they came."""
+        """Undo the last token: the votes first, then the states, in reverse order."""
         split = len(self._link) - 1 if self._origin[-1] != NONE else NONE
         new = self._last
         token = self._tokens.pop()

@@ -81,12 +81,12 @@ class Machine:
 
 
 def devices() -> tuple[DeviceFacts, ...]:
-    """The current devices, best first, the CPU included."""
+    """Return the current devices, best first, the CPU included."""
     return tuple(_facts(device) for device in Device.all())
 
 
 def read_machine() -> Machine:
-    """The current state of this machine."""
+    """Return the current state of this machine."""
     memory, limit, processors = psutil.virtual_memory(), memory_limit(), processor_limit()
     total, free = memory.total, memory.available
     if limit is not None:
@@ -97,7 +97,7 @@ def read_machine() -> Machine:
 
 
 def installed_build() -> str:
-    """The llama.cpp build and its backends: the scope in which notes about memory are valid."""
+    """Return the llama.cpp build and its backends: the scope in which recorded failures are valid."""
     backends = sorted({device.name.rstrip("0123456789") for device in devices()})
     return f"llama-cpp-python {BINDING_VERSION}, {' '.join(backends)}"
 
@@ -129,7 +129,7 @@ _CORES = re.compile(r"(\d+)cores?")
 
 
 def simulated_machine(specification: str) -> Machine:
-    """The machine of a specification such as "24GB ram-64GB 16cores"; ValueError with a sentence for an invalid one."""
+    """Return the machine of a specification such as "24GB ram-64GB 16cores"; ValueError with a sentence if invalid."""
     cards: list[int] = []
     apple = ram = 0
     cores, desktop = _DEFAULT_CORES, False

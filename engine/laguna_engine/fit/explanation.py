@@ -46,12 +46,12 @@ def amount(size: int) -> str:
 
 
 def cache_name(kv: KvType) -> str:
-    """The cache type as a noun phrase with its article."""
+    """Return the cache type as a noun phrase with its article."""
     return f"{'an' if kv is KvType.F16 else 'a'} {kv.value} cache"
 
 
 def describe_constraints(constraints: PlanConstraints) -> str:
-    """The constraints as a phrase that follows a model's name."""
+    """Return the constraints as a phrase that follows a model's name."""
     parts = [
         f"a context of {tokens(constraints.context)} tokens" if constraints.context is not None else "",
         cache_name(constraints.kv) if constraints.kv is not None else "",
@@ -106,7 +106,7 @@ def difference(before: PlanCandidate, after: PlanCandidate) -> str:
 
 
 def reasons_for(space: SearchSpace, found: PlanCandidate) -> tuple[Reason, ...]:
-    """The reason of each choice, most important first."""
+    """Return the reason of each choice, most important first."""
     return (
         _layers(space, found),
         _cache(space, found),
@@ -118,7 +118,7 @@ def reasons_for(space: SearchSpace, found: PlanCandidate) -> tuple[Reason, ...]:
 
 
 def scorer_reason(place: ScorerDevice, size: int) -> Reason:
-    """Where the scorer runs that shortens files, on a machine with a GPU."""
+    """Explain where the scorer that shortens files runs, on a machine with a GPU."""
     if not place.name:
         return Reason("scorer", "CPU", f"No GPU has {amount(size)} left to shorten files with.")
     if place.turns:
@@ -129,7 +129,7 @@ def scorer_reason(place: ScorerDevice, size: int) -> Reason:
 
 
 def improvements(space: SearchSpace, found: PlanCandidate) -> tuple[tuple[str, ...], str]:
-    """What was given up, and the improvement that needs the least additional memory; empty if there is none."""
+    """Return what was given up, and the improvement that needs the least additional memory; empty if there is none."""
     missing = [(what, _shortfall(space, load, drafter)) for what, load, drafter in _better(space, found)]
     given_up = tuple(
         f"{what}: {f'{_more(short)} needed' if short else 'it would fit, but other things count more'}"
@@ -143,7 +143,7 @@ def improvements(space: SearchSpace, found: PlanCandidate) -> tuple[tuple[str, .
 
 
 def threads_for(space: SearchSpace, found: PlanCandidate) -> int:
-    """CPU threads.
+    """Return the number of CPU threads.
 
     One core stays free for other programs: llama.cpp's threads synchronise after every operation, and a small model has
     ten thousand operations per second, each of which stalls while one of its cores does something else.
@@ -168,7 +168,7 @@ def _layers(space: SearchSpace, found: PlanCandidate) -> Reason:
 
 
 def _placement(space: SearchSpace, found: PlanCandidate) -> tuple[str, str]:
-    """Placement of the layers, and its reason."""
+    """Return the placement of the layers, and its reason."""
     shape, load, gpus = space.shape, found.load, space.machine.gpus
     where = gpus[0].name if len(gpus) == 1 else f"{len(gpus)} GPUs"
     if not gpus:

@@ -71,7 +71,7 @@ def open_with_fallback(
 
 
 def fallbacks(plan: Plan) -> Iterator[Plan]:
-    """The steps to try in turn after `plan` could not be opened; all meet the user's constraints."""
+    """Yield the steps to try in turn after `plan` could not be opened; all meet the user's constraints."""
     seen = {plan.key}
     for machine in _smaller_machines(plan):
         try:
@@ -109,7 +109,7 @@ class FailedPlans:
         self._failed = self._all.pop(self._key, {})
 
     def allows(self, plan: Plan) -> bool:
-        """Whether the plan has not failed yet, or failed with less free memory than now."""
+        """Return whether the plan has not failed yet, or failed with less free memory than now."""
         then = self._failed.get(plan.key)
         return then is None or _free(plan.machine) > then * _MORE_FREE
 
@@ -122,12 +122,12 @@ class FailedPlans:
             write_atomically(self._path, document + b"\n")
 
     def attempts(self, plan: Plan) -> Iterator[Plan]:
-        """`plan` and its fallback steps, without those known to fail; computed lazily."""
+        """Yield `plan` and its fallback steps, without those known to fail; computed lazily."""
         return (step for step in chain((plan,), fallbacks(plan)) if self.allows(step))
 
 
 def _smaller_machines(plan: Plan) -> Iterator[Machine]:
-    """Machines with less memory than `plan` takes, last one without a GPU."""
+    """Yield machines with less memory than `plan` takes, last one without a GPU."""
     machine = plan.machine
     used = {device.name: device.total for device in plan.memory.gpus}
     for cut in _CUTS:
@@ -151,7 +151,7 @@ def _free(machine: Machine) -> int:
 
 
 def _read(path: Path | None) -> dict[str, dict[str, int]]:
-    """The recorded failures; empty if the file is missing or invalid."""
+    """Return the recorded failures; empty if the file is missing or invalid."""
     with suppress(OSError, msgspec.DecodeError, RecursionError):
         notes = msgspec.json.decode(read_small_file(path, _LIMIT_BYTES), type=_Notes) if path is not None else None
         if notes is not None and notes.version == _VERSION:

@@ -44,7 +44,7 @@ XS_DRAFTER = DrafterShape(
 
 
 def known_model(name: str, facts: Mapping[str, int | str], context: int, size: int | None = None) -> ModelShape | None:
-    """The shape of a catalogue model, None if it is not a known one.
+    """Return the shape of a catalogue model, None if it is not a known one.
 
     Args:
         name: the model's name.

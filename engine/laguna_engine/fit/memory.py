@@ -55,18 +55,17 @@ class Work:
     converted: bool = False
 
     def cells_of(self, sliding: bool) -> int:
-        """KV cells of a layer of this kind."""
         return self.sliding_cells if sliding else self.cells
 
 
 def inputs_size(shape: ModelShape, work: Work) -> int:
-    """Bytes of the graph inputs, mostly masks; they are allocated on the host and on each device."""
+    """Return the bytes of the graph inputs, mostly masks; they are allocated on the host and on each device."""
     return _masks_size(shape, work) + _ids_size(shape, work)
 
 
 @cache
 def compute_size(shape: ModelShape, work: Work) -> int:
-    """Bytes of the compute buffer on a device that computes every layer, at most."""
+    """Return the bytes of the compute buffer on a device that computes every layer, at most."""
     layers = max(_layer_size(shape, layer, work) for layer in set(shape.layers))
     # The masks are free again when the logits are computed.
     largest = max(_masks_size(shape, work) + layers, _F32 * work.outputs * (shape.n_vocab + 3 * shape.n_embd))
@@ -74,26 +73,26 @@ def compute_size(shape: ModelShape, work: Work) -> int:
 
 
 def _ids_size(shape: ModelShape, work: Work) -> int:
-    """Bytes of the inputs that exist once: tokens, their embeddings and positions, and the rows with outputs."""
+    """Return the bytes of the inputs that exist once: tokens, their embeddings and positions, the rows with outputs."""
     return _F32 * ((2 + shape.n_embd) * work.tokens + work.outputs)
 
 
 def _masks_size(shape: ModelShape, work: Work) -> int:
-    """Bytes of the inputs for each kind of layer: the mask, cell indices of keys and of values, rotations."""
+    """Return the bytes of the inputs per kind of layer: the mask, cell indices of keys and of values, rotations."""
     kinds = {layer.sliding for layer in shape.layers}
     rotations = sum(_F32 * width * width for width in _rotations(shape, work))
     return sum(rotations + (2 * _INDEX + _F16 * work.cells_of(sliding)) * work.tokens for sliding in kinds)
 
 
 def _rotations(shape: ModelShape, work: Work) -> list[int]:
-    """Widths of the matrices that rotate keys and values before quantization; none for heads of other sizes."""
+    """Return the widths of the matrices that rotate keys and values before quantization; none for other heads."""
     if not work.quantized or shape.head % _ROTATION:
         return []
     return [shape.head & -shape.head, _ROTATION]
 
 
 def _layer_size(shape: ModelShape, layer: LayerShape, work: Work) -> int:
-    """Bytes of the values that are alive at once in a layer: the residual, its norm, and those of the largest part."""
+    """Return the bytes alive at once in a layer: the residual, its norm, and the values of the largest part."""
     embd = shape.n_embd
     values = 2 * layer.values if _rotations(shape, work) else layer.values
     copied = work.cells_of(layer.sliding) if work.converted and work.quantized else 0
@@ -135,7 +134,7 @@ class DrafterShape:
 
     @classmethod
     def of(cls, drafter: DrafterHeader, vocabulary: int) -> "DrafterShape":
-        """From a checked header; `vocabulary` is the target's number of tokens."""
+        """Create from a checked header; `vocabulary` is the target's number of tokens."""
         tensors = drafter.tensors
         host = {_HOST_ONLY} | ({_EMBEDDING} - {drafter.own_head or ""})
         layers = list(zip(drafter.kv_heads, drafter.sliding, strict=True))
@@ -155,18 +154,18 @@ class DrafterShape:
 
 
 def ring_size(shape: DrafterShape, context: int) -> int:
-    """Bytes of keys and values; `context` is the number of positions that full-attention layers look back."""
+    """Return the bytes of keys and values; full-attention layers look back `context` positions."""
     sliding, full = _slots(shape, context)
     return _F16 * (sliding * shape.sliding_width + full * shape.full_width)
 
 
 def features_size(shape: DrafterShape, ubatch: int) -> int:
-    """Bytes of the feature buffer: hidden states not yet injected."""
+    """Return the bytes of the feature buffer: hidden states not yet injected."""
     return _F32 * shape.n_embd * shape.taps * (ubatch + SPARE_ROWS)
 
 
 def graphs_size(shape: DrafterShape, ubatch: int, context: int = DRAFT_CONTEXT) -> int:
-    """Bytes of intermediate results of all graphs together, at most."""
+    """Return the bytes of intermediate results of all graphs together, at most."""
     sliding, full = _slots(shape, context)
     return graphs_room(
         shape.n_embd,
@@ -180,13 +179,11 @@ def graphs_size(shape: DrafterShape, ubatch: int, context: int = DRAFT_CONTEXT) 
 
 
 def drafter_size(shape: DrafterShape, ubatch: int, context: int = DRAFT_CONTEXT) -> int:
-    """Bytes of the whole drafter."""
     parts = (ring_size(shape, context), features_size(shape, ubatch), graphs_size(shape, ubatch, context))
     return shape.weights + sum(parts)
 
 
 def _slots(shape: DrafterShape, context: int) -> tuple[int, int]:
-    """Ring slots of a sliding-window layer and of a full-attention layer."""
     header = header_slots(shape.block)
     return Ring(min(max(shape.window - 1, 0), context), header).slots, Ring(context, header).slots
 
@@ -293,30 +290,29 @@ class MemoryUse:
         return sum(device.total for device in self.devices)
 
     def with_scorer(self, name: str, size: int) -> "MemoryUse":
-        """The same with a scorer of `size` bytes on the device `name`."""
         gpus = tuple(replace(gpu, scorer=size) if gpu.name == name else gpu for gpu in self.gpus)
         return MemoryUse(gpus, replace(self.host, scorer=size) if self.host.name == name else self.host)
 
     def sum(self, part: str) -> int:
-        """Bytes of one part, such as "kv", on all devices."""
+        """Return the bytes of one part, such as "kv", on all devices."""
         return sum(getattr(device, part) for device in self.devices)
 
 
 def cells(shape: ModelShape, load: Load) -> tuple[int, int]:
-    """KV cells of a full-attention and of a sliding-window layer (`llama_kv_cache_iswa`)."""
+    """Return the KV cells of a full-attention and of a sliding-window layer (`llama_kv_cache_iswa`)."""
     full = _padded(load.n_ctx)
     return full, full if load.swa_full else _padded(min(full, shape.window + load.n_ubatch))
 
 
 def window_size(shape: ModelShape, kv: KvType) -> int:
-    """Bytes of keys and values in the sliding window: the size of a checkpoint."""
+    """Return the bytes of keys and values in the sliding window: the size of a checkpoint."""
     kind = TENSOR_FORMATS[kv.ggml]
     width = sum(layer.keys + layer.values for layer in shape.layers if layer.sliding)
     return shape.window * width // kind.block * kind.size
 
 
 def kv_size(shape: ModelShape, load: Load, layers: Sequence[LayerShape]) -> int:
-    """Bytes of keys and values of `layers`."""
+    """Return the bytes of keys and values of `layers`."""
     full, sliding = cells(shape, load)
     kind = TENSOR_FORMATS[load.kv.ggml]
     return sum(
@@ -325,7 +321,7 @@ def kv_size(shape: ModelShape, load: Load, layers: Sequence[LayerShape]) -> int:
 
 
 def kv_per_token(shape: ModelShape, kv: KvType) -> int:
-    """Bytes per token of context; sliding-window layers cost the same at any length."""
+    """Return the bytes per token of context; sliding-window layers cost the same at any length."""
     kind = TENSOR_FORMATS[kv.ggml]
     return sum((layer.keys + layer.values) // kind.block * kind.size for layer in shape.layers if not layer.sliding)
 
@@ -336,7 +332,7 @@ def memory_of(
     gpus: Sequence[DeviceFacts] = (),
     drafter: DrafterShape | None = None,
 ) -> MemoryUse:
-    """Memory use of a model opened by `load`; with `gpu_layers` 0, `gpus` is ignored."""
+    """Return the memory use of a model opened by `load`; with `gpu_layers` 0, `gpus` is ignored."""
     places = _layer_devices(shape, load, gpus)
     found = [_on_gpu(shape, load, gpu, index, places) for index, gpu in enumerate(gpus)] if load.gpu_layers else []
     host = _on_host(shape, load, places, alone=not found)
@@ -347,7 +343,7 @@ def memory_of(
 
 
 def _layer_devices(shape: ModelShape, load: Load, gpus: Sequence[DeviceFacts]) -> list[int]:
-    """The GPU index of each layer, then of the output matrix; -1 for the CPU (`load_tensors`)."""
+    """Return the GPU index of each layer, then of the output matrix; -1 for the CPU (`load_tensors`)."""
     count = len(shape.layers) + 1
     offloaded = count if load.gpu_layers == ALL else min(load.gpu_layers, count)
     if not gpus or not offloaded:
@@ -377,12 +373,12 @@ def _on_gpu(shape: ModelShape, load: Load, gpu: DeviceFacts, index: int, places:
 
 
 def _experts_in_ram(shape: ModelShape, load: Load, elsewhere: Sequence[bool]) -> int:
-    """Bytes of experts in RAM whose layer is `elsewhere`."""
+    """Return the bytes of experts in RAM whose layer is `elsewhere`."""
     return sum(shape.layers[layer].experts_size for layer in load.experts_in_ram if elsewhere[layer])
 
 
 def _largest_matrix(layer: LayerShape) -> int:
-    """Upper bound of a layer's largest matrix: nearly half of its experts, as one of three has more bits."""
+    """Return an upper bound of a layer's largest matrix: nearly half of its experts, as one of three has more bits."""
     return max(layer.experts_size // 2, layer.size // 3)
 
 

@@ -77,12 +77,12 @@ class ModelShape:
     tied: bool
 
     def __hash__(self) -> int:
-        """Fast, because results are cached by shape: no two models differ in the layers alone."""
+        """Hash fast, because results are cached by shape: no two models differ in the layers alone."""
         return hash((self.name, self.n_embd, self.n_ctx, self.embedding_size))
 
     @classmethod
     def of(cls, header: Header) -> "ModelShape":
-        """From a checked header."""
+        """Create from a checked header."""
         hparams = HParams(header.architecture, header.metadata)
         tensors = {info.name: info for info in header.tensors}
         window = hparams.optional("attention.sliding_window", 0)
@@ -122,7 +122,10 @@ def _name(header: Header) -> str:
 
 
 def _sliding(hparams: HParams, window: int, *, is_laguna: bool) -> tuple[bool, ...]:
-    """Which layers have sliding-window attention. Without a pattern in the file, other architectures count as full."""
+    """Return which layers have sliding-window attention.
+
+    Without a pattern in the file, other architectures count as full.
+    """
     nothing = (False,) * hparams.n_layer
     if not window or (hparams.flags("attention.sliding_window_pattern") is None and not is_laguna):
         return nothing
@@ -131,7 +134,7 @@ def _sliding(hparams: HParams, window: int, *, is_laguna: bool) -> tuple[bool, .
 
 
 def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, TensorInfo]]:
-    """Each layer's tensors, by name without the layer prefix."""
+    """Return each layer's tensors, by name without the layer prefix."""
     found: list[dict[str, TensorInfo]] = [{} for _ in range(count)]
     for info in tensors:
         block, _, rest = info.name.partition(".")
@@ -143,7 +146,7 @@ def _by_layer(tensors: tuple[TensorInfo, ...], count: int) -> list[dict[str, Ten
 
 def _layer(hparams: HParams, layer: int, sliding: bool, tensors: dict[str, TensorInfo]) -> LayerShape:
     def width(*names: str) -> int:
-        """Rows of the first of these matrices that exists."""
+        """Return the rows of the first of these matrices that exists."""
         return next((tensors[name].shape[1] for name in names if name in tensors and len(tensors[name].shape) > 1), 0)
 
     heads, kv_heads = hparams.heads[layer], hparams.kv_heads[layer]

@@ -86,7 +86,7 @@ def choose_plan(
     constraints: PlanConstraints | None = None,
     scorer: int = 0,
 ) -> Plan:
-    """The best plan for a machine; DoesNotFit if there is none, or none that meets the constraints.
+    """Return the best plan for a machine; DoesNotFit if there is none, or none that meets the constraints.
 
     Args:
         scorer: bytes of the prompt scorer on a GPU, as from `scorer_bytes`; 0 without one. It takes what is left.
@@ -95,7 +95,7 @@ def choose_plan(
 
 
 def solve(space: SearchSpace) -> Plan:
-    """The best plan in a search space; DoesNotFit if there is none."""
+    """Return the best plan in a search space; DoesNotFit if there is none."""
     found = best(space, candidates(space))
     if found is None:
         free = replace(space, constraints=PlanConstraints(priority=space.constraints.priority))
@@ -110,7 +110,10 @@ def search_space(
     constraints: PlanConstraints | None = None,
     scorer: int = 0,
 ) -> SearchSpace:
-    """The search space of `choose_plan`; DoesNotFit for a context that the model does not support on any machine."""
+    """Return the search space of `choose_plan`.
+
+    DoesNotFit for a context that the model does not support on any machine.
+    """
     shape = ModelShape.of(target) if isinstance(target, Header) else target
     constraints = constraints or PlanConstraints()
     if constraints.context is not None and constraints.context > shape.n_ctx:
@@ -122,12 +125,11 @@ def search_space(
 
 
 def best(space: SearchSpace, found: Iterable[PlanCandidate]) -> PlanCandidate | None:
-    """The best candidate, None if there is none."""
     return max(found, key=lambda candidate: candidate.rank(space.constraints.priority), default=None)
 
 
 def to_plan(space: SearchSpace, found: PlanCandidate) -> Plan:
-    """A candidate as a plan, with its explanation."""
+    """Turn a candidate into a plan, with its explanation."""
     given_up, next_step = explanation.improvements(space, found)
     room = budgets(space.machine)
     used = zip(space.machine.gpus, found.memory.gpus, strict=False)
@@ -174,7 +176,7 @@ class FitCell:
 
 
 def fit_table(space: SearchSpace, contexts: tuple[int, ...] = TABLE_CONTEXTS) -> list[list[FitCell]]:
-    """One row per context length that the model supports, one cell per KV cache type."""
+    """Return one row per context length that the model supports, one cell per KV cache type."""
     limit = space.shape.n_ctx
     rows = sorted({min(context, limit) for context in contexts})
     return [[_cell(space, context, kv) for kv in KV_TYPES] for context in rows]

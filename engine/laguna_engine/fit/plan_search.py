@@ -83,7 +83,7 @@ class Merits:
     layers_in_ram: int
 
     def rank(self, priority: Priority) -> tuple[int, ...]:
-        """Larger is better."""
+        """Return criteria of which larger is better, most important first."""
         exact = -KV_TYPES.index(self.kv)
         sound, whole = self.kv is not KvType.Q4_0, self.layers_in_ram == 0
         least = min(self.context, LEAST)
@@ -130,7 +130,6 @@ class PlanCandidate:
     paged: bool = False
 
     def rank(self, priority: Priority) -> tuple[int, ...]:
-        """Larger is better. If weights are paged from disk, memory for them matters most."""
         if self.paged:
             return 0, min(self.load.n_ctx, LEAST), self.load.kv is not KvType.Q4_0, -self.memory.total
         return 1, *self.merits.rank(priority)
@@ -157,7 +156,7 @@ class SearchSpace:
     last_tapped: bool = False
 
     def contexts(self) -> tuple[int, ...]:
-        """Context lengths to try."""
+        """Return the context lengths to try."""
         limit = self.shape.n_ctx
         if self.constraints.context is not None:
             return (min(self.constraints.context, limit),)
@@ -174,7 +173,7 @@ class SearchSpace:
         return (True, False) if self.constraints.drafter is None else (self.constraints.drafter,)
 
     def drafts(self, whole: bool) -> bool:
-        """Whether a drafter pays: verifying several tokens reads more experts, for which RAM is too slow.
+        """Return whether a drafter pays: verifying several tokens reads more experts, for which RAM is too slow.
 
         Args:
             whole: whether everything is on the GPU.
@@ -184,7 +183,7 @@ class SearchSpace:
         return bool(self.constraints.drafter) or whole or self.shape.size < SMALL
 
     def load(self, context: int, drafter: bool) -> Load:
-        """The load for a context length, with everything else at its best value."""
+        """Return the load for a context length, with everything else at its best value."""
         constraints, ubatch = self.constraints, min(UBATCHES[0], context)
         outputs = LAST_LAYER_OUTPUTS if drafter and self.last_tapped else VERIFY_OUTPUTS
         return Load(
@@ -199,35 +198,34 @@ class SearchSpace:
         )
 
     def strict_rows(self, load: Load) -> int:
-        """Largest micro-batch that strict speculation allows with this load; 0 for no limit."""
+        """Return the largest micro-batch that strict speculation allows with this load; 0 for no limit."""
         if not self.constraints.strict or (load.gpu_layers and self.machine.gpus):
             return 0
         return fixed_rows(device.kind for device in self.machine.devices)
 
     def memory(self, load: Load, drafter: bool) -> MemoryUse:
-        """Memory use of a load."""
         gpus = self.machine.gpus if load.gpu_layers else ()
         return memory_of(self.shape, load, gpus, self.drafter if drafter else None)
 
 
 def budgets(machine: Machine) -> dict[str, int]:
-    """Usable bytes by device."""
+    """Return the usable bytes by device."""
     found = {gpu.name: max(0, gpu.free - reserve(gpu)) for gpu in machine.gpus}
     return {**found, HOST: max(0, machine.ram_free - ram_reserve(machine))}
 
 
 def ram_reserve(machine: Machine) -> int:
-    """Bytes of a machine's free RAM that stay unused."""
+    """Return the bytes of a machine's free RAM that stay unused."""
     return min(_RAM_RESERVE, machine.ram_total // _RAM_RESERVE_SHARE)
 
 
 def reserve(gpu: DeviceFacts) -> int:
-    """Bytes of a GPU's free memory that stay unused."""
+    """Return the bytes of a GPU's free memory that stay unused."""
     return gpu.total // _RESERVE_SHARE
 
 
 def shortfall(memory: MemoryUse, machine: Machine) -> dict[str, int]:
-    """Missing bytes by device; empty if it fits."""
+    """Return the missing bytes by device; empty if it fits."""
     room = budgets(machine)
     used = {device.name: device.total for device in memory.devices}
     shared = {gpu.name for gpu in machine.gpus if gpu.shares_ram}
@@ -236,7 +234,7 @@ def shortfall(memory: MemoryUse, machine: Machine) -> dict[str, int]:
 
 
 def candidates(space: SearchSpace) -> Iterator[PlanCandidate]:
-    """Candidates that fit: for each context, cache, micro-batch and drafter, the one with the most on the GPU."""
+    """Yield candidates that fit: for each context, cache, micro-batch and drafter, the one with the most on the GPU."""
     kvs = KV_TYPES if space.constraints.kv is None else (space.constraints.kv,)
     for context, kv, ubatch, drafter in product(space.contexts(), kvs, UBATCHES, (True, False)):
         if drafter not in space.drafters:
@@ -248,7 +246,7 @@ def candidates(space: SearchSpace) -> Iterator[PlanCandidate]:
 
 
 def _place(space: SearchSpace, load: Load, drafter: bool) -> PlanCandidate | None:
-    """The candidate with as much on the GPU as fits, by binary search over `placements`."""
+    """Return the candidate with as much on the GPU as fits, by binary search over `placements`."""
     choices = placements(space.shape, space.constraints, len(space.machine.gpus))
     low, high = 0, len(choices)
     while low < high:
@@ -268,7 +266,10 @@ def _place(space: SearchSpace, load: Load, drafter: bool) -> PlanCandidate | Non
 
 
 def placements(shape: ModelShape, constraints: PlanConstraints, gpus: int) -> list[tuple[int, int]]:
-    """(GPU layers, layers whose experts stay in RAM), the most on the GPU first: experts leave before whole layers."""
+    """Return pairs of GPU layers and layers with experts in RAM, most on the GPU first.
+
+    Experts leave before whole layers.
+    """
     if not gpus or constraints.gpu_layers == 0:
         return [(0, 0)]
     experts = sum(layer.experts_size > 0 for layer in shape.layers)
@@ -301,7 +302,7 @@ def _with_placement(
 
 
 def _split(memory: MemoryUse, room: dict[str, int], output: int) -> tuple[float, ...]:
-    """Each GPU's share of the layers, by its memory left for them; the last one also holds the output matrix."""
+    """Return each GPU's share of the layers, by its memory left for them; the last one also holds the output matrix."""
     left = [room[gpu.name] - gpu.total + gpu.weights + gpu.kv for gpu in memory.gpus]
     left[-1] -= output
     whole = sum(max(0, part) for part in left)
@@ -309,7 +310,7 @@ def _split(memory: MemoryUse, room: dict[str, int], output: int) -> tuple[float,
 
 
 def _pages(memory: MemoryUse, machine: Machine) -> bool:
-    """Whether it runs with weights paged from disk: everything else has to fit."""
+    """Return whether it runs with weights paged from disk: everything else has to fit."""
     if set(shortfall(memory, machine)) != {HOST}:
         return False
     room = budgets(machine)[HOST] - (memory.host.total - memory.host.weights)

@@ -33,7 +33,7 @@ class ScorerDevice:
 
 
 def scorer_bytes(path: Path) -> int:
-    """Bytes that a scorer file takes on a GPU, at most; ModelFileError if it is no scorer."""
+    """Return the bytes that a scorer file takes on a GPU, at most; ModelFileError if it is not a scorer."""
     file = scorer_file.describe(header.check(path))
     return scorer_room(file, min(WINDOW, file.n_ctx)) + RUNTIME
 
@@ -55,10 +55,10 @@ def scorer_device(need: int, left: Sequence[tuple[DeviceFacts, int]], drafter: i
 
 
 def scorer_device_now(need: int, drafter: int) -> ScorerDevice:
-    """The device of a scorer by the memory that is free now; arguments as for `scorer_device`."""
+    """Choose the device of a scorer by the memory that is free now; arguments as for `scorer_device`."""
     return scorer_device(need, [(gpu, gpu.free - reserve(gpu)) for gpu in read_machine().gpus], drafter)
 
 
 def open_device(name: str) -> Device | None:
-    """The device of this name; None for the CPU, and if it is gone."""
+    """Return the device of this name; None for the CPU, and if it is gone."""
     return next((device for device in Device.gpus() if device.name == name), None)

@@ -46,28 +46,27 @@ class Device:
         return text
 
     def memory(self) -> tuple[int, int]:
-        """Currently free and total memory, in bytes."""
+        """Return currently free and total memory, in bytes."""
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         lib.ggml_backend_dev_memory(self.handle, free, total)
         return free.value, total.value
 
     @classmethod
     def cpu(cls) -> "Device":
-        """The CPU, which always exists."""
         return cls(lib.ggml_backend_dev_by_type(_CPU))
 
     @classmethod
     def all(cls) -> list["Device"]:
-        """All devices that ggml can compute on, best first."""
+        """Return all devices that ggml can compute on, best first."""
         return [cls(lib.ggml_backend_dev_get(index)) for index in range(lib.ggml_backend_dev_count())]
 
     @classmethod
     def gpus(cls) -> list["Device"]:
-        """All GPUs, integrated ones included."""
+        """Return all GPUs, integrated ones included."""
         return [device for device in cls.all() if device.kind in ("gpu", "igpu")]
 
     def function(self, name: str) -> int | None:
-        """Address of a function specific to the device's backend, or None."""
+        """Return the address of a function specific to the device's backend, or None."""
         registry = lib.ggml_backend_dev_backend_reg(self.handle)
         address: int | None = lib.ggml_backend_reg_get_proc_address(registry, name.encode())
         return address
@@ -90,7 +89,6 @@ class ComputeBackend:
 
     @classmethod
     def cpu(cls, threads: int = 1) -> "ComputeBackend":
-        """The CPU with `threads` threads."""
         return cls(Device.cpu(), threads)
 
     @property
@@ -119,7 +117,7 @@ class ComputeBackend:
             _SetAbort(address)(self.handle.value, flag.callback, flag.data)
 
     def extra_buffer_types(self) -> Iterator[BufferTypeHandle]:
-        """The device's extra buffer types (CPU repacking), best first."""
+        """Yield the device's extra buffer types (CPU repacking), best first."""
         address = self.device.function("ggml_backend_dev_get_extra_bufts")
         if address is None:
             return
@@ -129,7 +127,7 @@ class ComputeBackend:
             yield BufferTypeHandle(pointer)
 
     def reads(self, buffer_type: BufferTypeHandle) -> bool:
-        """Whether the device can read tensors of this buffer type."""
+        """Return whether the device can read tensors of this buffer type."""
         return bool(lib.ggml_backend_dev_supports_buft(self.device.handle, buffer_type))
 
     def synchronize(self) -> None:

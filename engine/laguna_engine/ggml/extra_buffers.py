@@ -53,12 +53,12 @@ _untried: set[str] = set()
 
 
 def works(buffer_type: BufferTypeHandle) -> bool:
-    """Whether the buffer type passed its trial and may hold weights."""
+    """Return whether the buffer type passed its trial and may hold weights."""
     return verdict(name_of(buffer_type)) == WORKS
 
 
 def faults() -> dict[str, str]:
-    """The CPU's buffer types that failed their trial, with the failure; runs the trials that are missing."""
+    """Return the CPU's buffer types that failed their trial, with the failure; runs the trials that are missing."""
     backend = ComputeBackend.cpu()
     try:
         names = [name_of(buffer_type) for buffer_type in backend.extra_buffer_types()]
@@ -68,7 +68,7 @@ def faults() -> dict[str, str]:
 
 
 def verdict(name: str) -> str:
-    """Result of the trial of the buffer type `name`: `WORKS`, or a failure such as "it dies of SIGSEGV"."""
+    """Return the result of the trial of a buffer type: `WORKS`, or a failure such as "it dies of SIGSEGV"."""
     if name in _untried:
         return "it could not be tried"
     known = verdicts.get(subject(name))
@@ -89,12 +89,10 @@ def verdict(name: str) -> str:
 
 
 def subject(name: str) -> str:
-    """Key of the verdict on a buffer type."""
     return f"buffer {name}"
 
 
 def name_of(buffer_type: BufferTypeHandle) -> str:
-    """ggml's name of the buffer type."""
     text: str = lib.ggml_backend_buft_name(buffer_type).decode("utf-8", "replace")
     return text
 
@@ -132,7 +130,7 @@ class _Matrix:
         self.special = self._place(kind, buffer_type, data, experts)
 
     def agrees(self, width: int) -> bool:
-        """Whether products with `width` columns agree."""
+        """Return whether products with `width` columns agree."""
         expected, found = self._product(self.plain, width), self._product(self.special, width)
         return float(((found - expected) ** 2).sum()) <= _TOLERANCE * float((expected**2).sum())
 

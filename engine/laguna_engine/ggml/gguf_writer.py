@@ -38,7 +38,7 @@ _FLOATS = ("f32", "f16", "bf16")
 
 @contextmanager
 def whole_file(target: Path, needed: int) -> Iterator[BinaryIO]:
-    """A file for writing and reading, moved to `target` when the block ends without an error.
+    """Open a file for writing and reading, moved to `target` when the block ends without an error.
 
     Until then it lies beside it under a name of its own, and is removed on any error, Ctrl-C included.
 
@@ -72,7 +72,7 @@ def whole_file(target: Path, needed: int) -> Iterator[BinaryIO]:
 def head(
     metadata: Mapping[str, Written], tensors: Iterable[tuple[str, str, tuple[int, ...]]], source: Path | None = None
 ) -> bytes:
-    """The bytes of a GGUF header, up to the tensors' data.
+    """Return the bytes of a GGUF header, up to the tensors' data.
 
     Args:
         metadata: keys and values.
@@ -126,7 +126,7 @@ def _set(made: GgufHandle, key: bytes, value: Written) -> None:
 
 
 def pieces(file: BinaryIO, path: Path, info: TensorInfo, kind: str) -> Iterator[bytes]:
-    """The data of a tensor, converted to the format `kind`, in pieces.
+    """Yield the data of a tensor, converted to the format `kind`, in pieces.
 
     Args:
         file: the open file.
@@ -146,7 +146,7 @@ def pieces(file: BinaryIO, path: Path, info: TensorInfo, kind: str) -> Iterator[
 
 
 def read_exactly(file: BinaryIO, path: Path, offset: int, size: int) -> bytes:
-    """`size` bytes from `offset`; ModelFileError if the file has become shorter."""
+    """Read `size` bytes from `offset`; ModelFileError if the file has become shorter."""
     file.seek(offset)
     data = file.read(size)
     if len(data) != size:
@@ -162,7 +162,7 @@ def _converted(data: bytes, path: Path, info: TensorInfo, kind: str) -> bytes:
 
 
 def _floats(data: bytes, name: str) -> NDArray[np.float32]:
-    """`data` in an unquantized format, as float32."""
+    """Convert `data` in an unquantized format to float32."""
     if name == "bf16":
         # bf16 is the upper half of a float32.
         return (np.frombuffer(data, np.uint16).astype(np.uint32) << 16).view(np.float32)

@@ -26,7 +26,7 @@ class Graph(Operations):
     """A graph on one backend, with named inputs and outputs."""
 
     def __init__(self, backend: ComputeBackend, nodes: int) -> None:
-        """`nodes` is the largest number of operations, views and reshapes included."""
+        """Create a graph of at most `nodes` operations, views and reshapes included."""
         super().__init__(TensorContext(STRUCTS_PER_OPERATION * nodes, nodes))
         self._backend = backend
         self._backend_handle = backend.handle
@@ -53,7 +53,7 @@ class Graph(Operations):
         return tensor
 
     def attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-        """`flash_attention`, or the same from products where the device has no kernel for these heads.
+        """Add `flash_attention`, or the same from products where the device has no kernel for these heads.
 
         CUDA has none for heads of 32, which the bundled drafter has.
         """
@@ -102,11 +102,11 @@ class Graph(Operations):
             raise GraphError(f"{self._backend.device.name} failed to compute ({code}); do without it, or use the CPU")
 
     def port(self, name: str, values: NDArray[Any]) -> Port:
-        """A fast copy between `values` and the beginning of an input or output, for data copied on every run."""
+        """Create a fast copy between `values` and the beginning of an input or output, for data copied on every run."""
         return Port(self._named[name], values)
 
     def read(self, name: str) -> NDArray[Any]:
-        """A copy of an output, its shape reversed."""
+        """Return a copy of an output, its shape reversed."""
         return self._named[name].read()
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class Graph(Operations):
             raise GraphError(f"{self._backend.device.name} cannot compute {what}; use the CPU, or do without")
 
     def _check_leaf(self, source: TensorHandle) -> None:
-        """An allocated leaf must be in a buffer that the device can read: ggml does not check this and crashes."""
+        """Check that an allocated leaf is in a buffer that the device can read: ggml does not, and crashes."""
         address = source.value
         assert address is not None, "sources_of leaves empty ones out"
         buffer = tensor_layout.buffer_of(address)

@@ -51,7 +51,7 @@ class Type(IntEnum):
 
     @classmethod
     def from_name(cls, name: str) -> "Type":
-        """The type with ggml's name `name`, such as "q4_K"; GraphError for one that is not supported."""
+        """Return the type with ggml's name `name`, such as "q4_K"; GraphError for one that is not supported."""
         for number, known in TENSOR_FORMATS.items():
             if known.name == name and number in cls._value2member_map_:
                 return cls(number)
@@ -80,7 +80,7 @@ class Type(IntEnum):
         return _NUMPY[self]
 
     def row_bytes(self, elements: int) -> int:
-        """Bytes of a contiguous row of `elements`."""
+        """Return the bytes of a contiguous row of `elements`."""
         return elements // self.block * self.block_bytes
 
 
@@ -274,7 +274,7 @@ class TensorContext:
             raise GraphError("the graph has more nodes than were planned for; plan more")
 
     def new(self, name: str, kind: Type, *shape: int) -> Tensor:
-        """A new tensor, not yet allocated; GraphError for an invalid shape."""
+        """Create a tensor, not yet allocated; GraphError for an invalid shape."""
         dims = [*shape, 1, 1, 1, 1][:4]
         if len(shape) > 4 or min(dims) < 1 or dims[0] % kind.block:
             raise GraphError(f"{name}: {list(shape)} is no shape for {kind.name}")
@@ -343,7 +343,7 @@ class BorrowedContext(TensorContext):
     """A context owned elsewhere, such as the one llama.cpp builds a graph in; never freed here."""
 
     def __init__(self, handle: GgmlContextHandle, tensors: int) -> None:
-        """`tensors` is the largest number of structs added to it."""
+        """Allow at most `tensors` structs to be added."""
         self._handle = handle
         self._room = tensors
         self._buffer = None
@@ -367,7 +367,7 @@ class Port:
     __slots__ = ("_address", "_size", "_tensor", "values")
 
     def __init__(self, tensor: Tensor, values: NDArray[Any]) -> None:
-        """GraphError if the array has another format, is not contiguous, or is larger than the tensor."""
+        """Allow at most `tensors` structs to be added."""
         check_array(tensor, values)
         self.values = values
         self._tensor = tensor

@@ -87,7 +87,7 @@ class Weights:
 
 
 def _repacking_type(info: TensorInfo, backend: ComputeBackend) -> BufferTypeHandle | None:
-    """An extra buffer type in which the backend multiplies such a matrix faster, or None."""
+    """Return an extra buffer type in which the backend multiplies such a matrix faster, or None."""
     kind = Type.from_name(info.format)
     if kind in _PLAIN or len(info.shape) != 2 or not backend.device.is_cpu:
         return None
@@ -131,7 +131,7 @@ class HostEmbedding:
             into[place] = self._row(index) if row is None else row
 
     def rows(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """The rows `ids`, float32 [n, width]."""
+        """Return the rows `ids`, float32 [n, width]."""
         found = np.empty((len(ids), self.width), np.float32)
         self.fill(ids, found)
         return found

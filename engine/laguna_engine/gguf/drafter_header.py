@@ -89,7 +89,7 @@ class DrafterHeader:
         return {info.name: info for info in self.file.tensors}
 
     def has(self, name: str) -> bool:
-        """Whether it has a tensor with this canonical name."""
+        """Return whether it has a tensor with this canonical name."""
         return any(info.name == name for info in self.file.tensors)
 
     @property
@@ -116,7 +116,7 @@ class TargetFacts:
 
     @classmethod
     def of(cls, target: Header) -> "TargetFacts":
-        """From the target's checked header."""
+        """Create from the target's checked header."""
         hparams = HParams(target.architecture, target.metadata)
         embedding = next(info for info in target.tensors if info.name == "token_embd.weight")
         return cls(hparams.n_embd, hparams.n_layer, embedding.shape[1], target.architecture)
@@ -196,7 +196,7 @@ def _assembled(
 
 
 def _is_laguna(keys: Keys, names: set[str]) -> bool:
-    """Whether it has the layout of poolside's second drafters; Lucebox's files show it by their tensors only."""
+    """Return whether it has the layout of poolside's second drafters; Lucebox's files show it by their tensors only."""
     if keys.lucebox:
         return "blk.0.attn_gate.weight" in names or "enc.aux_norm.0.weight" in names
     return keys.value("decoder_arch") == ARCHITECTURE
@@ -214,7 +214,7 @@ def _sliding(hparams: HParams, *, native_laguna: bool) -> tuple[int, tuple[bool,
 
 
 def _causal(keys: Keys, hparams: HParams, sliding: tuple[bool, ...], *, laguna: bool) -> tuple[bool, ...]:
-    """Which layers are causal inside a block: one value for all layers as in llama.cpp, or one per layer."""
+    """Return which layers are causal inside a block: one value for all layers as in llama.cpp, or one per layer."""
     layers = hparams.flags("attention.causal")
     if layers is not None:
         return (*layers, *(False,) * (hparams.n_layer - len(layers)))
@@ -331,7 +331,7 @@ def _optional(hparams: HParams, taps: int, found: dict[str, TensorInfo]) -> Iter
 
 
 def _vocabulary(found: dict[str, TensorInfo], declared: set[int]) -> int | None:
-    """The size of the vocabulary on which tensors and metadata agree."""
+    """Return the size of the vocabulary on which tensors and metadata agree."""
     tables = [found[name] for name in ("token_embd.weight", "markov_w1.weight") if name in found]
     if "d2t" not in found and "output.weight" in found:
         tables.append(found["output.weight"])
@@ -342,7 +342,7 @@ def _vocabulary(found: dict[str, TensorInfo], declared: set[int]) -> int | None:
 
 
 def _heads(embd: int, found: dict[str, TensorInfo], vocabulary: int | None) -> Iterator[tuple[str, Shape]]:
-    """Embeddings, output matrix, reduced vocabulary, Markov and confidence head, as far as present."""
+    """Yield embeddings, output matrix, reduced vocabulary, Markov and confidence head, as far as present."""
     drafted = prod(found["d2t"].shape) if "d2t" in found else vocabulary
     if "token_embd.weight" in found:
         yield "token_embd.weight", (embd, vocabulary or 0)

@@ -48,19 +48,19 @@ class Keys:
         self._metadata = metadata
 
     def value(self, *names: str) -> Value | None:
-        """The first of `names` that the file has, below `<architecture>.dflash.` or `<architecture>.`."""
+        """Return the first of `names` that the file has, below `<architecture>.dflash.` or `<architecture>.`."""
         prefixes = (f"{self._architecture}.dflash.", f"{self._architecture}.")
         found = (self._metadata.get(prefix + name) for name in names for prefix in prefixes)
         return next((value for value in found if value is not None), None)
 
     def whole(self, value: Value | None, what: str, low: int, high: int) -> int:
-        """`value` as an integer from `low` to `high`; Damaged otherwise."""
+        """Return `value` as an integer from `low` to `high`; Damaged otherwise."""
         if type(value) is not int or not low <= value <= high:
             raise Damaged(f"its {what} is {value!r}, expected a whole number from {low} to {high}")
         return value
 
     def flag(self, name: str, default: bool) -> bool:
-        """A boolean; Lucebox writes them as numbers."""
+        """Return a boolean; Lucebox writes them as numbers."""
         value = self.value(name)
         if value is None:
             return default
@@ -69,7 +69,7 @@ class Keys:
         return bool(value)
 
     def tap_outputs(self) -> tuple[int, ...]:
-        """The tapped layers of the target, as layer OUTPUTS.
+        """Return the tapped layers of the target, as layer OUTPUTS.
 
         `target_layers` names layer inputs, that is outputs of the layer before; Lucebox's `target_layer_ids` names
         outputs.
@@ -82,12 +82,11 @@ class Keys:
         return tuple(int(value) - shift for value in values)
 
     def mask_token(self) -> Value | None:
-        """The mask token."""
         own = self.value("mask_token_id")
         return own if own is not None else self._metadata.get("tokenizer.ggml.mask_token_id")
 
     def vocabulary_sizes(self) -> Iterator[int]:
-        """Every size of the vocabulary that the metadata gives."""
+        """Yield every size of the vocabulary that the metadata gives."""
         declared, tokens = self.value("vocab_size"), self._metadata.get("tokenizer.ggml.tokens")
         if declared is not None:
             yield self.whole(declared, "vocabulary size", 1, MAX_SIZE)
@@ -98,7 +97,7 @@ class Keys:
 
 
 def canonical_tensors(tensors: Sequence[TensorInfo], queries: Sequence[int], keys: Sequence[int]) -> list[TensorInfo]:
-    """`tensors` under canonical names, fused ones split.
+    """Return `tensors` under canonical names, fused ones split.
 
     Args:
         tensors: as in the file.
@@ -121,7 +120,7 @@ def canonical_tensors(tensors: Sequence[TensorInfo], queries: Sequence[int], key
 
 
 def canonical_name(name: str) -> str:
-    """The canonical name of a tensor that is not fused."""
+    """Return the canonical name of a tensor that is not fused."""
     tap = _LUCEBOX_TAP_NORM.fullmatch(name)
     return f"enc.aux_norm.{tap[1]}.weight" if tap else _LUCEBOX_TENSORS.get(name, name)
 

@@ -165,13 +165,13 @@ _ROUNDING = 0.01
 
 
 def safe_context(header: Header) -> int:
-    """The most tokens of context that all numbers in the header support."""
+    """Return the most tokens of context that all numbers in the header support."""
     declared, stretched = _declared(header), _stretched(header)
     return declared if stretched is None or _agree(declared, stretched) else min(declared, stretched)
 
 
 def header_warnings(header: Header) -> list[str]:
-    """Warnings for the user about the file's context length; one sentence each."""
+    """Return warnings for the user about the file's context length; one sentence each."""
     declared, stretched = _declared(header), _stretched(header)
     if stretched is None or _agree(declared, stretched):
         return []
@@ -188,7 +188,7 @@ def _declared(header: Header) -> int:
 
 
 def _stretched(header: Header) -> int | None:
-    """YaRN's original length times factor, in tokens; None without YaRN or if a number is missing."""
+    """Return YaRN's original length times factor, in tokens; None without YaRN or if a number is missing."""
     prefix = f"{header.architecture}.rope.scaling."
     factor, original = header.metadata.get(prefix + "factor"), header.metadata.get(prefix + "original_context_length")
     if header.metadata.get(prefix + "type") != "yarn" or not isinstance(factor, float) or type(original) is not int:

@@ -47,16 +47,13 @@ class HParams:
         return value
 
     def size(self, key: str, low: int = 0, high: int = MAX_SIZE) -> int:
-        """A required integer."""
         return self._checked(key, self._value(key), low, high)
 
     def optional(self, key: str, default: int, low: int = 0, high: int = MAX_SIZE) -> int:
-        """An optional integer."""
         value = self._value(key)
         return default if value is None else self._checked(key, value, low, high)
 
     def per_layer(self, key: str, low: int, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
-        """One integer per layer."""
         value = self._value(key)
         if value is None and default is not None:
             return default
@@ -66,12 +63,12 @@ class HParams:
         return tuple(self._checked(key, entry, low, MAX_SIZE) for entry in values)
 
     def flags(self, key: str) -> tuple[bool, ...] | None:
-        """Booleans for the first layers (False for the others), or None if the value is not an array."""
+        """Return booleans for the first layers (False for the others), or None if the value is not an array."""
         value = self._value(key)
         return tuple(map(bool, value[: self.n_layer])) if isinstance(value, tuple) else None
 
     def number(self, key: str) -> float | None:
-        """An optional number, finite and not negative."""
+        """Return an optional number, finite and not negative."""
         value = self._value(key)
         if value is None:
             return None

@@ -50,7 +50,7 @@ def check(hparams: HParams, shapes: Mapping[str, Shape], tokens: int) -> None:
 
 
 def sliding_layers(hparams: HParams) -> tuple[bool, ...]:
-    """Which layers have sliding-window attention, in a file with a sliding window."""
+    """Return which layers have sliding-window attention, in a file with a sliding window."""
     key = "attention.sliding_window_pattern"
     flags = hparams.flags(key)
     if flags is not None:
@@ -70,13 +70,13 @@ def _check_heads(hparams: HParams) -> None:
 
 
 def _check_window(hparams: HParams) -> None:
-    """llama.cpp aborts on a sliding window that no layer uses."""
+    """Raise Damaged for a sliding window that no layer uses, on which llama.cpp aborts."""
     if hparams.optional("attention.sliding_window", 0) and not any(sliding_layers(hparams)):
         raise Damaged("it has a sliding window and no layer that uses it")
 
 
 def _check_gate(name: str, shapes: Mapping[str, Shape], hparams: HParams, heads: int) -> None:
-    """One gate per head (XS) or per element (M); llama.cpp aborts on any other width."""
+    """Require one gate per head (XS) or per element (M); llama.cpp aborts on any other width."""
     found = shapes.get(name)
     widths = (heads, heads * hparams.head_size)
     if found not in {trimmed((hparams.n_embd, width)) for width in widths}:

@@ -74,7 +74,7 @@ class QuantizationPlan:
         return metadata + sum(padded(change.size) for change in self.changes)
 
     def formats(self) -> dict[str, int]:
-        """Number of tensors by new format."""
+        """Return the number of tensors by new format."""
         names = [change.format for change in self.changes]
         return {name: names.count(name) for name in dict.fromkeys(names)}
 
@@ -103,7 +103,7 @@ def plan(path: Path, kind: str) -> QuantizationPlan:
 
 
 def padded(size: int) -> int:
-    """`size` rounded up to the default alignment, with which files are written."""
+    """Round `size` up to the default alignment, with which files are written."""
     return -(-size // DEFAULT_ALIGNMENT) * DEFAULT_ALIGNMENT
 
 
@@ -118,5 +118,5 @@ def format_for(info: TensorInfo, kind: str) -> str:
 
 
 def _is_matrix(info: TensorInfo) -> bool:
-    """Whether the tensor is a weight matrix; not a norm (several taps may share one tensor) nor an integer table."""
+    """Return whether the tensor is a weight matrix, not a norm (taps may share one tensor) or an integer table."""
     return len(info.shape) > 1 and "norm" not in info.name and info.format in _UNQUANTIZED

@@ -65,7 +65,7 @@ class Reader:
         return self._base + self._at
 
     def _require(self, count: int, what: str) -> None:
-        """Ensure that the window holds `count` bytes from `_at` on; Damaged at the end of the file."""
+        """Have the window hold `count` bytes from `_at` on; Damaged at the end of the file."""
         if self._at + count <= len(self._window):
             return
         if count > self._size - self.position:
@@ -77,32 +77,31 @@ class Reader:
             raise Damaged("it became shorter while it was read")
 
     def take(self, count: int, what: str) -> bytes:
-        """The next `count` bytes; `what` names them in error messages."""
+        """Read the next `count` bytes; `what` names them in error messages."""
         self._require(count, what)
         start, self._at = self._at, self._at + count
         return self._window[start : self._at]
 
     def number(self, code: str, what: str) -> int:
-        """One integer of the `struct` format `code`."""
+        """Read one integer of the `struct` format `code`."""
         (value,) = struct.unpack("<" + code, self.take(struct.calcsize(code), what))
         return int(value)
 
     def kind(self, what: str) -> ValueType:
-        """The type tag of a value."""
         number = self.number("I", what)
         if number not in ValueType.__members__.values():
             raise Damaged(f"{what} has the unknown type {number}")
         return ValueType(number)
 
     def string(self, what: str) -> str:
-        """One string: an eight-byte length, then UTF-8."""
+        """Read one string: an eight-byte length, then UTF-8."""
         length = self.number("Q", what)
         if length > MAX_STRING_BYTES:
             raise Damaged(f"{what} is a text of {length} bytes, more than {MAX_STRING_BYTES}")
         return _text(self.take(length, what), what)
 
     def value(self, kind: ValueType, what: str, inspect: Callable[[bytes], None] | None = None) -> Value:
-        """One metadata value.
+        """Read one metadata value.
 
         Args:
             kind: its type.
@@ -152,7 +151,7 @@ class Reader:
         return tuple(kept) if length <= SHORT_ARRAY else LongArray(ValueType.STRING, length)
 
     def _texts(self, length: int, what: str) -> Iterator[bytes]:
-        """The `length` strings of an array, each checked to be UTF-8 without NUL."""
+        """Yield the `length` strings of an array, each checked to be UTF-8 without NUL."""
         for _ in range(length):
             if self._at + _LENGTH_BYTES > len(self._window):
                 self._require(_LENGTH_BYTES, what)

@@ -126,7 +126,7 @@ def _check_heads(layout: Layout, hparams: HParams) -> None:
 
 
 def required(name: str, hparams: HParams, found: Collection[str], tokens: int) -> Iterator[tuple[str, Shape]]:
-    """Names and shapes of the tensors that architecture `name` requires; `found` are the names in the file."""
+    """Yield names and shapes of the tensors that architecture `name` requires; `found` are the names in the file."""
     layout, embd = LAYOUTS[name], hparams.n_embd
     yield "output_norm.weight", (embd,)
     if layout.biases:

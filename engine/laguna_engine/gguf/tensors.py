@@ -44,7 +44,7 @@ class TensorInfo:
 
 
 def alignment_of(metadata: Mapping[str, Value]) -> int:
-    """The alignment of tensor data, in bytes."""
+    """Return the alignment of tensor data, in bytes."""
     value = metadata.get("general.alignment", DEFAULT_ALIGNMENT)
     if type(value) is not int or not MIN_ALIGNMENT <= value <= MAX_ALIGNMENT or value & (value - 1):
         raise Damaged(f"its alignment {value!r} is not a power of two from {MIN_ALIGNMENT} to {MAX_ALIGNMENT}")
@@ -116,7 +116,7 @@ def check_shape(name: str, found: Shape | None, expected: Shape) -> None:
 
 
 def trimmed(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """`shape` without trailing ones: to ggml [8], [8, 1] and [8, 1, 1] are the same."""
+    """Return `shape` without trailing ones: to ggml [8], [8, 1] and [8, 1, 1] are the same."""
     length = len(shape)
     while length > 1 and shape[length - 1] == 1:
         length -= 1

@@ -64,7 +64,6 @@ class TokenTypes(LongArray):
 
     @classmethod
     def of(cls, data: bytes) -> "TokenTypes":
-        """From the array's bytes."""
         types = struct.unpack(f"<{len(data) // 4}i", data)
         return cls(ValueType.INT32, len(types), frozenset(i for i, kind in enumerate(types) if kind == _BYTE_TYPE))
 
@@ -91,7 +90,6 @@ class _TokenTexts:
             raise Damaged(f"{self._count - len(self._seen)} of its tokens have the text of another")
 
     def summary(self) -> Tokens:
-        """The facts that are kept."""
         # Looked up as by `llama_vocab::byte_to_token`.
         made = (byte for byte in range(_BYTES) if b"<0x%02X>" % byte in self._seen)
         plain = (byte for byte in range(_ASCII) if bytes([byte]) in self._seen)
@@ -120,7 +118,7 @@ def read(reader: Reader, key: str, kind: ValueType) -> Value:
 
 
 def _holds(value: Value, kind: type) -> bool:
-    """Whether `value` is an array of strings (`kind` str) or of int32 (int)."""
+    """Return whether `value` is an array of strings (`kind` str) or of int32 (int)."""
     if isinstance(value, LongArray):
         return value.kind is (ValueType.STRING if kind is str else ValueType.INT32)
     return isinstance(value, tuple) and all(type(entry) is kind for entry in value)
@@ -176,7 +174,10 @@ def _check_table(metadata: Mapping[str, Value], key: str, size: int, kinds: tupl
 
 
 def _check_bytes(metadata: Mapping[str, Value]) -> None:
-    """llama.cpp looks up a token for every byte, and parses the byte from the text of every token of type BYTE."""
+    """Check the tokens for bytes.
+
+    llama.cpp looks up a token for every byte, and parses the byte from the text of every token of type BYTE.
+    """
     tokens, types = metadata[TOKENS], metadata.get(TOKEN_TYPES)
     if isinstance(tokens, Tokens) and tokens.missing_bytes:
         raise Damaged(f"{len(tokens.missing_bytes)} of 256 bytes have no token")

@@ -184,7 +184,7 @@ class _Progress:
         return not self.cancelled
 
     def going_on(self) -> bool:
-        """Whether loading is still wanted, before it begins; raises what the progress function raised."""
+        """Return whether loading is still wanted, before it begins; raises what the progress function raised."""
         wanted = self._on_progress(0.0, None)
         self.raise_stored()
         return wanted
@@ -196,7 +196,7 @@ class _Progress:
 
 
 def may_repack(header: gguf_header.Header) -> bool:
-    """Whether llama.cpp may use extra buffer types; the option covers all of them, so a faulty one disables all.
+    """Return whether llama.cpp may use extra buffer types; the option covers all of them, so a faulty one disables all.
 
     Only quantized matrices gain by them: AMX's takes others too, and holds tied embeddings a second time for it.
     """

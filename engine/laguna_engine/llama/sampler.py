@@ -55,9 +55,11 @@ class Readout:
 
     @classmethod
     def of(cls, sampling: Sampling) -> "Readout":
-        """The part of a row that a chain with these settings needs: all of it if a penalty may promote an unlikely
-        token. Constraints change nothing about it: where too few of what is read are allowed, `masked_row` reads the
-        whole row, so the graph keeps its shape."""
+        """Return the part of a row that a chain with these settings needs.
+
+        All of it if a penalty may promote an unlikely token. Constraints change nothing about it: where too few of the
+        tokens read are allowed, `masked_row` reads the whole row, so the graph keeps its shape.
+        """
         if sampling.remembered:
             return LOGITS
         if sampling.temperature == 0:
@@ -151,7 +153,7 @@ of n times gamma, so any number can be computed alone. numpy's generators comput
 
 
 def gumbel(seed: int, position: int, tokens: ArrayLike) -> NDArray[np.float64]:
-    """Standard Gumbel noise for each of `tokens` at a position, independent of the other tokens.
+    """Return standard Gumbel noise for each of `tokens` at a position, independent of the other tokens.
 
     From -3.7 to 36.8, with a finer resolution than float32 logits.
     """
@@ -173,7 +175,7 @@ def _mixed_key(number: int) -> int:
 
 
 def stages_of(sampling: Sampling) -> list[Stage]:
-    """The chain of `sampling`, without stages that have no effect. For a seed of None each call draws a new one.
+    """Return the chain of `sampling`, without stages that have no effect. For a seed of None each call draws a new one.
 
     Order as in llama.cpp's own programs: penalties, top-k, top-p, min-p, temperature, then selection. So filters see
     the probabilities before the temperature is applied. At temperature 0 only the penalties matter.
@@ -200,12 +202,12 @@ class LogprobRecorder:
     """
 
     def __init__(self, most: int) -> None:
-        """most: how many of the likeliest tokens are noted, 0 for none."""
+        """Record the `most` most likely tokens beside each picked one; 0 for none."""
         self._most = most
         self._recorded: deque[Logprobs] = deque()
 
     def record(self, token: int, logits: NDArray[np.float32]) -> None:
-        """`token` was picked from a row of logits, float32 [vocabulary]."""
+        """Record `token`, which was picked from a row of logits, float32 [vocabulary]."""
         row = logits.astype(np.float64)
         row -= row.max()
         row -= np.log(np.exp(row).sum())
@@ -215,7 +217,7 @@ class LogprobRecorder:
         self._recorded.append(Logprobs(float(row[token]), tuple(top)))
 
     def take(self) -> Logprobs | None:
-        """The oldest note that was not taken yet."""
+        """Return the oldest record that was not taken yet."""
         return self._recorded.popleft() if self._recorded else None
 
 
@@ -271,7 +273,7 @@ class SamplerChain:
         return token
 
     def propose(self, ids: NDArray[np.int32], logits: NDArray[np.float32], position: int) -> int:
-        """The token the chain would select at `position` for these logits, likeliest first, without accepting it."""
+        """Return the token the chain would select at `position` for sorted logits, without accepting it."""
         candidates = np.zeros(len(ids), CANDIDATE)
         candidates["id"], candidates["logit"] = ids, logits
         return self._select(candidates, position, is_sorted=True)

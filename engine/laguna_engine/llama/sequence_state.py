@@ -85,7 +85,7 @@ class Rows:
         return self.count * self.layout.nbytes
 
     def part(self, start: int, stop: int) -> "Rows":
-        """The rows of positions `start` to `stop`, which must lie within."""
+        """Return the rows of positions `start` to `stop`, which must lie within."""
         cut = slice(start - self.start, stop - self.start)
         return Rows(start, self.layout, tuple(tensor[cut] for tensor in self.tensors))
 
@@ -151,7 +151,7 @@ class _Cursor:
 
 
 def parse(data: Bytes, *, sort: bool = False) -> list[Rows]:
-    """The rows of each cache in a state: one cache, or the full one and that of the sliding window.
+    """Return the rows of each cache in a state: one cache, or the full one and that of the sliding window.
 
     A cache without cells gives no rows and an empty layout. Rows come in the order of their positions, and lie in
     `data` where the cells were in that order.
@@ -213,7 +213,7 @@ def _parse_transposed(cursor: _Cursor, count: int) -> tuple[int, Bytes, int]:
 
 
 def _ordered(cells: NDArray[np.void], layout: RowLayout, tensors: tuple[Bytes, ...], *, sort: bool) -> Rows:
-    """The rows by position; UnknownState unless the positions are consecutive."""
+    """Return the rows by position; UnknownState unless the positions are consecutive."""
     positions = cells["position"]
     start, count = int(positions.min()), len(positions)
     expected = np.arange(start, start + count, dtype=np.int32)
@@ -248,13 +248,13 @@ class _Builder:
         self.put(np.array(values, "<u4"))
 
     def room(self, count: int) -> Bytes:
-        """The next `count` bytes, to be filled."""
+        """Return the next `count` bytes, to be filled."""
         self._at += count
         return self.data[self._at - count : self._at]
 
 
 def build(pieces: Sequence[Rows], *, empty_caches: int = 0) -> WindowState:
-    """A state that llama.cpp can read, its cells in the order of the positions.
+    """Return a state that llama.cpp can read, its cells in the order of the positions.
 
     Args:
         pieces: rows that follow one another; at least one.
@@ -290,6 +290,6 @@ def _put_transposed(builder: _Builder, kind: int, parts: Sequence[Bytes], elemen
 
 
 def in_order(saved: WindowState) -> tuple[WindowState, Rows]:
-    """The same sliding window with its cells in the order of their positions, and its rows; `saved` is used up."""
+    """Return the same sliding window with its cells in the order of positions, and its rows; `saved` is used up."""
     rows = parse(saved.data, sort=True)[0]
     return (build([rows]) if rows.layout.transposed else WindowState.of(saved.words, saved.nbytes)), rows

@@ -125,7 +125,7 @@ class GraphHook:
         self._fresh = True
 
     def _on_apply(self, _sampler: int, context: int, graph: int, data: Any) -> None:
-        """Called for every row; nodes are added for the first."""
+        """Add nodes for the first row; llama.cpp calls this for every row."""
         try:
             if self._fresh:
                 self._fresh = False
@@ -170,7 +170,7 @@ class HiddenStates:
         return self._store["features"]
 
     def rows_of(self, start: int, count: int) -> NDArray[np.int64]:
-        """The rows of `count` positions from `start` on."""
+        """Return the rows of `count` positions from `start` on."""
         return np.arange(start, start + count, dtype=np.int64) % self.rows
 
     def upload(self, start: int, values: NDArray[np.float32]) -> None:
@@ -182,7 +182,7 @@ class HiddenStates:
             self._store["features"].write(values[split:])
 
     def read(self) -> NDArray[np.float32]:
-        """A copy of the buffer, [rows, n_embd * taps], for checks."""
+        """Return a copy of the buffer, [rows, n_embd * taps], for checks."""
         values: NDArray[np.float32] = self._store["features"].read().reshape(self.rows, -1)
         return values
 
@@ -289,7 +289,7 @@ class Taps:
         return port.values
 
     def candidates(self, rows: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Ids and logits of the k likeliest tokens of the first `rows` output rows, unordered, both [rows, k]."""
+        """Return ids and logits of the k most likely tokens of the first output rows, unordered, both [rows, k]."""
         ids = np.empty((rows, self.readout.k), np.int32)
         logits = np.empty((rows, self.readout.k), np.float32)
         self._tensors["candidates"].read_into(ids)
@@ -297,7 +297,7 @@ class Taps:
         return ids, logits
 
     def logits(self, row: int) -> NDArray[np.float32]:
-        """All logits of output row `row` of the last decode, float32 [vocabulary], whatever the readout is.
+        """Return all logits of output row `row` of the last decode, float32 [vocabulary], whatever the readout is.
 
         llama.cpp marks the logits as an output of its graph, so they stay where they were computed until the next one.
         """
@@ -502,7 +502,10 @@ class CallbackTaps:
         self.backend.close()
 
     def _on_node(self, tensor: int, ask: bool, _: object) -> bool:
-        """With `ask`, whether the node is tapped; afterwards True to continue, as False would leave garbage behind."""
+        """Return, with `ask`, whether the node is tapped.
+
+        Afterwards True to continue, as False would leave garbage behind.
+        """
         place = self._names.get(ctypes.string_at(tensor + tensor_layout.NAME))
         if ask:
             return place is not None

@@ -24,7 +24,7 @@ _TOLERANCE = 1e-3
 
 
 def gives_numbers(context: Context, vocabulary: int) -> bool:
-    """Whether all logits after a few tokens are finite. `context` must be empty and is left empty."""
+    """Return whether all logits after a few tokens are finite. `context` must be empty and is left empty."""
     context.read_out(LOGITS)
     count = min(_TOKENS, context.n_ubatch, context.n_batch)
     # At least two: in strict mode no token is decoded alone.
@@ -75,7 +75,10 @@ def compare_taps(model: Model, options: ContextOptions, context: Context, taps: 
 
 
 def hook_is_right(model: Model, options: ContextOptions, context: Context, taps: Taps) -> bool:
-    """Whether `taps`, those of `context`, agree with the eval callback's. `context` must be empty and is left empty."""
+    """Return whether `taps`, those of `context`, agree with the eval callback's.
+
+    `context` must be empty and stays empty.
+    """
     try:
         return compare_taps(model, options, context, taps).right
     except EngineError:
@@ -85,7 +88,7 @@ def hook_is_right(model: Model, options: ContextOptions, context: Context, taps:
 def _tapped(
     context: Context, taps: Taps | CallbackTaps, chain: SamplerChain, vocabulary: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Features and best tokens of a few tokens spread over the vocabulary."""
+    """Return features and best tokens of a few tokens spread over the vocabulary."""
     if context.decode(_spread(vocabulary), 0, Outputs.ALL) is not DecodeStatus.OK:
         raise EngineError("the taps could not be compared; the computation was stopped")
     context.synchronize()
@@ -95,7 +98,6 @@ def _tapped(
 
 
 def _spread(vocabulary: int) -> list[int]:
-    """A few tokens spread over the vocabulary."""
     return [vocabulary * (2 * place + 1) // (2 * _TOKENS) for place in range(_TOKENS)]
 
 

@@ -72,7 +72,7 @@ def check(path: Path, going_on: Callable[[], bool]) -> str | None:
 
 
 def _subject(path: Path) -> str:
-    """Key of the file's current state: changes if it is written to or replaced."""
+    """Return the key of the file's current state, which changes if it is written to or replaced."""
     try:
         state = path.stat()
     except OSError as error:
@@ -89,7 +89,7 @@ def _giving_up(path: Path, going_on: Callable[[], bool]) -> Callable[[], None]:
 
 
 def _verdict(ended: child.Output) -> str | None:
-    """The verdict to store; None if the result says nothing about the file."""
+    """Return the verdict to store; None if the result says nothing about the file."""
     if ended.good:
         return _OPENS
     if ended.timed_out:

@@ -76,7 +76,7 @@ class Vocab:
         return re.compile("|".join(markers)) if markers else None
 
     def piece(self, token: int) -> bytes:
-        """The bytes of a token; for a special token, its text. RequestError outside the vocabulary."""
+        """Return the bytes of a token; for a special token, its text. RequestError outside the vocabulary."""
         known = self._pieces.get(token)
         if known is None:
             known = self._pieces[token] = self._render(token)
@@ -105,15 +105,15 @@ class Vocab:
         return max(len(self.piece(token)) for token in range(self.size))
 
     def is_control(self, token: int) -> bool:
-        """Whether `token` is special (control or user-defined) rather than text."""
+        """Return whether `token` is special (control or user-defined) rather than text."""
         return token in self._attributes
 
     def id_of(self, text: str) -> int | None:
-        """The special token whose text is exactly `text`, or None."""
+        """Return the special token whose text is exactly `text`, or None."""
         return self._ids.get(text)
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
-        """The tokens of `text`, without BOS. Lone surrogates become "?".
+        """Tokenize `text`, without BOS. Lone surrogates become "?".
 
         Args:
             text: the text.
@@ -125,7 +125,7 @@ class Vocab:
         return [token for fragment in self._fragments(text) for token in self._encode(fragment, False)]
 
     def _fragments(self, text: str) -> Iterator[str]:
-        """`text` split so that no piece contains the whole text of a user-defined token."""
+        """Split `text` so that no piece contains the whole text of a user-defined token."""
         start = 0
         while self._parsed_anywhere and (found := self._parsed_anywhere.search(text, start)):
             yield text[start : found.start() + 1]
@@ -148,7 +148,7 @@ class Vocab:
         return tokens[:count]
 
     def detokenize(self, tokens: Sequence[int]) -> bytes:
-        """The joined bytes of `tokens`, special ones as their text."""
+        """Return the joined bytes of `tokens`, special ones as their text."""
         return b"".join(map(self.piece, tokens))
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class Vocab:
 
     @contextmanager
     def _in_use(self) -> Iterator[VocabHandle]:
-        """The native vocabulary, protected from `close` meanwhile.
+        """Protect the native vocabulary from `close` inside the block.
 
         Several threads may use it at once: llama.cpp only reads it (`llama_vocab`'s methods are const).
         """

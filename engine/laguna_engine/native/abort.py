@@ -157,5 +157,4 @@ class AbortFlag:
         self._text[0] = b"\x00"
 
     def is_set(self) -> bool:
-        """Whether the flag is set."""
         return self._text[0] != b"\x00"

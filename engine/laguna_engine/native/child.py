@@ -90,7 +90,7 @@ MISSING = Output(None)
 def python_command(
     module: str, *arguments: str, python: str | Path | None = None, first: Sequence[str | Path] = ()
 ) -> tuple[str, ...]:
-    """The command that runs a module of ours (`python -m module arguments…`) in isolation.
+    """Return the command that runs a module of ours (`python -m module arguments…`) in isolation.
 
     Args:
         module: name of the module.
@@ -103,18 +103,18 @@ def python_command(
 
 
 def outside_python(python: str | Path) -> tuple[str, ...]:
-    """The command prefix to run another package's module (pip): like `-I`, but with the user's site to install to."""
+    """Return the command prefix to run another package's module (pip): like `-I`, but with the user's site."""
     return (str(python), "-E", "-P")
 
 
 def environment(base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """`base` (default: this process's environment) without `PYTHON…` variables."""
+    """Return `base` (default: this process's environment) without `PYTHON…` variables."""
     given = os.environ if base is None else base
     return {name: value for name, value in given.items() if not name.startswith("PYTHON")}
 
 
 def find_program(name: str, *folders: str, path: str | None = None) -> str | None:
-    """Path of a program: searched on `path` (default: PATH), then in `folders`; None if not found.
+    """Find a program: on `path` (default: PATH), then in `folders`; None if it is not there.
 
     Relative entries of the PATH are skipped, because they refer to the user's folder.
     """
@@ -208,7 +208,7 @@ class Worker:
         )
 
     def fileno(self) -> int:
-        """The descriptor that becomes readable when an answer arrives or the worker dies."""
+        """Return the descriptor that becomes readable when an answer arrives or the worker dies."""
         return _descriptor(self.process.stdout)
 
     def send(self, request: bytes) -> None:
@@ -229,7 +229,7 @@ class Worker:
 
 
 def serve(answer: Callable[[bytes], bytes]) -> None:
-    """In a worker: answer requests until the input ends, then exit at once, even in the middle of a request.
+    """Answer requests, in a worker, until the input ends, then exit at once, even in the middle of a request.
 
     Standard output is redirected to standard error, so that nothing else can write between the frames.
     """
@@ -240,7 +240,7 @@ def serve(answer: Callable[[bytes], bytes]) -> None:
 
 
 def _requests() -> Iterator[bytes]:
-    """Frames from standard input, read by a thread that exits the process at the end of input."""
+    """Yield frames from standard input, read by a thread that exits the process at the end of input."""
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:
@@ -265,14 +265,14 @@ def _write_frame(descriptor: int, payload: bytes) -> None:
 
 
 def _read_frame(descriptor: int) -> bytes | None:
-    """The next frame, or None at the end of input."""
+    """Return the next frame, or None at the end of input."""
     length = int.from_bytes(_read_exactly(descriptor, _LENGTH_BYTES), "big")
     payload = _read_exactly(descriptor, length)
     return payload if length and len(payload) == length else None
 
 
 def _read_exactly(descriptor: int, count: int) -> bytes:
-    """`count` bytes; fewer at the end of input. Unbuffered, because remaining bytes must wake a selector."""
+    """Read `count` bytes; fewer at the end of input. Unbuffered, because remaining bytes must wake a selector."""
     parts = []
     while count and (part := os.read(descriptor, min(count, _READ_BYTES))):
         parts.append(part)
@@ -281,7 +281,7 @@ def _read_exactly(descriptor: int, count: int) -> bytes:
 
 
 def _own_folders() -> list[str]:
-    """Folders of our packages and their dependencies outside the interpreter's own."""
+    """Return the folders of our packages and their dependencies outside the interpreter's own."""
     packages = [sys.modules[name] for name in ("laguna_engine", "laguna_tui") if name in sys.modules]
     found = [str(Path(file).resolve().parent.parent) for module in packages if (file := module.__file__)]
     if site.ENABLE_USER_SITE and (user_site := site.getusersitepackages()) in sys.path:

@@ -118,7 +118,7 @@ def _number(file: Path) -> int | None:
 
 
 def _droppable(group: Path) -> int:
-    """Bytes of file pages that were not used lately, with those of the groups inside."""
+    """Return the bytes of file pages that were not used lately, with those of the groups inside."""
     # Version 1 counts the group alone under the plain name.
     found = dict(line.partition(" ")[::2] for line in lines(group / "memory.stat"))
     count = found.get("total_inactive_file") or found.get("inactive_file", "")
@@ -126,7 +126,7 @@ def _droppable(group: Path) -> int:
 
 
 def _quota(group: Path) -> tuple[int, int] | None:
-    """The time that a group may take in a period, both in microseconds."""
+    """Return the time that a group may take in a period, both in microseconds."""
     words = next(iter(lines(group / "cpu.max")), "").split()
     if not words:
         words = [next(iter(lines(group / f"cpu.cfs_{name}_us")), "") for name in ("quota", "period")]

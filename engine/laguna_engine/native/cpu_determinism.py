@@ -28,12 +28,12 @@ def use_fixed_kernels() -> bool:
 
 
 def can_fix_kernels() -> bool:
-    """Whether `use_fixed_kernels` would succeed, or has. Loads nothing."""
+    """Return whether `use_fixed_kernels` would succeed, or has. Loads nothing."""
     return _chosen in (None, _OFF)
 
 
 def fixed_rows(device_kinds: Iterable[str]) -> int:
-    """Largest batch on the CPU in which every row rounds as in a batch of two.
+    """Return the largest batch on the CPU in which every row rounds as in a batch of two.
 
     Args:
         device_kinds: `Device.kind` of every device that llama.cpp uses; "accel" is BLAS.

@@ -44,7 +44,7 @@ class LogRing:
         self._lines.append((level, (text or b"").decode("utf-8", "replace")))
 
     def recent(self, count: int = RING_LINES, *, at_least: int = 0) -> list[str]:
-        """The last `count` non-blank lines of level `at_least` or higher, oldest first."""
+        """Return the last `count` non-blank lines of level `at_least` or higher, oldest first."""
         joined: list[tuple[int, str]] = []
         for level, text in list(self._lines):
             if level == LEVEL_CONTINUE and joined:
@@ -103,7 +103,7 @@ def _package_folder() -> Path:
 
 
 def _open_handles(folder: Path) -> list[ctypes.CDLL]:
-    """One handle, or one per DLL on Windows, where the loader does not search a library's dependencies."""
+    """Open one handle, or one per DLL on Windows, where the loader does not search a library's dependencies."""
     if sys.platform == "win32":
         os.add_dll_directory(str(folder))
         return [ctypes.CDLL(str(folder / f"{name}.dll")) for name in ("llama", "ggml", "ggml-base")]
@@ -115,13 +115,13 @@ def _open_handles(folder: Path) -> list[ctypes.CDLL]:
 
 
 def library_folders() -> tuple[Path, ...]:
-    """The folders of the library and of its plug-ins."""
+    """Return the folders of the library and of its plug-ins."""
     package = _package_folder()
     return package / "lib", package.parent / "bin", package.parent / "lib"
 
 
 def trial_command(module: str, argument: str) -> tuple[str, ...]:
-    """The command of a trial in a child process that uses the same library as this process."""
+    """Return the command of a trial in a child process that uses the same library as this process."""
     return child.python_command(module, argument, first=(_package_folder().parent,))
 
 
@@ -149,35 +149,34 @@ lib = _open()
 
 
 def recent_log(count: int = _FAILURE_LINES) -> str:
-    """llama.cpp's last errors in one line; its last warnings if there are no errors, else "no reason given"."""
+    """Return llama.cpp's last errors in one line; its last warnings if there are none, else "no reason given"."""
     lines = log.recent(count, at_least=LEVEL_ERROR) or log.recent(count, at_least=LEVEL_WARN)
     return "; ".join(lines) or "no reason given"
 
 
 def log_says_out_of_memory() -> bool:
-    """Whether llama.cpp's last errors are failed allocations, for which it has no error code."""
+    """Return whether llama.cpp's last errors are failed allocations, for which it has no error code."""
     return _OUT_OF_MEMORY.search(recent_log()) is not None
 
 
 def device_descriptions() -> tuple[str, ...]:
-    """The drivers' names of the devices ggml can compute on, best first."""
+    """Return the drivers' names of the devices ggml can compute on, best first."""
     handles = [lib.ggml_backend_dev_get(index) for index in range(lib.ggml_backend_dev_count())]
     return tuple(lib.ggml_backend_dev_description(handle).decode("utf-8", "replace") for handle in handles)
 
 
 def backend_names() -> tuple[str, ...]:
-    """Names of the registered backends, such as "CPU" and "CUDA"."""
+    """Return the names of the registered backends, such as "CPU" and "CUDA"."""
     registries = [lib.ggml_backend_reg_get(index) for index in range(lib.ggml_backend_reg_count())]
     return tuple(lib.ggml_backend_reg_name(registry).decode("utf-8", "replace") for registry in registries)
 
 
 def system_info() -> str:
-    """`llama_print_system_info`, such as "CPU : SSE3 = 1 | AVX2 = 1 | …"."""
+    """Return `llama_print_system_info`, such as "CPU : SSE3 = 1 | AVX2 = 1 | …"."""
     text: str = lib.llama_print_system_info().decode("utf-8", "replace")
     return text
 
 
 def ggml_version() -> str:
-    """The version of the loaded ggml."""
     text: str = lib.ggml_version().decode()
     return text

@@ -43,7 +43,7 @@ def preload(libraries: Path) -> None:
 
 
 def packaged_files(name: str) -> list[Path]:
-    """The files of a library such as `libcudart` in installed `nvidia-*` packages."""
+    """Return the files of a library such as `libcudart` in installed `nvidia-*` packages."""
     return sorted(path for folder in _package_folders("nvidia") for path in folder.glob(f"*/lib/{name}.so.*"))
 
 
@@ -67,7 +67,7 @@ def load(library: Any, folders: Iterable[Path]) -> None:
 
 
 def card_plugins() -> Iterator[Path]:
-    """The installed plug-ins for cards that belong to this release of llama.cpp, the fastest (CUDA) first.
+    """Yield the installed plug-ins for cards that belong to this release of llama.cpp, the fastest (CUDA) first.
 
     Another release's structs may differ.
     """

@@ -34,7 +34,7 @@ class Handle(c_void_p):
 
     @classmethod
     def from_param(cls, value: object) -> Self:
-        """Let `value` through as an argument, or raise TypeError: a wrong pointer would crash the process."""
+        """Return `value` as an argument, or raise TypeError: a wrong pointer would crash the process."""
         if type(value) is cls and value:
             return value
         raise TypeError(f"expected a live {cls.__name__}, got {value!r}")
@@ -105,7 +105,7 @@ class OptionalTensor(TensorHandle):
 
     @classmethod
     def from_param(cls, value: object) -> Any:
-        """Let a live tensor or None through."""
+        """Return a live tensor or None."""
         return None if value is None else TensorHandle.from_param(value)
 
 

@@ -20,24 +20,23 @@ _Strides = ctypes.c_size_t * DIMENSIONS
 
 
 def type_of(address: int) -> int:
-    """The `ggml_type` number."""
     return ctypes.c_int32.from_address(address + TYPE).value
 
 
 def shape_of(address: int) -> tuple[int, int, int, int]:
-    """Elements in each dimension, row length first."""
+    """Return the elements in each dimension, row length first."""
     one, two, three, four = _Shape.from_address(address + SHAPE)
     return one, two, three, four
 
 
 def strides_of(address: int) -> tuple[int, int, int, int]:
-    """Bytes between elements, rows, planes and cubes."""
+    """Return the bytes between elements, rows, planes and cubes."""
     one, two, three, four = _Strides.from_address(address + STRIDES)
     return one, two, three, four
 
 
 def buffer_of(address: int) -> BufferHandle | None:
-    """The buffer of the tensor, or of the tensor it is a view of; None before allocation."""
+    """Return the buffer of the tensor, or of the tensor it is a view of; None before allocation."""
     own = _pointer(address + BUFFER)
     viewed = _pointer(address + VIEWED)
     pointer = own or (_pointer(viewed + BUFFER) if viewed else None)
@@ -45,13 +44,12 @@ def buffer_of(address: int) -> BufferHandle | None:
 
 
 def sources_of(address: int) -> list[TensorHandle]:
-    """The operands of the tensor's operation."""
+    """Return the operands of the tensor's operation."""
     pointers = (_pointer(address + SOURCES + 8 * index) for index in range(SOURCE_COUNT))
     return [TensorHandle(pointer) for pointer in pointers if pointer]
 
 
 def name_of(address: int) -> str:
-    """The tensor's name."""
     return ctypes.string_at(address + NAME).decode("utf-8", "replace")
 
 

@@ -62,7 +62,7 @@ class Verdicts:
                 self._known = {**_read(path), **self._known}
 
     def get(self, subject: str) -> str | None:
-        """The verdict on a subject for this build and processor, or None."""
+        """Return the verdict on a subject for this build and processor, or None."""
         with self._lock:
             return self._known.get(_key(subject))
 
@@ -87,7 +87,7 @@ verdicts = Verdicts()
 
 @cache
 def build_identity() -> str:
-    """A hash of the library's files (path, size, modification time) and of the processor's name and features."""
+    """Return a hash of the library's files (path, size, modification time) and of the processor's name and features."""
     files = {path.resolve() for folder in library_folders() for name in _LIBRARIES for path in folder.glob(name)}
     facts = [f"{path} {state.st_size} {state.st_mtime_ns}" for path in sorted(files) if (state := _state(path))]
     return blake2b("\n".join([*facts, _processor()]).encode(), digest_size=16).hexdigest()

@@ -74,7 +74,7 @@ def compare_drafter(drafter_path: Path, target_path: Path, device: Device, threa
 
 
 def made_up_features(drafter: DrafterHeader, count: int, seed: int = 3) -> NDArray[np.float32]:
-    """Hidden states whose sizes differ by layer like a real model's, [count, taps * n_embd]."""
+    """Return hidden states whose sizes differ by layer like a real model's, [count, taps * n_embd]."""
     random = np.random.default_rng(seed)
     largest = _LARGEST_NORMED if drafter.has("enc.aux_norm.0.weight") else _LARGEST_FEATURE
     sizes = np.repeat(np.geomspace(1, largest, len(drafter.taps)), drafter.n_embd)
@@ -85,7 +85,7 @@ def made_up_features(drafter: DrafterHeader, count: int, seed: int = 3) -> NDArr
 def _opened(
     drafter: DrafterHeader, target: Header, device: Device, threads: int
 ) -> Iterator[tuple[DFlash, DeviceTensors]]:
-    """The drafter with what it shares with its target, and room for hidden states of all `LENGTHS`."""
+    """Open the drafter with what it shares with its target, and room for hidden states of all `LENGTHS`."""
     with ExitStack() as opened:
         backend = opened.enter_context(closing(ComputeBackend(device, threads)))
         rows = {"features": (Type.F32, (drafter.n_embd * len(drafter.taps), LENGTHS[-1]))}
@@ -100,7 +100,7 @@ def _opened(
 
 
 def _shared(drafter: DrafterHeader, target: Header) -> Header:
-    """The target's header with what the drafter takes from it."""
+    """Return the target's header with what the drafter takes from it."""
     wanted = {_EMBEDDING} | ({_head_of(target)} if drafter.own_head is None else set())
     return replace(target, tensors=tuple(info for info in target.tensors if info.name in wanted))
 
@@ -110,7 +110,7 @@ def _head_of(target: Header) -> str:
 
 
 def _error(ids: NDArray[np.int32], logits: NDArray[np.float32], right: ExpectedDraft, rows: int) -> float:
-    """The largest error of the rows up to the first one that differs, itself included."""
+    """Return the largest error of the rows up to the first one that differs, itself included."""
     wanted = np.take_along_axis(right.logits, ids.astype(np.int64), axis=1)[: rows + 1]
     found = logits[: rows + 1].astype(np.float64)
     return float((((found - wanted) ** 2).sum(axis=1) / (wanted**2).sum(axis=1)).max())

@@ -42,11 +42,11 @@ class Float64Weights(Mapping[str, Array]):
         return len(self._found)
 
     def rows(self, name: str, ids: Sequence[int]) -> Array:
-        """The rows `ids` of a matrix, [n, width]."""
+        """Return the rows `ids` of a matrix, [n, width]."""
         return HostEmbedding(self._found[name][0], name).rows(ids).astype(np.float64)
 
     def pieces(self, name: str) -> Iterator[Array]:
-        """A matrix, some rows at a time."""
+        """Yield a matrix, some rows at a time."""
         count = self._found[name][1].shape[1]
         for start in range(0, count, _PIECE):
             yield self.rows(name, range(start, min(start + _PIECE, count)))
@@ -141,7 +141,7 @@ def _layer(
 
 
 def _seen(drafter: DrafterHeader, layer: int, length: int, rows: int, context: int | None) -> NDArray[np.bool_]:
-    """Which positions each row of the block attends to, [rows, length + rows]."""
+    """Return which positions each row of the block attends to, [rows, length + rows]."""
     new, everything = np.arange(length, length + rows), np.arange(length + rows)
     seen = np.ones((rows, length + rows), bool)
     if drafter.sliding[layer]:
@@ -186,7 +186,7 @@ def _normed(x: Array, weights: Array, epsilon: float) -> Array:
 
 
 def _rotated(x: Array, positions: NDArray[np.int64], base: float, dims: int) -> Array:
-    """RoPE of the first `dims` numbers of each head of x [n, heads, head], NEOX style: pairs i of the two halves."""
+    """Apply RoPE to the first `dims` numbers of each head of x [n, heads, head], paired as in NEOX."""
     half = dims // 2
     angles = positions[:, None] * base ** (-np.arange(half) / half)
     cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]

@@ -44,7 +44,6 @@ class TargetCheck:
     taps: TapsAgreement
 
     def total(self, device: str) -> int:
-        """Bytes of all buffers of a device."""
         return sum(self.buffers.get(device, {}).values())
 
 

@@ -117,7 +117,6 @@ class Catalog:
         return cls(chunks, tuple(refused))
 
     def without(self, bad: Chunk) -> "Catalog":
-        """The same catalog without one of its chunks."""
         return replace(self, chunks={name: chunk for name, chunk in self.chunks.items() if chunk is not bad})
 
     @property
@@ -126,7 +125,7 @@ class Catalog:
         return max((chunk.serial + 1 for chunk in self.chunks.values()), default=0)
 
     def lineage(self, tip: Chunk) -> list[Chunk]:
-        """`tip`, its parent and so on to the first; empty if one of them is not there."""
+        """Return `tip`, its parent and so on to the first; empty if one of them is missing."""
         found = [tip]
         while found[-1].parent is not None:
             parent = self.chunks.get(found[-1].parent)
@@ -137,7 +136,6 @@ class Catalog:
         return found
 
     def tokens(self, lineage: Sequence[Chunk]) -> list[int]:
-        """The token ids of a snapshot."""
         found: list[int] = []
         for chunk in reversed(lineage):
             del found[chunk.start :]
@@ -145,7 +143,7 @@ class Catalog:
         return found
 
     def cut(self, lineage: Sequence[Chunk], name: str, start: int, stop: int) -> tuple[Piece, ...] | None:
-        """The pieces with rows `start` to `stop` of a section, in order; None if some are not there.
+        """Return the pieces with rows `start` to `stop` of a section, in order; None if some are missing.
 
         lineage: of a snapshot that reaches to `stop` or beyond.
         """
@@ -167,7 +165,7 @@ class Catalog:
         return None if stop > start else tuple(reversed(found))
 
     def best(self, prompt: Sequence[int], capacity: int) -> RestorePlan | None:
-        """The plan that restores the most of `prompt`, and at most `capacity` tokens; None if nothing can be."""
+        """Return the plan that restores the most of `prompt`, and at most `capacity` tokens; None if nothing can be."""
         wanted = np.asarray(prompt, np.int32)
         matched: dict[str, int] = {}
         for chunk in sorted(self.chunks.values(), key=lambda chunk: chunk.start):
@@ -181,7 +179,7 @@ class Catalog:
         return None
 
     def _matched(self, chunk: Chunk, prompt: NDArray[np.int32], matched: dict[str, int]) -> int:
-        """How many leading tokens of `prompt` the snapshot begins with. Parents come before their children."""
+        """Return how many leading tokens of `prompt` the snapshot begins with. Parents come before their children."""
         if chunk.parent is not None:
             before = matched.get(chunk.parent, 0)
             if before < chunk.start:
@@ -191,7 +189,7 @@ class Catalog:
         return chunk.start + (int(differs[0]) if len(differs) else len(ours))
 
     def _length(self, chunk: Chunk, matched: int, capacity: int) -> int:
-        """How much of a snapshot is of use for a prompt that it shares `matched` tokens with; 0 for nothing."""
+        """Return how much of a snapshot is of use for a prompt that shares `matched` tokens with it; 0 for nothing."""
         if chunk.caches == 1:
             length = min(matched, capacity)
             return length if length > chunk.start else 0
@@ -209,7 +207,7 @@ class Catalog:
         return RestorePlan(tip, self.tokens(lineage)[:length], rows, window, drafter, checkpoint)
 
     def _checkpoint(self, lineage: Sequence[Chunk], before: int) -> tuple[int, tuple[Piece, ...]] | None:
-        """The newest window that ends at `before` or earlier."""
+        """Return the newest window that ends at `before` or earlier."""
         for index, chunk in enumerate(lineage[1:], 1):
             # What a child does not begin with, it has not got.
             if chunk.stop <= min(before, lineage[index - 1].start):

@@ -155,12 +155,12 @@ class Chunk:
 
 
 def damaged(why: str) -> SnapshotError:
-    """The refusal of a file that is not as it was written."""
+    """Return the refusal of a file that is not as it was written."""
     return SnapshotError(SnapshotProblem.DAMAGED, f"it is damaged ({why})")
 
 
 def unreadable(error: OSError) -> SnapshotError:
-    """The refusal of a file that may be good."""
+    """Return the refusal of a file that may be good."""
     return SnapshotError(SnapshotProblem.DISK, f"it cannot be read ({error.strerror or type(error).__name__})")
 
 
@@ -253,7 +253,7 @@ class ChunkWriter:
 
 
 def part_ranges(start: int, stop: int, row_bytes: int) -> Iterator[tuple[int, int]]:
-    """Positions `start` to `stop` in runs of at most `PART_BYTES`."""
+    """Yield positions `start` to `stop` in runs of at most `PART_BYTES`."""
     step = max(1, PART_BYTES // max(1, row_bytes))
     for first in range(start, stop, step):
         yield first, min(first + step, stop)
@@ -360,7 +360,7 @@ class ChunkReader:
         self._files = {}
 
     def rows(self, chunk: Chunk, layout: RowLayout, part: Part) -> Rows:
-        """The rows of a part; SnapshotError if they are not what was written, OSError if they cannot be read."""
+        """Read the rows of a part; SnapshotError if they are not what was written, OSError if they cannot be read."""
         data = np.empty(part.nbytes, np.uint8)
         self._fill(self._opened(chunk.path), data.data, part.offset)
         if zlib.crc32(data.data) != part.checksum:

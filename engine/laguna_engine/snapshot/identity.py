@@ -53,7 +53,7 @@ class Identity(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def identity_of(path: Path, info: EngineInfo) -> Identity:
-    """The identity of an open engine; OSError if the model file cannot be read any more."""
+    """Return the identity of an open engine; OSError if the model file cannot be read any more."""
     status = path.stat()
     rotation = "" if not os.environ.get(_ROTATION) else " without rotation"
     return Identity(

@@ -81,7 +81,7 @@ class Mark(SequenceObserver):
         self.unchanged = 0
 
     def at(self, tip: Chunk | None, length: int) -> None:
-        """The first `length` positions are those in `tip`."""
+        """Record that the first `length` positions are those in `tip`."""
         self.tip, self.unchanged = tip, length
 
     def truncated(self, length: int) -> None:
@@ -113,7 +113,7 @@ class _Captured:
     checkpoint: Checkpoint | None
 
     def ranges(self) -> Iterator[tuple[int, int]]:
-        """The positions that are new, in runs that are copied at once.
+        """Yield the new positions in runs that are copied at once.
 
         llama.cpp adds what the sliding window has of them, which is several times as much: shorter runs at the end.
         """
@@ -141,7 +141,7 @@ class Saver:
     """
 
     def __init__(self, sequence: TokenSequence, speculator: NullSpeculator, call: EngineCall) -> None:
-        """`call` runs a function on the engine thread, after the requests that came before it."""
+        """Save `sequence`; `call` runs a function on the engine thread, after the requests that came before it."""
         self.mark = Mark()
         self._sequence, self._speculator, self._call = sequence, speculator, call
         self._rest_bytes: int | None = None
@@ -242,7 +242,7 @@ class Saver:
         return chunk
 
     def _extent(self, catalog: Catalog) -> tuple[int, int]:
-        """Positions that are cached, and how many of them chunks have."""
+        """Return how many positions are cached, and how many of them chunks have."""
         if self.mark not in self._sequence.observers:
             self._sequence.observers.append(self.mark)
         if self._of is not None:
@@ -313,7 +313,6 @@ class Saver:
         return self._sequence.context.read_rows(start, stop)[0]
 
     def _parent(self, catalog: Catalog, start: int) -> Chunk | None:
-        """The chunk with the row before `start`."""
         if start == 0 or self.mark.tip is None:
             return None
         return next((chunk for chunk in catalog.lineage(self.mark.tip) if chunk.start < start), None)
@@ -346,7 +345,7 @@ def _state_bytes(length: int, row: int, rest: int) -> int:
 
 
 def _drafter_rows(snapshot: DrafterSnapshot) -> tuple[Rows, ...] | None:
-    """A drafter's pieces as rows; None if one of them is none."""
+    """Return a drafter's pieces as rows; None if one of them cannot be."""
     kinds = {np.dtype(np.float16): Type.F16, np.dtype(np.float32): Type.F32}
     found: list[Rows] = []
     for piece in snapshot.pieces:

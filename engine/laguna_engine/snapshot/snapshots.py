@@ -87,7 +87,7 @@ def _load(sequence: TokenSequence, speculator: NullSpeculator, plan: RestorePlan
 
 
 def _checkpoint(pool: ThreadPoolExecutor, reader: ChunkReader, plan: RestorePlan) -> Checkpoint | None:
-    """The window of an earlier turn: to go back to it, and for a drafter that has to see the newest turn again."""
+    """Read the window of an earlier turn: to go back to it, and for a drafter that has to see the newest turn again."""
     if plan.checkpoint is None:
         return None
     length, pieces = plan.checkpoint
@@ -95,7 +95,7 @@ def _checkpoint(pool: ThreadPoolExecutor, reader: ChunkReader, plan: RestorePlan
 
 
 def _rows(pool: ThreadPoolExecutor, reader: ChunkReader, pieces: Iterable[Piece]) -> Iterator[Rows]:
-    """The rows of all pieces in order, read a few ahead."""
+    """Yield the rows of all pieces in order, read a few ahead."""
     waiting: deque[Future[Rows]] = deque()
     for piece in pieces:
         waiting.append(pool.submit(_read, reader, piece))
@@ -171,7 +171,6 @@ class EngineSnapshots:
     """The snapshots of one engine. Thread-safe, but not for the engine's thread; one operation at a time."""
 
     def __init__(self, sequence: TokenSequence, speculator: NullSpeculator, info: EngineInfo, call: EngineCall) -> None:
-        """`call` runs a function on the engine thread, after the requests that came before it."""
         self._sequence, self._speculator, self._info, self._call = sequence, speculator, info, call
         self._saver = Saver(sequence, speculator, call)
         self._catalogs: dict[Path, Catalog] = {}
@@ -238,7 +237,7 @@ class EngineSnapshots:
         mark.at(plan.tip, len(plan.tokens))
 
     def _pays(self, plan: RestorePlan, tokens: Sequence[int]) -> bool:
-        """Whether more of the prompt would be cached than is now."""
+        """Return whether more of the prompt would be cached than is now."""
         return len(plan.tokens) > self._sequence.plan(list(tokens)).keep + 1
 
     def _catalog(self, folder: Path) -> Catalog:

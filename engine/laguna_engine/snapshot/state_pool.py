@@ -150,7 +150,7 @@ class StatePool:
             self._dropped += 1
 
     def _load(self, state: HeldState) -> None:
-        """Put a state into the cache; where that fails the cache is empty."""
+        """Load a state into the cache; where that fails the cache is empty."""
         try:
             if not self._loaded(state):
                 self._sequence.clear()
@@ -174,5 +174,5 @@ class StatePool:
 
 
 def _packed(rows: Rows) -> Rows:
-    """The same rows without the rest of the state that they were read with, the sliding window's cells."""
+    """Copy the rows, without the rest of the state that they were read with, the sliding window's cells."""
     return Rows(rows.start, rows.layout, tuple(tensor.copy() for tensor in rows.tensors))

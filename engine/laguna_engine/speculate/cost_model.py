@@ -77,7 +77,13 @@ class Costs:
     __slots__ = ("_known", "_shape", "counts", "expected", "inherited", "reach")
 
     def __init__(self, shape: Sequence[float], reach: int, inherited: bool = False) -> None:
-        """`shape`: the guess, for `LENGTHS` lengths. `reach`: the longest draft that may be tried."""
+        """Start with a guess.
+
+        Args:
+            shape: the guess, for `LENGTHS` lengths.
+            reach: the longest draft that may be tried.
+            inherited: whether the guess was learned elsewhere.
+        """
         self._shape = list(shape)
         self._known: list[int] = []
         self.expected = list(shape)
@@ -86,11 +92,11 @@ class Costs:
         self.inherited = inherited
 
     def inherit(self) -> "Costs":
-        """The same costs as a guess."""
+        """Return the same costs as a guess."""
         return Costs(self.expected, self.reach, inherited=True)
 
     def add(self, length: int, seconds: float, cold: bool = False) -> None:
-        """`length` took `seconds`; `cold` when something that is done once may be among them."""
+        """Record that `length` took `seconds`; `cold` when something that is done once may be among them."""
         count = self.counts[length]
         if count == 0 or (count == 1 and seconds < self.expected[length]):
             value = seconds
@@ -104,7 +110,10 @@ class Costs:
         self._fill_around(length)
 
     def hopeful(self) -> list[float]:
-        """Seconds as low as they may still turn out: costs grow with the length, and few measurements prove little."""
+        """Return seconds as low as they may still turn out.
+
+        Costs grow with the length, and few measurements prove little.
+        """
         hopeful = [seconds * (1 - _DOUBT / (2 + n)) for seconds, n in zip(self.expected, self.counts, strict=True)]
         if not self.inherited and self._known:
             below = hopeful[self._known[0]]
@@ -114,12 +123,12 @@ class Costs:
         return hopeful
 
     def measured(self) -> dict[int, float]:
-        """Seconds by length, where they were measured; where nothing was, some of the guess."""
+        """Return seconds by length, where they were measured; where nothing was, some of the guess."""
         lengths = self._known or [length for length in _SOME if length <= self.reach]
         return {length: self.expected[length] for length in lengths}
 
     def _fill_around(self, length: int) -> None:
-        """Guess anew between `length` and the measured lengths next to it."""
+        """Interpolate again between `length` and the measured lengths next to it."""
         known = self._known
         at = bisect_left(known, length)
         self._fill(known[at - 1] if at else None, length)
@@ -142,7 +151,7 @@ def _moved(value: float, seconds: float, cold: bool) -> float:
 
 
 def interpolated(points: Mapping[int, float]) -> list[float]:
-    """Seconds for every length from those for some, at least one; straight between them, level beyond them."""
+    """Return seconds for every length from those for some, at least one; linear between them, constant beyond them."""
     known = sorted(points)
     row = [points[known[0]]] * LENGTHS
     for left, right in pairwise(known):
@@ -174,7 +183,7 @@ class Acceptance:
     )
 
     def __init__(self, guess: float) -> None:
-        """`guess`: what to believe of the first position before anything was seen."""
+        """Start with a guess of the first position's chance."""
         self._guess = self._first_guess = guess
         self._streak = 1.0
         self._means = [0.0] * MAX_DRAFT
@@ -186,7 +195,7 @@ class Acceptance:
         self._settle()
 
     def add(self, asked: int, accepted: int, doubted: float | None = None) -> None:
-        """Of a draft that was to have `asked` tokens, the first `accepted` were accepted.
+        """Record that of a draft that was to have `asked` tokens, the first `accepted` were accepted.
 
         A draft that stopped short counts as wrong where it stopped: what was asked for was paid for. doubted: the
         drafter's confidence in the first token that was left out unverified for its doubts. If all before it were
@@ -211,13 +220,13 @@ class Acceptance:
         self._settle()
 
     def begin_at(self, guess: float) -> None:
-        """Believe this of the first position as far as nothing was seen."""
+        """Set the guess of the first position's chance, as far as nothing was seen."""
         if guess != self._first_guess:
             self._guess = self._first_guess = guess
             self._settle()
 
     def reconsider(self, accepted: int) -> None:
-        """Before the result of a trial is added: if it is far better than expected, let it and the next ones decide."""
+        """Discount what was learned, before a trial's result is added, if that result is far better than expected."""
         if prod(self.chances[:accepted]) < _SURPRISE:
             self._doubt(self._first_guess)
             self.samples = min(self.samples, int(_DOUBTED))
@@ -227,18 +236,18 @@ class Acceptance:
         self._weights = [min(weight, _DOUBTED) for weight in self._weights]
 
     def known(self) -> list[tuple[float, float]]:
-        """Mean and weight of every position up to the last that was tried."""
+        """Return the mean and weight of every position up to the last that was tried."""
         return list(zip(self._means, self._weights, strict=True))[: self._deepest]
 
     def learn(self, pairs: Sequence[tuple[float, float]]) -> None:
-        """Believe what `known` once said."""
+        """Adopt what `known` returned in an earlier session."""
         for position, (mean, weight) in enumerate(pairs):
             self._means[position], self._weights[position] = mean, weight
         self._deepest = len(pairs)
         self._settle()
 
     def _settle(self) -> None:
-        """A position is like the one before it until it has been seen itself."""
+        """Compute the chances; a position is like the one before it until it was seen itself."""
         chance, chances = self._guess, []
         for mean, weight in self.known():
             chance = (weight * mean + _GUESS_WEIGHT * chance) / (weight + _GUESS_WEIGHT)
@@ -263,7 +272,6 @@ FIRST_REACH = 2
 
 
 def bucket_of(context: int) -> int:
-    """The bucket for `context` committed tokens."""
     return min((context >> 10).bit_length(), BUCKETS - 1)
 
 
@@ -278,7 +286,7 @@ class KindRecord:
     __slots__ = ("acceptance", "drafts", "gain_s", "interval", "length", "tried", "used", "wins")
 
     def __init__(self, prior: float = PRIOR) -> None:
-        """`prior`: what to believe of a draft's first token until something was seen."""
+        """Start with a guess of the first token's chance, until something was seen."""
         self.acceptance = Acceptance(prior)
         self.drafts: dict[int, Costs] = {}
         self.length: int | None = None
@@ -287,7 +295,7 @@ class KindRecord:
         self.gain_s = 0.0
 
     def draft(self, bucket: int) -> Costs:
-        """What drafting costs at this context length."""
+        """Return what drafting costs at this context length."""
         return _at(self.drafts, bucket) or self.drafts.setdefault(bucket, Costs([_FREE_S] * LENGTHS, MAX_DRAFT))
 
 
@@ -300,12 +308,12 @@ class CostModel:
         self._uses = 0
 
     def verify(self, bucket: int) -> Costs:
-        """What the target's computation costs at this context length."""
+        """Return what the target's computation costs at this context length."""
         guess = [1 + _VERIFY_SLOPE * length for length in range(LENGTHS)]
         return _at(self.verifications, bucket) or self.verifications.setdefault(bucket, Costs(guess, FIRST_REACH))
 
     def kind(self, name: str, prior: float = PRIOR) -> KindRecord:
-        """The record of drafts of this kind; the one that was not asked for longest makes room for a new one.
+        """Return the record of drafts of this kind; the least recently used one makes room for a new one.
 
         prior: of the kind's drafter; what an earlier session learned is kept without it.
         """
@@ -322,14 +330,14 @@ class CostModel:
 
 
 def _at(known: dict[int, Costs], bucket: int) -> Costs | None:
-    """The bucket's costs, or those of the nearest one as a guess; None when there are none at all."""
+    """Return the bucket's costs, or those of the nearest one as a guess; None when there are none at all."""
     if bucket not in known and known:
         known[bucket] = known[min(known, key=lambda other: abs(other - bucket))].inherit()
     return known.get(bucket)
 
 
 def expected_tokens(acceptance: Sequence[float]) -> list[float]:
-    """Committed tokens a round on average, for drafts of 0, 1, … `len(acceptance)` tokens.
+    """Return the mean committed tokens per round, for drafts of 0, 1, … `len(acceptance)` tokens.
 
     acceptance: for each position the chance that it is accepted given that those before it are.
     """
@@ -337,14 +345,14 @@ def expected_tokens(acceptance: Sequence[float]) -> list[float]:
 
 
 def constant_acceptance_tokens(acceptance: float, length: int) -> float:
-    """Committed tokens a round when every position accepts alike: (1 - a^(k+1)) / (1 - a)."""
+    """Return the committed tokens per round when every position accepts alike: (1 - a^(k+1)) / (1 - a)."""
     if acceptance >= 1:
         return length + 1.0
     return float((1 - acceptance ** (length + 1)) / (1 - acceptance))
 
 
 def speedup(committed: float, round_s: float, plain_s: float) -> float:
-    """How many times faster than plain decoding: `committed` tokens in `round_s` against one in `plain_s` seconds."""
+    """Return how much faster than plain decoding a round is: `committed` tokens in `round_s`, or one in `plain_s`."""
     return committed * plain_s / round_s
 
 
@@ -358,7 +366,7 @@ class DraftPlan(NamedTuple):
 def best_length(
     committed: Sequence[float], verify_s: Sequence[float], draft_s: Sequence[float], longest: int
 ) -> DraftPlan:
-    """The best of the lengths 1 to `longest`, which is 1 or more; each sequence is indexed by length.
+    """Return the best of the lengths 1 to `longest`, which is 1 or more; each sequence is indexed by length.
 
     Plain decoding, `Plan(0, 1 / verify_s[0])`, is the caller's to compare with.
     """
@@ -369,7 +377,7 @@ def best_length(
 
 
 def cut_length(confidence: Sequence[float], verify_s: Sequence[float], rate: float) -> int:
-    """How many tokens of a finished draft to verify, 0 included.
+    """Return how many tokens of a finished draft to verify, 0 included.
 
     The draft is paid for; every further token must bring more than its verification costs at `rate` tokens a second,
     which is what the time is otherwise worth.

@@ -113,7 +113,7 @@ class DraftPolicy:
         self._lost = self._elapsed = 0.0
 
     def choose(self, offers: Sequence["Offer"], context: int, fixed: int | None = None) -> DraftChoice:
-        """What to do after `context` committed tokens, given what the drafters offer; `fixed` is the user's length."""
+        """Choose what to do after `context` committed tokens, given the offers; `fixed` is the user's length."""
         bucket = bucket_of(context)
         self._verify = self._cost_model.verify(bucket)
         if fixed == 0:
@@ -126,7 +126,10 @@ class DraftPolicy:
         return self._repeated(options) or self._baseline() or self._best(options)
 
     def cut(self, choice: DraftChoice, draft: "Draft") -> int:
-        """How many of the draft's tokens to verify: fewer when the drafter itself doubts them, but not in a trial."""
+        """Return how many of the draft's tokens to verify.
+
+        Fewer when the drafter itself doubts them, but not in a trial.
+        """
         count = min(len(draft.tokens), MAX_DRAFT)
         if draft.confidence is None or choice.purpose is not Purpose.BEST or not choice.rate:
             return count
@@ -142,7 +145,7 @@ class DraftPolicy:
         verify_s: float,
         doubted: float | None = None,
     ) -> None:
-        """What came of `choice`: `drafted` tokens were verified in `verify_s` and `accepted` of them accepted.
+        """Record the result of `choice`: `drafted` tokens were verified in `verify_s` and `accepted` of them accepted.
 
         doubted: if `cut` left tokens out, the drafter's own confidence in the first of those.
         draft_s includes all that only drafting needs, such as taking in features. Not to be called for a round that was
@@ -170,11 +173,11 @@ class DraftPolicy:
             self._plain_interval = min(_LAST_BASELINE, 2 * self._plain_interval)
 
     def state(self) -> dict[str, object]:
-        """What was learned, JSON-able, for `load` in a later session with the same model on the same device."""
+        """Return what was learned, JSON-able, for `load` in a later session with the same model on the same device."""
         return profile_of(self._cost_model)
 
     def load(self, state: Mapping[str, object]) -> bool:
-        """Begin with what an earlier session learned, distrusting its seconds; False if it cannot be read."""
+        """Start with what an earlier session learned, distrusting its seconds; False if it cannot be read."""
         return load_profile(self._cost_model, state)
 
     def _learn(
@@ -239,7 +242,7 @@ class DraftPolicy:
         return DraftChoice(offer, min(length, offer.longest, MAX_DRAFT), f"fixed at {length}", Purpose.FIXED)
 
     def _repeated(self, options: list[_Option]) -> DraftChoice | None:
-        """The trial that is not over, if its drafter can go on."""
+        """Return the trial that is not over, if its drafter can continue it."""
         again = self._again
         if again is None or again.offer is None:
             return None
@@ -276,7 +279,10 @@ class DraftPolicy:
         return DraftChoice(best.offer, length, reason, Purpose.BEST, rate, plain)
 
     def _trial(self, options: list[_Option], best: _Option | None) -> DraftChoice | None:
-        """Curiosity, when it is due: a drafter that is not chosen otherwise, or another length for the one that is."""
+        """Return a trial when one is due.
+
+        Of a drafter that is not chosen otherwise, or of another length for the one that is.
+        """
         otherwise = self._verify.expected[0] if best is None else 1 / best.plan.rate
         due = [option for option in options if option is not best and self._overdue(option) >= 1]
         if due:
@@ -310,7 +316,6 @@ _NAME_LENGTH = 14
 
 
 def _trying_status(offer: "Offer", length: int, again: bool = False) -> str:
-    """A draft that may pay."""
     return f"trying {_name(offer)} again" if again else f"trying {_what(offer, length)}"
 
 
@@ -347,7 +352,7 @@ class Backoff:
         self._choice: DraftChoice | None = None
 
     def choice(self) -> DraftChoice | None:
-        """To decode plainly and for the same reason as before, or None when it is time to ask."""
+        """Return the previous choice to decode plainly, or None when it is time to ask the drafters."""
         if not self._left:
             return None
         self._left -= 1
@@ -360,5 +365,5 @@ class Backoff:
             self._choice = choice
 
     def end(self) -> None:
-        """Something changed: ask in the next round."""
+        """Ask in the next round: something changed."""
         self._left = 0

@@ -144,7 +144,7 @@ class SpeculationMetrics:
         self.clear()
 
     def clear(self) -> None:
-        """Start at nothing."""
+        """Start again."""
         self._rounds = 0
         self._records: dict[Source, _Sums] = {}
         self._sources: Counter[Source] = Counter()
@@ -153,19 +153,19 @@ class SpeculationMetrics:
         self._reason = self._rejected = ""
 
     def add(self, event: Event) -> None:
-        """Take in one event; those that say nothing of speculation are welcome."""
+        """Add one event; those that say nothing of speculation are ignored."""
         if isinstance(event, Token):
             self._sources[event.source] += 1
         elif isinstance(event, Round):
             self._add_round(event)
 
     def extend(self, events: Iterable[Event]) -> None:
-        """Take in many."""
+        """Add many events."""
         for event in events:
             self.add(event)
 
     def summary(self) -> Summary:
-        """Everything until now; later events do not change it."""
+        """Return everything until now; later events do not change it."""
         together = _Sums()
         for sums in self._records.values():
             together.merge(sums)

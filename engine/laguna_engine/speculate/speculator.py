@@ -55,15 +55,15 @@ class NullSpeculator:
         self._sequence = sequence
 
     def begin(self, prompt: list[int], _drafting: Drafting, _chain: SamplerChain | None = None) -> Reuse:
-        """Rewind the sequence for a request with `prompt`: what of it is still cached."""
+        """Rewind the sequence for a request with `prompt`; return what of it is still cached."""
         return self._sequence.rewind(prompt)
 
     def part(self, size: int) -> tuple[int, bool]:
-        """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""
+        """Return how many prompt tokens, at most `size`, to compute at once, and whether all of them need outputs."""
         return size, False
 
     def round(self, chain: SamplerChain, _room: int | None) -> Committed | DecodeStatus:
-        """Commit at least one token and at most `room`; or how the computation ended instead of well."""
+        """Commit at least one token and at most `room`; or return how the computation failed."""
         status = self._sequence.decode(1)
         if status is not DecodeStatus.OK:
             return status
@@ -72,19 +72,19 @@ class NullSpeculator:
         return Committed(tokens)
 
     def snapshot(self) -> DrafterSnapshot | None:
-        """What the drafter knows of what is cached, for a checkpoint; None if that would not be all that matters."""
+        """Return what the drafter knows of what is cached, for a checkpoint; None if that is not all that matters."""
         return None
 
     def restored(self, length: int, snapshot: DrafterSnapshot | None) -> None:
-        """The sequence was given `length` positions from outside. snapshot: as from `snapshot`, if it was kept."""
+        """Follow a restore of `length` positions from outside, with the `snapshot` of a drafter if it was saved."""
         return
 
     def failures(self) -> list[DrafterFailed]:
-        """What was switched off since this was last asked."""
+        """Return what was switched off since the last call."""
         return []
 
     def learned(self) -> dict[str, object]:
-        """What was learned about which drafts pay here, JSON-able."""
+        """Return what was learned about which drafts pay here, JSON-able."""
         return {}
 
 
@@ -94,7 +94,7 @@ class Speculator(NullSpeculator, SequenceObserver):
     def __init__(
         self, sequence: TokenSequence, drafters: Iterable[Drafter], policy: DraftPolicy, adapters: Collection[str] = ()
     ) -> None:
-        """`adapters` may be asked for even if the drafter that they adapt was left out, or is switched off."""
+        """Follow `sequence`; `adapters` may be requested even if the drafter that they adapt is switched off."""
         super().__init__(sequence)
         self.policy = policy
         self._drafters = {drafter.source: drafter for drafter in drafters}
@@ -111,18 +111,17 @@ class Speculator(NullSpeculator, SequenceObserver):
         sequence.attach(self)
 
     def failures(self) -> list[DrafterFailed]:
-        """What was switched off since this was last asked; nothing while decoding is plain."""
+        """Return what was switched off since the last call; nothing while decoding is plain."""
         failures = self._failures if self._drafting.enabled else []
         if failures:
             self._failures = []
         return failures
 
     def learned(self) -> dict[str, object]:
-        """What was learned about which drafts pay here, JSON-able."""
         return self.policy.state()
 
     def begin(self, prompt: list[int], drafting: Drafting, chain: SamplerChain | None = None) -> Reuse:
-        """Rewind the sequence for a request with `prompt`: what of it is still cached.
+        """Rewind the sequence for a request with `prompt`; return what of it is still cached.
 
         chain: what the answer's tokens are picked by, and those of a drafter that samples; None if nothing is picked.
         Less is kept than could be when a drafter has lost what it needs to draft well behind the prompt. RequestError
@@ -151,7 +150,7 @@ class Speculator(NullSpeculator, SequenceObserver):
         return reuse if keep == reuse.keep else replace(self._sequence.rewind(prompt, keep), boundary=reuse.boundary)
 
     def snapshot(self) -> DrafterSnapshot | None:
-        """What a drafter knows of what is cached, for a checkpoint; None if that would not be all that matters.
+        """Return what a drafter knows of what is cached, for a checkpoint; None if that is not all that matters.
 
         There is room for one drafter's: the first that gives any.
         """
@@ -167,14 +166,14 @@ class Speculator(NullSpeculator, SequenceObserver):
         return self._drafters.values()
 
     def take_out(self, source: Source) -> DrafterSnapshot | None:
-        """Ask this drafter no more, until `put_back`: what it knows of what is cached, as from `snapshot`."""
+        """Stop asking this drafter until `put_back`; return its snapshot, as from `snapshot`."""
         drafter = self._drafters[source]
         snapshot = self._try(source, partial(drafter.snapshot, self._sequence.position))
         self._use({other: each for other, each in self._drafters.items() if other != source})
         return snapshot if snapshot is None else replace(snapshot, drafter=source)
 
     def put_back(self, drafter: Drafter, snapshot: DrafterSnapshot | None) -> None:
-        """Ask a drafter that was just opened. snapshot: what the one before it knew of all that is cached."""
+        """Ask a drafter that was just opened, with the snapshot of the one before it."""
         found = {**self._drafters, drafter.source: drafter}
         self._use({source: found[source] for source in self._order if source in found})
         self._try(drafter.source, partial(drafter.restored, self._sequence.position, snapshot))
@@ -184,13 +183,11 @@ class Speculator(NullSpeculator, SequenceObserver):
         self._failures.append(failure)
 
     def restored(self, length: int, snapshot: DrafterSnapshot | None) -> None:
-        """The sequence was given `length` positions from outside. snapshot: as from `snapshot`, if it was kept."""
         for source, drafter in self._drafters.items():
             own = snapshot if snapshot is not None and snapshot.drafter == source else None
             self._try(source, partial(drafter.restored, length, own))
 
     def part(self, size: int) -> tuple[int, bool]:
-        """How much of a prompt to compute at once, at most `size` tokens, and whether all of it needs outputs."""
         every_row = False
         for source, drafter in self._drafters.items() if self._drafting.enabled else ():
             call = partial(drafter.prefill_part, self._sequence.position, size)
@@ -211,7 +208,7 @@ class Speculator(NullSpeculator, SequenceObserver):
         self._each("observe", start, count, rows)
 
     def round(self, chain: SamplerChain, room: int | None) -> Committed | DecodeStatus:
-        """Commit at least one token and at most `room`; or how the computation ended instead of well."""
+        """Commit at least one token and at most `room`; or return how the computation failed."""
         if not self._drafting.enabled:
             return super().round(chain, room)
         began = time.perf_counter()
@@ -267,7 +264,7 @@ class Speculator(NullSpeculator, SequenceObserver):
         return self.policy.choose(offers, start, fixed=self._drafting.length)
 
     def _asked(self, source: Source) -> bool:
-        """Whether this drafter may draft for the request."""
+        """Return whether this drafter may draft for the request."""
         return self._drafting.sources is None or source in self._drafting.sources
 
     def _draft(self, choice: DraftChoice) -> Draft:
@@ -307,7 +304,7 @@ class Speculator(NullSpeculator, SequenceObserver):
         otherwise: _Result | None = None,
         passed: tuple[type[Exception], ...] = (),
     ) -> _Result | None:
-        """What `call`, a hook of a drafter, returns; `otherwise` if it fails, and the drafter is switched off.
+        """Return what `call`, a hook of a drafter, returns; `otherwise` if it fails, and switch the drafter off.
 
         passed: errors that are the request's own fault, and raised.
         """
@@ -337,14 +334,13 @@ class Speculator(NullSpeculator, SequenceObserver):
 
 
 def _own(request: DraftRequest, source: Source) -> DraftRequest:
-    """The request without what another drafter snapshot."""
+    """Return the request without another drafter's snapshot."""
     snapshot = request.snapshot
     foreign = snapshot is not None and snapshot.drafter != source
     return replace(request, snapshot=None) if foreign else request
 
 
 def _shortened(draft: Draft, length: int) -> Draft:
-    """The first `length` tokens, which are not all."""
     confidence = draft.confidence
     if confidence is None:
         return Draft(draft.tokens[:length])
@@ -352,8 +348,10 @@ def _shortened(draft: Draft, length: int) -> Draft:
 
 
 def _admitted(choice: DraftChoice, draft: Draft, constraints: Constraints) -> tuple[DraftChoice, Draft]:
-    """`draft` up to where it leaves what is allowed, and what of the choice is learned: of a cut draft nothing is held
-    against its drafter."""
+    """Cut `draft` where it leaves what is allowed; also return the choice to learn from.
+
+    Nothing of a cut draft is held against its drafter.
+    """
     allowed = constraints.admitted(draft.tokens)
     if allowed == len(draft.tokens):
         return choice, draft
@@ -362,14 +360,14 @@ def _admitted(choice: DraftChoice, draft: Draft, constraints: Constraints) -> tu
 
 
 def _longest_draft(chain: SamplerChain, room: int | None) -> int:
-    """Tokens of a draft that can be accepted: one less than there is `room` for, and none beyond a forced token."""
+    """Return the most tokens that can be accepted: fewer than there is `room` for, none beyond a forced one."""
     longest = MAX_DRAFT if room is None else room - 1
     free = None if chain.constraints is None else chain.constraints.free_rows()
     return longest if free is None else min(longest, free)
 
 
 def accept(draft: Sequence[int], pick: Callable[[int], int]) -> list[int]:
-    """The tokens committed: the draft up to where the target picks otherwise, and what it picks there.
+    """Return the tokens to commit: the draft up to where the target picks otherwise, and what it picks there.
 
     draft: proposed token ids. pick: runs the whole sampling chain on a verify row and lets it remember the token; it is
     asked for rows 0, 1, … in order, `len(draft)` at most, and for none after the first that differs.
