@@ -20,7 +20,7 @@ from laguna_tui.headless.json_output import stream_writer
 from laguna_tui.tui.drafter_colours import bar_style, colour_of, text_style
 from laguna_tui.tui.speed.speed_panel import speed_column, speed_rows
 from laguna_tui.tui.speed.speed_stats import SpeedTracker
-from tests.bench import obedient
+from tests.bench import obedient, speculation
 from tests.engine import tiny
 from tests.engine.runs import Run, gather
 from tests.tui.pilot import ask, running, screen, transcript
@@ -127,7 +127,7 @@ def test_bench_measures_it_beside_the_others_under_its_label(
     short = ["--threads", "1", "--context", "8192", "--tokens", "12", "--repeats", "1", "--quiet"]
     assert main(["bench", "ab", *model, *short]) == 0
     assert re.findall(r"^\| (\w+)", capsys.readouterr().out, re.MULTILINE) == ["plain", "repeating", "copy", "both"]
-    assert main(["bench", "profile", "--use", "repeat", *model, *short]) == 0
+    assert speculation.main(["profile", "--use", "repeat", *model, *short]) == 0
     assert "Who drafts: repeating." in capsys.readouterr().out
 
 

@@ -1,12 +1,11 @@
-"""What all measurements share: the protocol between measuring and reporting, running variants, Markdown tables."""
+"""What a benchmark gives to its report: samples, rows and notes, and a Markdown table of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from laguna_tui.base.progress import ProgressLine
-from laguna_tui.bench.answer_runs import AnswerSample, BenchEngine, Variant
+from laguna_tui.bench.answer_runs import AnswerSample, BenchEngine
 from laguna_tui.bench.workload import BenchOptions
 
 
@@ -64,34 +63,18 @@ class BenchResult:
     notes: Sequence[str] = field(default=())
 
 
-class Measurement(Protocol):
-    """A benchmark. `outcome` may be called at any time, and returns the result so far."""
-
-    samples: list[AnswerSample]
-    engine: BenchEngine
-
-    def measure(self, progress: ProgressLine) -> None:
-        """Measure; KeyboardInterrupt may interrupt it anywhere."""
-        ...
-
-    def outcome(self) -> BenchResult:
-        """Return the result so far."""
-        ...
-
-
 @dataclass(slots=True)
-class VariantMeasurement(ABC):
-    """A benchmark of variants. `samples` grow while it measures, so that an interruption keeps what there is."""
+class Measurement(ABC):
+    """A benchmark. `samples` grow while it measures, so that an interruption keeps what there is."""
 
     options: BenchOptions
     samples: list[AnswerSample] = field(default_factory=list)
     engine: BenchEngine = field(default_factory=BenchEngine)
 
     @abstractmethod
-    def variants(self) -> list[Variant]:
-        """Return the variants in which every prompt is answered."""
-
     def measure(self, progress: ProgressLine) -> None:
-        """Answer every prompt in every variant."""
-        with self.engine.stage(self.options, progress) as stage:
-            stage.run(self.variants(), self.samples)
+        """Measure; KeyboardInterrupt may interrupt it anywhere."""
+
+    @abstractmethod
+    def outcome(self) -> BenchResult:
+        """Return the result so far; may be called at any time."""

@@ -1,13 +1,9 @@
-"""The report of a benchmark: the results, the machine and the files. Markdown to read, JSON to keep.
-
-`MEASUREMENTS` are the benchmarks of `laguna-tui bench`, by their names on the command line.
-"""
+"""The report of a benchmark: the results, the machine and the files. Markdown to read, JSON to keep."""
 
 import json
 import math
 import os
 import platform
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -20,8 +16,6 @@ from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize
 from laguna_tui.base.units import memory
 from laguna_tui.bench.answer_runs import AnswerSample
-from laguna_tui.bench.comparisons import DrafterComparison, KvComparison
-from laguna_tui.bench.draft_lengths import LengthSweep, RoundProfile, SpeedupPrediction
 from laguna_tui.bench.measurement import Measurement
 from laguna_tui.bench.workload import BenchOptions
 from laguna_tui.models.records import SHA256, fingerprint_of
@@ -102,14 +96,6 @@ def _cpu_name() -> str:
         pass
     return platform.processor() or platform.machine()
 
-
-MEASUREMENTS: Mapping[str, Callable[[BenchOptions], Measurement]] = {
-    "ab": DrafterComparison,
-    "sweep": LengthSweep,
-    "kv": KvComparison,
-    "profile": RoundProfile,
-    "model": SpeedupPrediction,
-}
 
 FORMAT = 1
 """Version of the JSON: increased when a reader of the old one would misread it."""

@@ -7,9 +7,6 @@ from laguna_engine.events import Round
 from laguna_engine.speculate.metrics import SpeculationMetrics, Summary
 from laguna_tui.bench.answer_runs import AnswerSample
 
-PHASES = ("draft", "verify", "sample", "other")
-"""Phases of a round; "other" is the engine's own work."""
-
 
 def of_variant(samples: Iterable[AnswerSample], way: str) -> list[AnswerSample]:
     """Return the samples of one variant."""
@@ -58,41 +55,6 @@ def summary_of(rounds: Iterable[Round]) -> Summary:
 def drafted_per_round(summary: Summary) -> float | None:
     """Return the mean number of drafted tokens, rounds without a draft included."""
     return summary.together.drafted / summary.rounds if summary.rounds else None
-
-
-def conditional(rounds: Iterable[Round]) -> list[float]:
-    """Return each position's acceptance rate given all before it; ends where those never were accepted."""
-    chances = []
-    for chance in summary_of(rounds).together.conditional:
-        if chance is None:
-            break
-        chances.append(chance)
-    return chances
-
-
-def seconds(rounds: Iterable[Round], phase: str) -> list[float]:
-    """Return the seconds of a phase in each round; "total" for the whole."""
-    if phase == "other":
-        return [round_.total_s - round_.draft_s - round_.verify_s - round_.sample_s for round_ in rounds]
-    return [getattr(round_, f"{phase}_s") for round_ in rounds]
-
-
-def between_rounds(samples: Iterable[AnswerSample]) -> float | None:
-    """Return the mean seconds between two rounds, in which tokens are committed and reported."""
-    chosen = [sample for sample in samples if sample.rounds]
-    count = sum(len(sample.rounds) for sample in chosen)
-    spent = sum(sample.seconds - sum(seconds(sample.rounds, "total")) for sample in chosen)
-    return spent / count if count else None
-
-
-def median_of(values: Sequence[float]) -> float | None:
-    """Return the median."""
-    return median(values) if values else None
-
-
-def percentile(values: Sequence[float], share: float) -> float | None:
-    """Return the value that `share` of them do not exceed."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None
 
 
 def _fastest(samples: Iterable[AnswerSample]) -> dict[str, AnswerSample]:

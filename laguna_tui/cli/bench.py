@@ -12,38 +12,32 @@ from laguna_tui.cli.arguments import add_commands, add_inherited, add_quiet
 from laguna_tui.cli.console import write_file
 
 if TYPE_CHECKING:
+    from laguna_tui.bench.measurement import Measurement
     from laguna_tui.bench.workload import BenchOptions
 
-_KINDS = {
-    "ab": (
-        "compare plain decoding with each drafter",
-        "Decode the same prompts plainly and with each drafter, in turns.",
-    ),
-    "sweep": ("try one drafter at every draft length", "Draft a fixed number of tokens every round, for every length."),
-    "kv": ("compare the KV cache types, plain and drafted", "Open the model again with each KV cache type."),
-    "profile": (
-        "show where the time of a round goes",
-        "Time the phases of every round: draft, verify, sample, the rest.",
-    ),
-    "model": ("compare the predicted with the measured speed-up", "Predict the speed-up of each draft length."),
-}
-_EPILOG = """\
+EPILOG = """\
 Ctrl-C ends it early; the results so far are reported.
 exit codes: 0 measured, 2 wrong usage or an unusable file, 130 interrupted
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `bench` and its benchmarks."""
+    """Declare `bench` and its one benchmark."""
     parser.description = "Measure what speculative decoding gains on this machine. Prints a Markdown table."
     kinds = add_commands(parser, "what to measure", "kind")
-    for name, (summary, description) in _KINDS.items():
-        kind = kinds.add_parser(name, help=summary, description=description, epilog=_EPILOG)
-        _add_options(kind, drafter_choice=name in ("sweep", "profile", "model"))
-        kind.set_defaults(run=run)
+    kind = kinds.add_parser(
+        "ab",
+        help="compare plain decoding with each drafter",
+        description="Decode the same prompts plainly and with each drafter, in turns.",
+        epilog=EPILOG,
+    )
+    add_options(kind)
+    kind.set_defaults(run=run)
 
 
-def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of every benchmark of speculation."""
+
     def add(flag: str, kind: Callable[[str], object], placeholder: str, text: str) -> None:
         add_inherited(parser, flag, type=kind, metavar=placeholder, help=text)
 
@@ -61,8 +55,6 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
         "--tokens", type=int, metavar="N", default=128, help="token limit of each answer (default: 128)"
     )
     parser.add_argument("--repeats", type=int, metavar="N", default=3, help="answers per prompt (default: 3)")
-    if drafter_choice:
-        parser.add_argument("--use", metavar="WHO", help="drafter: dflash, copy or both (default: the model's drafter)")
     parser.add_argument(
         "--json", metavar="FILE", help="write all measurements as JSON; - for stdout, without the table"
     )
@@ -70,33 +62,35 @@ def _add_options(parser: argparse.ArgumentParser, *, drafter_choice: bool) -> No
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the benchmark and report it; returns the exit code."""
+    """Run `bench ab` and report it; returns the exit code."""
     # Not imported at the top: it takes most of a second, and nobody waits so long for the help.
+    from laguna_tui.bench.comparison import DrafterComparison
+
+    return measure(arguments, DrafterComparison)
+
+
+def measure(arguments: argparse.Namespace, kind: "Callable[[BenchOptions], Measurement]") -> int:
+    """Run a benchmark and report it; returns the exit code."""
+    from laguna_tui.bench.report import Report
     from laguna_tui.bench.workload import from_arguments
 
     options = from_arguments(arguments)
     with ProgressLine(quiet=arguments.quiet) as progress:
-        return _measured(arguments, options, progress)
-
-
-def _measured(arguments: argparse.Namespace, options: "BenchOptions", progress: ProgressLine) -> int:
-    from laguna_tui.bench.report import MEASUREMENTS, Report
-
-    measurement = MEASUREMENTS[arguments.kind](options)
-    report = Report.begin(arguments.kind, options, progress)
-    code = 0
-    try:
-        measurement.measure(progress)
-    except KeyboardInterrupt:
-        code = ExitCode.INTERRUPTED
-    report.finish(measurement, interrupted=bool(code))
-    progress.clear()
-    on_stdout = report.json() if arguments.json == "-" else report.markdown()
-    try:
-        if arguments.json not in (None, "-"):
-            write_file("--json", Path(arguments.json), report.json())
-    finally:
-        # Also if the file cannot be written: the measurement took minutes.
-        sys.stdout.write(on_stdout)
-        sys.stdout.flush()
+        measurement = kind(options)
+        report = Report.begin(arguments.kind, options, progress)
+        code = 0
+        try:
+            measurement.measure(progress)
+        except KeyboardInterrupt:
+            code = ExitCode.INTERRUPTED
+        report.finish(measurement, interrupted=bool(code))
+        progress.clear()
+        on_stdout = report.json() if arguments.json == "-" else report.markdown()
+        try:
+            if arguments.json not in (None, "-"):
+                write_file("--json", Path(arguments.json), report.json())
+        finally:
+            # Also if the file cannot be written: the measurement took minutes.
+            sys.stdout.write(on_stdout)
+            sys.stdout.flush()
     return code

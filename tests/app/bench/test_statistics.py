@@ -3,7 +3,7 @@
 import pytest
 
 from laguna_tui.bench import statistics
-from tests.app.bench.samples import sample, spun
+from tests.app.bench.samples import sample
 
 
 def test_a_rate_counts_the_tokens_after_the_first_over_all_answers():
@@ -30,18 +30,3 @@ def test_the_best_ratio_is_of_the_fastest_answers_to_each_prompt():
         sample("plain", "only plain", decode_s=100.0),
     ]  # fmt: skip
     assert statistics.ratio_best(answers, "fast", "plain") == pytest.approx(2.0)
-
-
-def test_conditional_acceptance_ends_where_nothing_was_ever_reached():
-    rounds = [spun(4, 0), spun(4, 1), spun(4, 2), spun(2, 2), spun(0, 0)]
-    assert statistics.conditional(rounds) == pytest.approx([3 / 4, 2 / 3, 0.0])
-
-
-def test_what_no_phase_explains_is_the_engines_own():
-    assert statistics.seconds([spun(1, 1, (1.0, 2.0, 0.5, 4.0))], "other") == [0.5]
-    assert statistics.between_rounds([sample("a", "x", decode_s=10.0, rounds=[spun(1, 1), spun(1, 0)])]) == 1.0
-
-
-def test_a_percentile_is_a_value_that_was_measured():
-    assert statistics.percentile([5.0, 1.0, 3.0], 0.9) == 5.0
-    assert statistics.percentile([], 0.9) is None

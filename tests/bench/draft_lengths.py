@@ -1,21 +1,29 @@
-"""One drafter at every draft length: `bench sweep` measures, `bench model` predicts, `bench profile` times the rounds.
+"""One drafter at every draft length: `sweep` measures, `model` predicts, `profile` times the rounds.
+
+Run by `python -m tests.bench.speculation`.
 
 The prediction takes the acceptance by position from the longest drafts and the costs from each length's own rounds,
 with the engine's formulas (`laguna_engine.speculate.cost_model`). A large difference means that time is spent outside
 of the rounds, or that the measured acceptance does not last.
 """
 
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 
 from laguna_engine.draft.base import MAX_DRAFT
 from laguna_engine.events import Round
 from laguna_engine.gguf import drafter_header as drafter_file
 from laguna_engine.speculate.cost_model import constant_acceptance_tokens, expected_tokens, speedup
+from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench import statistics
 from laguna_tui.bench.answer_runs import PLAIN_VARIANT, AnswerSample, Variant, drafted_variant
-from laguna_tui.bench.measurement import BenchResult, MarkdownTable, VariantMeasurement, number, percent
+from laguna_tui.bench.measurement import BenchResult, MarkdownTable, Measurement, number, percent
 from laguna_tui.bench.workload import DFLASH, BenchOptions
+
+PHASES = ("draft", "verify", "sample", "other")
+"""Phases of a round; "other" is the engine's own work."""
 
 _SWEEP_COLUMNS = (
     "draft",
@@ -70,8 +78,8 @@ class SweepRow:
             statistics.ratio_median(samples, way, PLAIN_VARIANT.name),
             statistics.ratio_best(samples, way, PLAIN_VARIANT.name),
             summary.tokens_per_round,
-            statistics.median_of(statistics.seconds(full, "draft")),
-            statistics.median_of(statistics.seconds(full, "verify")),
+            median_of(seconds(full, "draft")),
+            median_of(seconds(full, "verify")),
             summary.together.by_position,
         )
 
@@ -85,6 +93,19 @@ class SweepRow:
         positions = " ".join(f"{100 * share:.0f}" for share in self.by_position) or "–"
         figures = [number(self.tokens_per_second, 1), number(self.ratio_median), number(self.ratio_best)]
         return [self.way, *figures, number(self.tokens_per_round), *costs, positions]
+
+
+@dataclass(slots=True)
+class VariantMeasurement(Measurement):
+    """A benchmark that answers every prompt in every variant."""
+
+    @abstractmethod
+    def variants(self) -> list[Variant]:
+        """Return the variants."""
+
+    def measure(self, progress: ProgressLine) -> None:
+        with self.engine.stage(self.options, progress) as stage:
+            stage.run(self.variants(), self.samples)
 
 
 @dataclass(slots=True)
@@ -149,7 +170,7 @@ class DraftCosts:
         if not plain or not lengths:
             return None
         rounds = statistics.rounds_of(statistics.of_variant(samples, str(max(lengths))))
-        chances = tuple(statistics.conditional(rounds))
+        chances = tuple(conditional(rounds))
         return cls(chances, constant_for(expected_tokens(chances)[-1], len(chances)), 1 / plain)
 
 
@@ -182,7 +203,7 @@ class PredictionRow:
         """Compute the figures of one length; None when no round drafted that many tokens."""
         rounds = statistics.rounds_of(statistics.of_variant(samples, str(length)))
         full = [round_ for round_ in rounds if round_.drafted == length]
-        times = [statistics.median_of(statistics.seconds(full, phase)) for phase in ("draft", "verify", "sample")]
+        times = [median_of(seconds(full, phase)) for phase in ("draft", "verify", "sample")]
         if not full or None in times:
             return None
         round_s = sum(time for time in times if time is not None)
@@ -292,7 +313,7 @@ class PhaseTimes:
     @classmethod
     def of(cls, values: Sequence[float]) -> "PhaseTimes":
         """Compute them from the time in each round."""
-        return cls(statistics.median_of(values), statistics.percentile(values, _P90))
+        return cls(median_of(values), percentile(values, _P90))
 
     def cell(self) -> str:
         """Return the cell of the table, in microseconds."""
@@ -312,8 +333,8 @@ class ProfileRow:
     @classmethod
     def of(cls, rounds: Sequence[Round], length: str) -> "ProfileRow":
         """Compute the times of these rounds."""
-        names = (*statistics.PHASES, "total")
-        return cls(length, len(rounds), {name: PhaseTimes.of(statistics.seconds(rounds, name)) for name in names})
+        names = (*PHASES, "total")
+        return cls(length, len(rounds), {name: PhaseTimes.of(seconds(rounds, name)) for name in names})
 
     def fields(self) -> Mapping[str, object]:
         """Return JSON-able values."""
@@ -350,7 +371,7 @@ class RoundProfile(VariantMeasurement):
     def _notes(self) -> list[str]:
         chosen = statistics.of_variant(self.samples, self.options.use)
         between, plain = (
-            statistics.between_rounds(chosen),
+            between_rounds(chosen),
             statistics.rate(statistics.of_variant(self.samples, PLAIN_VARIANT.name)),
         )
         if between is None or plain is None:
@@ -359,3 +380,37 @@ class RoundProfile(VariantMeasurement):
             f"Between two rounds: {number(1e6 * between, 0)} on average, to commit and report the tokens. "
             f"A plainly decoded token takes {number(1e6 / plain, 0)}."
         ]
+
+
+def conditional(rounds: Iterable[Round]) -> list[float]:
+    """Return each position's acceptance rate given all before it; ends where those never were accepted."""
+    chances = []
+    for chance in statistics.summary_of(rounds).together.conditional:
+        if chance is None:
+            break
+        chances.append(chance)
+    return chances
+
+
+def seconds(rounds: Iterable[Round], phase: str) -> list[float]:
+    """Return the seconds of a phase in each round; "total" for the whole."""
+    if phase == "other":
+        return [round_.total_s - round_.draft_s - round_.verify_s - round_.sample_s for round_ in rounds]
+    return [getattr(round_, f"{phase}_s") for round_ in rounds]
+
+
+def between_rounds(samples: Iterable[AnswerSample]) -> float | None:
+    """Return the mean seconds between two rounds, in which tokens are committed and reported."""
+    chosen = [sample for sample in samples if sample.rounds]
+    count = sum(len(sample.rounds) for sample in chosen)
+    spent = sum(sample.seconds - sum(seconds(sample.rounds, "total")) for sample in chosen)
+    return spent / count if count else None
+
+
+def median_of(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Return the value that `share` of them do not exceed."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else None

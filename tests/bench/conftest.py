@@ -1,0 +1,3 @@
+from tests.app.bench.conftest import messages, pair
+
+__all__ = ["messages", "pair"]
