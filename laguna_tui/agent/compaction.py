@@ -81,7 +81,7 @@ class Compaction:
         Args:
             guidance: What the user wants the summary to keep; usually empty.
             more: Tokens about to be added.
-            asked: Whether the user asked for it, who wants room although the context is far from full, and is told
+            asked: Whether the user asked for it, who wants room although the context is far from full, and is informed
                 also that nothing can be left out.
 
         Raises:
@@ -200,7 +200,7 @@ class Compaction:
         for piece in conversation.pieces()[1:]:
             starts.setdefault(piece.item, piece.start)
         begins = [
-            item for item, each in enumerate(said) if item and not _is_result(each) and not _is_reminder(said, item)
+            item for item, each in enumerate(said) if item and each.role is not Role.TOOL and not _is_reminder(each)
         ]
         fitting = [item for item in begins if end - starts.get(item, end) <= tail]
         return min(fitting, default=begins[-1] if begins else 0)
@@ -263,13 +263,8 @@ class Compaction:
         return tuple(attached)
 
 
-def _is_result(each: ChatMessage) -> bool:
-    return each.role is Role.TOOL
-
-
-def _is_reminder(said: Sequence[ChatMessage], item: int) -> bool:
+def _is_reminder(each: ChatMessage) -> bool:
     """Return whether a message is the app's, such as a nudge, which belongs to the message before it."""
-    each = said[item]
     return each.role is Role.USER and not each.is_question
 
 

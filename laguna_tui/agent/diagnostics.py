@@ -1,8 +1,8 @@
 """What a change broke: new syntax errors, and new findings of the project's own linters.
 
-The checks are commands (`syntax.linters`). Each is permitted once for its folder, runs in the sandbox, and first runs
-before the session's first change that it is about: what it says then was there before. One that is missing, not
-permitted, too slow or broken is left out for the rest of the session, with one notice to the user.
+They are commands (`syntax.linters`). Each is permitted once for its folder, runs in the sandbox, and first runs before
+the session's first change that it concerns: what it finds then is not new. One that is missing, not permitted, too slow
+or broken is left out for the rest of the session, with one notice to the user.
 """
 
 from collections import Counter
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from laguna_tui.sandbox.running_command import CommandResult
 
 CHECK_TIMEOUT_S = 120.0
-"""A check that takes longer is left out."""
+"""A linter that takes longer is left out."""
 
 SLOW_S = 30.0
-"""So long a check may take after each change; one that takes longer is left out after its first answer."""
+"""Longest time of a linter after each change; a slower one is left out after its first run."""
 
 # The tool whose rules apply to the commands of linters.
 _TOOL = "shell"
@@ -59,9 +59,9 @@ class _Checked:
 
     Attributes:
         check: The check.
-        before: What it said before the first change.
+        before: Findings before the first change.
         reported: Current findings that the model already knows.
-        off: Whether it is switched off.
+        off: Whether it is switched off for this session.
     """
 
     check: Linter
@@ -81,8 +81,8 @@ class Diagnostics:
         """Run nothing yet.
 
         Args:
-            commands: Gives what runs the project's checks, once one is to be run; None runs none of them.
-            changes: What the commands go through, which may change any file; None if nobody can undo it.
+            commands: Returns what runs the project's linters, when the first one runs; None runs none.
+            changes: Makes what the commands change undoable; None if it is not.
         """
         self._commands = commands
         self._changes = changes or Changes()

@@ -1,8 +1,8 @@
 """The agent: a user's message in, typed events out, until there is an answer or a reason why not.
 
-A generator that any front end can iterate; it draws nothing. The transcript only ever grows, so
-that what the engine has cached stays a prefix of what it is given next; only the user may change what is in it, and
-the oldest turns leave it where a model reads only the newest ones.
+A generator that any front end can iterate. The transcript only grows, so that what the engine has cached stays a prefix
+of the next prompt; only the user may change what is in it, and the oldest turns leave it if a model reads only the
+newest ones.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
@@ -35,8 +35,9 @@ class Agent:
     """One conversation with a model about one folder.
 
     Attributes:
-        conversation: What was said.
+        conversation: The messages.
         history: Its turns, and how to undo them.
+        options: How answers are generated; a change applies from the next generation on.
     """
 
     def __init__(
@@ -55,11 +56,11 @@ class Agent:
             toolbox: The tools of the model's profile, for the folder that is asked about.
             options: Sampling and limits.
             opening: What comes before the first question; None states what the model's profile wants.
-            attacher: Brings along what a message mentions; None attaches nothing.
-            history: What can undo its turns; None if nobody can.
+            attacher: Attaches what a message mentions; None attaches nothing.
+            history: Its turns, to undo them; None without undo.
         """
         self._toolbox = toolbox
-        self._options = options or AgentOptions()
+        self.options = options or AgentOptions()
         self._attacher = attacher
         self._attached: list[Attachment] = []
         self.history = history or TurnHistory(no_journal)
@@ -72,7 +73,7 @@ class Agent:
         self.conversation = Conversation(
             backend,
             toolbox.profile,
-            thinking=self._options.thinking,
+            thinking=self.options.thinking,
             # The toolbox at the first question; the model may be another one by then.
             opening=opening or (lambda: opening_of(self._toolbox)),
             remind=toolbox.permissions.plan_reminder,
@@ -112,10 +113,10 @@ class Agent:
         """Resume a chat of an earlier process; not while a turn runs.
 
         Args:
-            state: What was said.
+            state: The conversation.
             attached: What is attached to the next message.
-            waiting: What the user said while the last turn ran and did not go in.
-            same_model: Whether the chat was with this model; else it is retold to it.
+            waiting: Messages sent while the last turn ran that did not go in.
+            same_model: Whether the chat was with this model; otherwise it is rendered for this one.
         """
         conversation = self.conversation.emptied()
         if same_model:
@@ -133,15 +134,6 @@ class Agent:
         attached = tuple(self._attached) if self._toolbox.profile.attaches else ()
         return PromptPreview(self.conversation, self._attacher, attached)
 
-    @property
-    def options(self) -> AgentOptions:
-        """How answers are generated. A change applies from the next generation on."""
-        return self._options
-
-    @options.setter
-    def options(self, options: AgentOptions) -> None:
-        self._options = options
-
     def use_backend(self, backend: Backend, attacher: Attacher | None = None) -> None:
         """Use a fresh backend of the same model; the conversation stays and is cached again."""
         self._attacher = attacher
@@ -152,7 +144,7 @@ class Agent:
     ) -> None:
         """Use another model and its tools; it reads the conversation in its own format."""
         self.conversation = self.conversation.for_model(backend, toolbox.profile, thinking=options.thinking)
-        self._options = replace(options, schema=self._options.schema)
+        self.options = replace(options, schema=self.options.schema)
         self._toolbox, self._attacher = toolbox, attacher
 
     def cancel(self) -> None:
@@ -195,7 +187,7 @@ class Agent:
             EngineError: The engine fails.
         """
         self._cancelled = False
-        backend, options = self.conversation.backend, Options(drafting=self._options.drafting)
+        backend, options = self.conversation.backend, Options(drafting=self.options.drafting)
         for _ in backend.prefetch(self.prompt_preview().prefetchable(message), options):
             if self._cancelled:
                 backend.cancel()
@@ -230,7 +222,7 @@ class Agent:
         steer = self._steer if make_room else None
         if steer:
             self._steering.begin()
-        turn = Turn(self._toolbox, conversation, self._options, lambda: self._cancelled, make_room, steer)
+        turn = Turn(self._toolbox, conversation, self.options, lambda: self._cancelled, make_room, steer)
         self._turn_now = turn
         try:
             yield from turn.run()
@@ -291,7 +283,7 @@ class Agent:
         from laguna_tui.agent.aside import commit_message
 
         self._cancelled = False
-        message = commit_message(self.conversation, self._options, material, limit, lambda: self._cancelled)
+        message = commit_message(self.conversation, self.options, material, limit, lambda: self._cancelled)
         self.note_computed()
         return message
 
@@ -325,7 +317,7 @@ class Agent:
         from laguna_tui.agent.compaction import Compaction
 
         return Compaction(
-            self.conversation, self._options, self._present_file, self._toolbox.todo.text, lambda: self._cancelled
+            self.conversation, self.options, self._present_file, self._toolbox.todo.text, lambda: self._cancelled
         )
 
     def _present_file(self, path: str) -> Attachment | None:

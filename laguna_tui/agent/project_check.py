@@ -88,7 +88,7 @@ def choose_check(permissions: Permissions, workspace: Workspace, typed: str) -> 
         typed: A command, `none` for no check; empty shows which it is.
 
     Raises:
-        UserError: It is no command on one line; or it cannot be kept, and holds for this session only.
+        UserError: It is not a command on one line; or it cannot be saved, and applies to this session only.
     """
     if typed:
         permissions.choose_check("" if typed == NO_CHECK else typed)
@@ -254,7 +254,7 @@ class CheckReminder:
     """Reminds a model that is about to finish of a check that it has not run since its last change, or that failed.
 
     Attributes:
-        unknown: Whether the model changed files and there is no check to remind it of, nor a choice that there is none.
+        unknown: Whether the model changed files, no check is known, and the user did not choose to have none.
     """
 
     def __init__(self, find: Callable[[], ProjectCheck | None]) -> None:

@@ -39,8 +39,8 @@ class PromptPreview:
     """A conversation, and what the next message attaches.
 
     Attributes:
-        attacher: Brings along what a message mentions; None attaches nothing.
-        attached: What the next message brings along besides, whatever it says.
+        attacher: Attaches what a message mentions; None attaches nothing.
+        attached: What the next message attaches besides, independent of its text.
     """
 
     conversation: Conversation

@@ -91,7 +91,7 @@ class ToolCallRunner:
 
         Args:
             objection: Why a change is neither asked about nor made, a sentence for the model; empty if it may be.
-            cancelled: Whether the turn is being stopped. Any thread.
+            cancelled: Returns whether the turn is being stopped. Any thread.
         """
         self._toolbox = toolbox
         self._objection = objection
@@ -151,7 +151,7 @@ class ToolCallRunner:
             return failure(run.objection)
         if self._stopped():
             return failure(_STOPPED)
-        lent = ToolRun(
+        context = ToolRun(
             self._toolbox.workspace,
             run.call_id,
             emit=lambda event: self._emit(run, event),
@@ -160,7 +160,7 @@ class ToolCallRunner:
             readable=self._toolbox.permissions.permissions.readable,
             note_change=run.note_change,
         )
-        return self._toolbox.run(run.call.name, run.call.arguments, lent)
+        return self._toolbox.run(run.call.name, run.call.arguments, context)
 
     def _stopped(self) -> bool:
         return self._over or self._cancelled()

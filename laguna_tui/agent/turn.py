@@ -1,7 +1,7 @@
 """One turn: generations and tool rounds, from a message that was just added to the answer or a reason why not.
 
-However a turn ends (also by an error, or because nobody iterates any more), the conversation is left whole: the
-model's turn is closed and every call in it has an answer.
+However a turn ends (by an error, or because iteration stops), the conversation stays complete: the model's turn is
+closed and every call in it has a result.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -81,7 +81,7 @@ class Turn:
             steer: Adds what the user sent meanwhile, and returns whether there was anything. Its argument: whether the
                 turn ends otherwise, so that nothing more is accepted.
         """
-        self._toolbox, self._conversation, self._turn_options = toolbox, conversation, options
+        self._toolbox, self._conversation, self._options = toolbox, conversation, options
         self._cancelled, self._make_room, self._steer = cancelled, make_room, steer
         self._loops = LoopGuard()
         self._guard = toolbox.profile.guard(*conversation.question())
@@ -103,14 +103,16 @@ class Turn:
         """Yield everything from the first generation to `TurnFinished`."""
         conversation, end = self._conversation, TurnEnd.TOO_MANY_STEPS
         try:
-            for _ in range(self._turn_options.max_steps or MAX_STEPS):
+            for _ in range(self._options.max_steps or MAX_STEPS):
                 if self._make_room is not None:
                     yield from self._make_room()
                 if self._cancelled():
                     end = TurnEnd.CANCELLED
                     break
                 checked = CheckedAnswer(self._guard.expected)
-                answer = self._generation = conversation.backend.generate(conversation.prompt(), self._options())
+                answer = self._generation = conversation.backend.generate(
+                    conversation.prompt(), self._generation_options()
+                )
                 try:
                     for event in answer:
                         shown = self._shown(event, answer, checked)
@@ -131,8 +133,8 @@ class Turn:
         yield from self._toolbox.unreported()
         yield TurnFinished(end)
 
-    def _options(self) -> Options:
-        options, toolbox, conversation = self._turn_options, self._toolbox, self._conversation
+    def _generation_options(self) -> Options:
+        options, toolbox, conversation = self._options, self._toolbox, self._conversation
         constrain = toolbox.profile.constrains_calls if options.constrain is None else options.constrain
         guard = None if options.constrain is False else self._guard
         return Options(

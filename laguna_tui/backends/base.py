@@ -37,7 +37,7 @@ RATE_WINDOW_S = 2.0
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Message:
-    """One message of a prompt. The same object is rendered once, whatever prompts it is part of.
+    """One message of a prompt. The same object is rendered once, for all prompts that contain it.
 
     Attributes:
         role: A tool's result belongs to the first call before it that has none yet.

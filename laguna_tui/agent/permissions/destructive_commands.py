@@ -26,7 +26,7 @@ class _Destruction:
 
     Attributes:
         program: Its name; "mkfs" also stands for "mkfs.ext4".
-        subcommand: The first argument that is no option; empty for any.
+        subcommand: The first argument that is not an option; empty for any.
         options: One of these is there, as a short letter, a long name, or a whole word; empty if none is needed.
         why: A clause that begins with what the user sees in the command.
     """

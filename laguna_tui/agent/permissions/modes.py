@@ -32,7 +32,7 @@ class Verdict:
         effect: Granted, asked about or refused.
         why: The reason as a sentence without its full stop: for the user with ASK, for the model with DENY.
         rule: Text of the rule that decided; empty when the mode or a default did.
-        flag: With DENY because nobody can be asked, the flag that allows it, empty for none; else None.
+        flag: With DENY because the user cannot be asked, the flag that allows it, empty for none; else None.
     """
 
     effect: Effect
@@ -68,12 +68,12 @@ _ASKED = {
 
 
 def by_mode(mode: Mode, kind: RequestKind, sandboxed: bool) -> Verdict:
-    """Return the decision about a request that no rule covers, while somebody can be asked.
+    """Return the decision about a request that no rule covers, if the user can be asked.
 
     Args:
         mode: The session's mode.
         kind: What the tool wants to do.
-        sandboxed: Whether a sandbox holds commands; without one each is asked about, whatever the mode.
+        sandboxed: Whether a sandbox confines commands; without one each is asked about in every mode.
     """
     if mode is Mode.PLAN and kind is not RequestKind.READ:
         return Verdict(Effect.DENY, PLANNING)

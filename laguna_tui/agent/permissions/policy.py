@@ -72,8 +72,8 @@ class Circumstances:
     Attributes:
         rules: All rules in force.
         mode: The session's mode.
-        sandboxed: Whether a sandbox holds commands.
-        broken: Why a file of rules cannot be read, a sentence; nothing is allowed then. Empty if all can.
+        sandboxed: Whether a sandbox confines commands.
+        broken: Why a rule file cannot be read, a sentence; nothing is allowed then. Empty if all can.
         settings: Laguna-tui's own settings, files and folders without links in their paths.
     """
 
@@ -88,7 +88,7 @@ class Permissions:
     """The permissions of one session. Thread-safe.
 
     Attributes:
-        headless: Whether nobody can be asked, so that what would be asked about is denied.
+        headless: Whether the user cannot be asked, so that what would be asked about is denied.
     """
 
     def __init__(
@@ -108,15 +108,15 @@ class Permissions:
         Args:
             root: The workspace's folder, without links in its path.
             mode: The mode to begin with.
-            rules_path: The user's file of rules; None keeps and reads none.
+            rules_path: The user's rule file; None for none.
             allow: Rules for this session only, as given on the command line.
             deny: Likewise.
-            sandboxed: Whether a sandbox holds commands; called for each command.
-            headless: Whether nobody can be asked.
+            sandboxed: Returns whether a sandbox confines commands; called for each command.
+            headless: Whether the user cannot be asked.
             identity: Tells the folder from another one that takes its place.
 
         Raises:
-            UserError: A rule of the command line is none, or the mode is not possible with a broken file of rules.
+            UserError: A rule of the command line is invalid, or a broken rule file rules out the mode.
         """
         self.headless = headless
         self._root = root
@@ -164,7 +164,7 @@ class Permissions:
         """Set the command that checks the project, and write it to the user's file for this folder.
 
         Raises:
-            UserError: It is no such command; or it cannot be written, and holds for this session only.
+            UserError: It is not such a command; or it cannot be written, and applies to this session only.
         """
         if wrong := wrong_check(command):
             raise UserError(wrong)
@@ -197,7 +197,7 @@ class Permissions:
         """Put an allowing rule in force, and write it to the user's file for this folder.
 
         Raises:
-            UserError: It is no rule; or it cannot be written, and holds for this session only.
+            UserError: It is not a rule; or it cannot be written, and applies to this session only.
         """
         try:
             parsed = parse_rule(rule, str(self._root))
@@ -274,7 +274,7 @@ def _given(flag: str, texts: Iterable[str]) -> frozenset[Rule]:
 
 
 def judge(request: PermissionRequest, root: Path, now: Circumstances) -> Verdict:
-    """Return the decision about a request while somebody can be asked."""
+    """Return the decision about a request, if the user can be asked."""
     subject = subject_of(request, root)
     verdict = next(_verdicts(request, subject, now))
     if verdict.effect is Effect.ALLOW and now.broken:

@@ -45,7 +45,7 @@ _REACHABLE = (
     "{path} lies in this folder, where commands could change it, so what it allows does not count here, nor does its"
     " check; it still denies and asks"
 )
-_NOT_KEPT = "{what} cannot be written to {path} ({reason}), so it holds for this session only"
+_NOT_SAVED = "{what} cannot be written to {path} ({reason}), so it applies to this session only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def _append(path: Path, folder: Path, what: str, line: str, holds: Callable[[dic
     from filelock import FileLock, Timeout
 
     if _lies_in(path, folder):
-        raise UserError(_NOT_KEPT.format(what=what, path=path, reason="commands could change it there"))
+        raise UserError(_NOT_SAVED.format(what=what, path=path, reason="commands could change it there"))
     # Settings are often links to a folder elsewhere.
     real = Path(os.path.realpath(path))
     try:
@@ -179,9 +179,9 @@ def _append(path: Path, folder: Path, what: str, line: str, holds: Callable[[dic
                 raise ValueError("the folder's path cannot be in it")
             write_atomically(real, text, durable=True)
     except Timeout as error:
-        raise UserError(_NOT_KEPT.format(what=what, path=path, reason="another laguna-tui is writing it")) from error
+        raise UserError(_NOT_SAVED.format(what=what, path=path, reason="another laguna-tui is writing it")) from error
     except (OSError, ValueError) as error:
-        raise UserError(sanitize_line(_NOT_KEPT.format(what=what, path=path, reason=_reason(error)))) from error
+        raise UserError(sanitize_line(_NOT_SAVED.format(what=what, path=path, reason=_reason(error)))) from error
 
 
 def _text_of(path: Path) -> str:

@@ -1,7 +1,7 @@
 """A profile's tools for one workspace, and the one way to run them.
 
-Nothing a tool call contains can make `Toolbox.run` raise: what is wrong with it becomes the answer. A tool that fails
-in a way nobody expected does not end the turn either: the model is told, and the traceback is kept for the user.
+Nothing in a tool call can make `Toolbox.run` raise: what is wrong with it becomes the result. A tool that fails
+unexpectedly does not end the turn either: the model is informed, and the traceback is saved for the user.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ class Toolbox:
     """A profile's tools, for one workspace. Any thread.
 
     Attributes:
-        permissions: What lets calls through.
+        permissions: Decides which calls are permitted.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class Toolbox:
         """Take a workspace.
 
         Args:
-            profile: Which tools there are, and what turns with them are held against.
-            store: Where long results are kept; None means the cache folder.
-            codebase: The folder's index, for tools that search it; it is started when a search needs it.
+            profile: The tools, and the guard of turns with them.
+            store: Keeps long results; None for one in the cache folder.
+            codebase: The folder's index, for tools that search it; opened when a search needs it.
             changes: What changes of files go through; None: the toolbox has its own.
-            commands: Gives what runs commands, once one is to be run.
-            permissions: What lets calls through; None: nobody can be asked, so none changes anything.
+            commands: Returns what runs commands, when the first one runs.
+            permissions: Decides which calls are permitted; None: the user cannot be asked, so nothing is changed.
             state: The user's state folder, which gets the traceback of a tool that fails; None: the system's own.
 
         Raises:
@@ -114,7 +114,7 @@ class Toolbox:
         Args:
             name: The tool's name as the model wrote it.
             arguments: As the model wrote them.
-            run: What the call works with; None: outside of a turn, where nobody listens and nobody can be asked.
+            run: What the call works with; None outside of a turn, where the user cannot be asked.
 
         Raises:
             EngineError: The engine fails while the tool uses it.
@@ -178,8 +178,8 @@ class Toolbox:
     def _failed(self, name: str, error: Exception) -> ToolResult:
         """Report a defect of the tool: the model gets only its kind, as the message may name the user's folders."""
         log = write_crash_log(error, self._state)
-        told = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
-        return replace(told, full_output=str(log)) if isinstance(log, Path) else told
+        result = failure(f"{name} failed ({type(error).__name__}); try other arguments, or go on without it")
+        return replace(result, full_output=str(log)) if isinstance(log, Path) else result
 
     def keep(self, text: str) -> str | None:
         """Write the whole of a result to disk until `close`; return its path, or None if it cannot be written."""

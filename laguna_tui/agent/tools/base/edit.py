@@ -59,9 +59,9 @@ def edit_tool(
     """Return the tool.
 
     Args:
-        dialect: What is made of texts that are not quite the file's.
+        dialect: How texts are treated that are not quite the file's.
         arguments: In the order in which the model writes them.
-        make: Makes a proposed change, of the tool that is named, and answers with what came of it.
+        make: Makes a proposed change of the named tool, and reports its effects.
     """
 
     def edit(services: ToolServices, run: ToolRun, wanted: E) -> ToolResult:

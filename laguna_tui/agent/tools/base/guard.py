@@ -71,7 +71,7 @@ class _Seen(NamedTuple):
 
 
 class LoopGuard:
-    """Judges the calls of one turn by what they bring: the same call with the same result is no progress.
+    """Detects calls of one turn that bring nothing new: the same call with the same result.
 
     An edit changes what other calls may say, so they count from nothing again. Edits themselves do not: a file that is
     changed to and fro is a loop too.

@@ -24,18 +24,18 @@ class ModelProfile:
 
     Attributes:
         system_prompt: What the model reads first, without a newline at its end; the same bytes for a whole session.
-        tools: What it may call, in the order in which it is told of them.
+        tools: What it may call, in the order in which it reads them.
         guard: Makes the guard of a turn from the user's message, and a function that returns the prompt's text between
             the system's part and that message.
         turns: How many of a chat's newest turns are in its prompt, the one that is asked included; None for all.
         attaches: Whether it reads what a message mentions beside the question; one that does not looks it up itself.
-        unattached_note: What the user is told once in a chat when something is mentioned that is not attached.
+        unattached_note: The note shown once in a chat when something is mentioned that is not attached.
         recovers: Whether it continues from where it was stopped in a loop; one that does not is stopped for good.
         reads_reminders: Whether it tells the app's words, in `<system-reminder>`, from the user's; one that does not is
             not told of plan mode.
         writes_asides: Whether it writes what the app asks it for beside the conversation (a commit's message, a
             summary); one that does not answers with something else, which is not used.
-        tells_environment: Whether it is told what it needs for commands, beside the folder, the date and git's state.
+        tells_environment: Whether it gets what it needs for commands, beside the folder, the date and git's state.
         constrains_calls: Whether its calls are held to tools, arguments, files and texts that are there.
     """
 

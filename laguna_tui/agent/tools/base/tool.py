@@ -30,11 +30,11 @@ class ToolServices:
     """What a session provides to its tools.
 
     Attributes:
-        changes: What changes of files and commands go through.
+        changes: Makes changes of files, and those by commands undoable.
         codebase: The folder's index; None if a session has none.
-        commands: Gives what runs commands, once one is to be run; raises ToolError where none can be.
+        commands: Returns what runs commands; raises ToolError if none can be run.
         todo: The model's list of steps.
-        diagnostics: What says what a change broke; None if nothing does.
+        diagnostics: Reports what a change broke; None without.
     """
 
     changes: Changes
@@ -72,7 +72,7 @@ class Tool(Generic[A]):
         values: What the values of some arguments are, by name, for models that are held to it while they write.
         parameters: The JSON schema of another program's tool, which gets its arguments unchecked; None for ours, whose
             schema is made from `arguments`.
-        spec: What the model is told about it.
+        spec: What the model reads about it.
     """
 
     name: str

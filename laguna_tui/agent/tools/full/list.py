@@ -42,7 +42,7 @@ def list_folder(services: ToolServices, run: ToolRun, wanted: ListArguments) -> 
     """Return the folders in a folder, then its files with their sizes; what git ignores is marked.
 
     Raises:
-        WorkspaceError: The path is no folder in the workspace.
+        WorkspaceError: The path is not a folder in the workspace.
     """
     inside = run.workspace.locate(wanted.path)
     if inside and not run.workspace.is_folder(inside):

@@ -166,7 +166,7 @@ def trust_servers(folder: Path, trust: Trust) -> tuple[Path, McpServers]:
     """Trust a folder's file as it is now, and return it and its servers.
 
     Raises:
-        UserError: There is no such file, it is wrong, or the trust cannot be kept.
+        UserError: There is no such file, it is invalid, or the trust cannot be saved.
     """
     root = project_root(folder)
     file = root / FOLDER_FILE

@@ -78,7 +78,7 @@ class McpProcess:
 
         Args:
             thread: What it is spoken to on.
-            commands: Gives the runner of the session's commands, whose sandbox and policy hold for the server too.
+            commands: Returns the runner of the session's commands, whose sandbox and policy apply to the server too.
         """
         self.server = server
         self._thread, self._commands = thread, commands

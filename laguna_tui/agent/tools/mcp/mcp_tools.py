@@ -1,8 +1,8 @@
-"""The tools of all MCP servers of a session, as the model is told of them: behind our own, under masked names.
+"""The tools of all MCP servers of a session, as the model sees them: behind our own, under masked names.
 
-What a server offers is saved, so that it need not run before one of its tools is called, and the prompt of a session
-stays as it began whatever the server says later. A session waits for a server that was never listed, but not for long,
-and only once: one that is slower is listed in the background, for the next session.
+What a server offers is saved, so that it need not run before one of its tools is called, and a session's prompt stays
+the same even if the server changes. A session waits for a server that was never listed, but not for long, and only
+once: a slower one is listed in the background, for the next session.
 """
 
 import hashlib
@@ -81,7 +81,7 @@ _WAS_SLOW = (
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool as the model is told of it. name: Masked. theirs: The server's own name for it."""
+    """A tool as the model sees it. name: Masked. theirs: The server's own name for it."""
 
     name: str
     theirs: str
@@ -134,7 +134,7 @@ class McpTools:
         Args:
             folder: That is asked about.
             state: The user's state folder; None trusts no folder and keeps nothing.
-            commands: Gives the runner of the session's commands, whose sandbox and policy hold for the servers too.
+            commands: Returns the runner of the session's commands, whose sandbox and policy apply to the servers too.
             own: The user's file of servers; None for the usual one.
             clients: Servers of the program that the session is for.
 

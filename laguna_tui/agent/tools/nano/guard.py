@@ -248,7 +248,7 @@ class RenameRules:
     The model never means a name that is not in front of it, so it is held to those however little it likes them.
 
     Attributes:
-        text: Gives the text that names are taken from; empty if the edit is no rename.
+        text: Returns the text that names are taken from; empty if the edit is not a rename.
     """
 
     text: Callable[[], str]

@@ -1,7 +1,7 @@
 """`search` for the bundled model: where a name is defined, used or tested, as short numbered lists.
 
 The model answers by repeating what it is given word for word, which is what something so small does reliably. So the
-lists are no longer than an answer should be, lines are numbered through, and every list says how it ends.
+lists are no longer than an answer should be, lines are numbered consecutively, and every list says how it ends.
 """
 
 import re

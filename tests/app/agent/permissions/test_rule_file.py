@@ -140,8 +140,8 @@ def test_a_rule_that_cannot_be_written_holds_for_the_session_and_that_is_said(ru
     with pytest.raises(UserError) as error:
         here.allow_always("edit(a.py)")
     assert str(error.value) == (
-        f"the rule edit(a.py) cannot be written to {rules} (it cannot be read (Is a directory)), so it holds "
-        "for this session only"
+        f"the rule edit(a.py) cannot be written to {rules} (it cannot be read (Is a directory)), so it applies "
+        "to this session only"
     )
     assert here.decide(change("a.py")).effect is ALLOW
     assert not rules.exists()
@@ -158,7 +158,7 @@ def test_a_file_that_commands_could_change_only_tightens(shop: Path):
     with pytest.raises(UserError) as error:
         here.allow_always("edit(a.py)")
     assert str(error.value) == (
-        f"the rule edit(a.py) cannot be written to {rules} (commands could change it there), so it holds for "
+        f"the rule edit(a.py) cannot be written to {rules} (commands could change it there), so it applies to "
         "this session only"
     )
     assert rules.read_text() == text
@@ -206,7 +206,7 @@ def test_a_check_in_a_file_that_commands_could_change_does_not_count(shop: Path)
     with pytest.raises(UserError) as error:
         write_check(rules, shop, "make test")
     assert str(error.value) == (
-        f"the check make test cannot be written to {rules} (commands could change it there), so it holds for "
+        f"the check make test cannot be written to {rules} (commands could change it there), so it applies to "
         "this session only"
     )
 
@@ -237,8 +237,8 @@ def test_a_check_that_cannot_be_written_holds_for_the_session_and_that_is_said(r
     with pytest.raises(UserError) as error:
         here.choose_check("make test")
     assert str(error.value) == (
-        f"the check make test cannot be written to {rules} (it cannot be read (Is a directory)), so it holds "
-        "for this session only"
+        f"the check make test cannot be written to {rules} (it cannot be read (Is a directory)), so it applies "
+        "to this session only"
     )
     assert here.check == "make test"
 
