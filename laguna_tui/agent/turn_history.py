@@ -199,7 +199,7 @@ class TurnHistory:
         from laguna_tui.undo.undo import CheckpointError
 
         with suppress(CheckpointError):
-            self._synced().prepare(lambda: self._wanted or should_stop())
+            self.journal().prepare(lambda: self._wanted or should_stop())
 
     def before_change(self, paths: Collection[str] | None, should_stop: Callable[[], bool]) -> None:
         """Take the checkpoint before a change; arguments as for `UndoHistory.before_change`.
@@ -208,7 +208,7 @@ class TurnHistory:
             CheckpointError: There is none, and the change must not be made.
         """
         self._wanted = True
-        self._synced().before_change(paths, should_stop)
+        self.journal().before_change(paths, should_stop)
 
     def after_change(self) -> bool:
         """Record the state after a change; return whether files were changed.
@@ -222,30 +222,38 @@ class TurnHistory:
 
     def points(self) -> "tuple[UndoPoint, ...]":
         """Return the turns, newest last; CheckpointError if there is no journal."""
-        points = self._synced().points()
+        points = self.journal().points()
         with self._lock:
             began = {turn.number: turn.began for turn in self._turns}
         return tuple(replace(point, time=began.get(point.number, point.time)) for point in points)
 
-    def plan_undo(self) -> "UndoPlan":
-        """Plan undoing the last turn. UndoError, CheckpointError: as `UndoHistory.plan_undo`, also below."""
-        return self._synced().plan_undo()
+    def journal(self) -> "UndoHistory":
+        """Return the journal, with all turns so far.
 
-    def plan_redo(self) -> "UndoPlan":
-        """Plan redoing the last undone turn."""
-        return self._synced().plan_redo()
+        Raises:
+            CheckpointError: It cannot be opened, or nothing can be stored in it.
+        """
+        from laguna_tui.base.object_store import StoreError
+        from laguna_tui.undo.undo import CheckpointError
 
-    def plan_rewind(self, number: int) -> "UndoPlan":
-        """Plan undoing a turn and all after it."""
-        return self._synced().plan_rewind(number)
-
-    def preview(self, plan: "UndoPlan") -> "tuple[FileDiff, ...]":
-        """Return what applying a plan would change, conflicts included."""
-        return self._synced().preview(plan)
+        with self._lock:
+            if self._journal is None:
+                try:
+                    self._journal = self._open_journal()
+                except StoreError as error:
+                    raise CheckpointError(f"nothing was changed, because it could not be undone: {error}") from error
+                self._journaled, _ = self._journal.progress
+                # It may have turns that did not fit on the disk with the log.
+                self._last = max(self._last, self._journaled)
+            for turn in self._turns[: self._position]:
+                if turn.number > self._journaled:
+                    self._journal.begin_turn(turn.title)
+                    self._journaled = turn.number
+            return self._journal
 
     def diff(self, number: int | None = None) -> "tuple[FileDiff, ...]":
         """Return what a turn changed, or all that are not undone; 0 is the last one of these."""
-        journal = self._synced()
+        journal = self.journal()
         if number == 0:
             with self._lock:
                 number = self._turns[self._position - 1].number if self._position else None
@@ -264,7 +272,7 @@ class TurnHistory:
         Raises:
             UndoError, CheckpointError, UserError: Nothing was changed.
         """
-        journal = self._synced()
+        journal = self.journal()
         position = self._position_after(plan)
         said = self._said_at(position)
         result = journal.apply(plan, overwrite)
@@ -331,15 +339,11 @@ class TurnHistory:
         from laguna_tui.undo.undo import CheckpointError
 
         with suppress(CheckpointError, UserError):
-            _, done = self._synced().progress
+            _, done = self.journal().progress
             undone = [turn.number for turn in self._turns[: self._position] if turn.number not in done]
             position = self._position_with(undone or done, done=not undone)
             if position != self._position:
                 self._move(position, self._said_at(position), conversation)
-
-    def unfinished(self) -> "UndoPlan | None":
-        """Return the rest of an undo during which an earlier process was killed; None for none."""
-        return self._synced().plan_unfinished()
 
     def close(self) -> None:
         """Close the journal and forget the turns. Idempotent."""
@@ -349,27 +353,3 @@ class TurnHistory:
             self._position = self._last = self._journaled = self._chat = 0
         if journal is not None:
             journal.close()
-
-    def _synced(self) -> "UndoHistory":
-        """Return the journal, with all turns so far.
-
-        Raises:
-            CheckpointError: It cannot be opened, or nothing can be stored in it.
-        """
-        from laguna_tui.base.object_store import StoreError
-        from laguna_tui.undo.undo import CheckpointError
-
-        with self._lock:
-            if self._journal is None:
-                try:
-                    self._journal = self._open_journal()
-                except StoreError as error:
-                    raise CheckpointError(f"nothing was changed, because it could not be undone: {error}") from error
-                self._journaled, _ = self._journal.progress
-                # It may have turns that did not fit on the disk with the log.
-                self._last = max(self._last, self._journaled)
-            for turn in self._turns[: self._position]:
-                if turn.number > self._journaled:
-                    self._journal.begin_turn(turn.title)
-                    self._journaled = turn.number
-            return self._journal

@@ -69,15 +69,15 @@ class History:
 
     def plan_undo(self) -> "UndoPlan":
         """What undoing the last turn would do."""
-        return self.turns.plan_undo()
+        return self.turns.journal().plan_undo()
 
     def plan_redo(self) -> "UndoPlan":
         """What redoing the last undone turn would do."""
-        return self.turns.plan_redo()
+        return self.turns.journal().plan_redo()
 
     def plan_rewind(self, number: int) -> "UndoPlan":
         """What undoing this turn and all after it would do."""
-        return self.turns.plan_rewind(number)
+        return self.turns.journal().plan_rewind(number)
 
     def unfinished(self) -> "UndoPlan | None":
         """The rest of an undo in which an earlier session about this folder was killed; None if there is none."""
@@ -88,7 +88,7 @@ class History:
 
         if self._state is None:
             return None
-        if self._recorder.writer is not None and (plan := self.turns.unfinished()) is not None:
+        if self._recorder.writer is not None and (plan := self.turns.journal().plan_unfinished()) is not None:
             return plan
         root = Workspace(self._folder).root
         for store in unfinished_stores((self._state / STORES, self._state / SESSIONS), root):
@@ -105,7 +105,7 @@ class History:
         """What applying a plan would change, conflicts included."""
         if plan.resumes and self._killed is not None:
             return self._killed.preview(plan)
-        return self.turns.preview(plan)
+        return self.turns.journal().preview(plan)
 
     def cost(self, plan: "UndoPlan") -> RewindCost | None:
         """What the conversation would cost after a plan; None if that is not known."""

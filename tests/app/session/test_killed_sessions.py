@@ -125,7 +125,7 @@ def test_an_undo_that_was_killed_in_the_middle_is_finished_and_the_conversation_
         ask(session, "write b")
         at_one, files = tokens(session), sorted(path.name for path in place.project.iterdir())
         ask(session, "change a")
-        undo = session.history.turns._synced()
+        undo = session.history.turns.journal()
         monkeypatch.setattr(undo._restorer, "restore", lambda *arguments, **options: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             session.history.apply(session.history.plan_undo())
