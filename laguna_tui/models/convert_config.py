@@ -172,7 +172,7 @@ def _is_laguna(top: ConfigFields, folder: Path) -> bool:
     kind, names = top.get("speculators_model_type"), top.names("architectures")
     called = ", ".join(names)[:100] or "no name"
     if top.get("quantization_config", "compression_config"):
-        raise ModelFileError(f"{folder}: is already quantized; {_OTHER}, the original that it was made from")
+        raise ModelFileError(f"{folder}: is already quantized; {_OTHER}, such as the original that it was made from")
     if kind == "dflash2" or any("DFlash2" in name for name in names) or "selector_rank" in top.table("dflash_config"):
         raise ModelFileError(
             f"{folder}: is a DFlash2 drafter (convolutions inside the block and a selector of paths), which this "

@@ -159,7 +159,7 @@ class _SourceTensors:
             )
         if tensor.shape != shape:
             raise ModelFileError(
-                f"{self.folder}: {name} has the shape {list(tensor.shape)}, by its config.json it should be "
+                f"{self.folder}: {name} has the shape {list(tensor.shape)}, but its config.json says "
                 f"{list(shape)}; {_AGAIN}"
             )
         return tensor

@@ -12,6 +12,7 @@ import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from operator import attrgetter
 from pathlib import Path
 
 from laguna_engine.errors import ModelFileError
@@ -154,7 +155,8 @@ def _tensors(path: Path, header: Mapping[str, object], start: int, size: int) ->
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if not 0 < len(entries) <= MAX_TENSORS:
         raise _damaged(path, f"it has {len(entries)} tensors")
-    found = sorted((_tensor(path, name, entry, start) for name, entry in entries.items()), key=_place)
+    found = [_tensor(path, name, entry, start) for name, entry in entries.items()]
+    found.sort(key=attrgetter("offset", "size"))
     position = start
     for tensor in found:
         if tensor.offset != position:
@@ -163,10 +165,6 @@ def _tensors(path: Path, header: Mapping[str, object], start: int, size: int) ->
     if position != size:
         raise _damaged(path, f"it has {size} bytes instead of {position}")
     return {tensor.name: tensor for tensor in found}
-
-
-def _place(tensor: SourceTensor) -> tuple[int, int]:
-    return tensor.offset, tensor.size
 
 
 def _tensor(path: Path, name: str, entry: object, start: int) -> SourceTensor:
@@ -185,7 +183,7 @@ def _tensor(path: Path, name: str, entry: object, start: int) -> SourceTensor:
         raise _damaged(path, f"{name} has the impossible offsets {reprlib.repr(offsets)}")
     bits = prod(shape) * _BITS[dtype]
     if bits % 8 or offsets[1] - offsets[0] != bits // 8:
-        raise _damaged(path, f"{name} has {offsets[1] - offsets[0]} bytes for {bits / 8:g}")
+        raise _damaged(path, f"{name} has {offsets[1] - offsets[0]} bytes instead of {bits / 8:g}")
     return SourceTensor(name, dtype, tuple(shape), path, start + offsets[0], bits // 8)
 
 

@@ -178,7 +178,7 @@ class Download:
         for path in (placed, cached):
             if path is None or not path.is_file() or path.stat().st_size != item.remote.size:
                 continue
-            check = self._reporter.file_step(DownloadPhase.VERIFY, item.remote.name, item.remote.size)
+            check = self._reporter.check_step(item.remote.name, item.remote.size)
             if fingerprint_of(path, etag.kind, check) == etag:
                 self._record(item, etag, None if path == placed else path)
                 self._discard_partial(item)
@@ -225,7 +225,7 @@ class Download:
         """Move the downloaded file to its final path if its hash is the expected one."""
         expected = item.remote.etag
         assert expected is not None, "check_pins lets no file without a hash through"
-        step = self._reporter.file_step(DownloadPhase.VERIFY, item.remote.name, item.remote.size)
+        step = self._reporter.check_step(item.remote.name, item.remote.size)
         found = fingerprint_of(part, expected.kind, step)
         if found != expected:
             part.unlink()
@@ -324,7 +324,7 @@ class Download:
             whole, part = self._path(item) is not None, self._parts.get(item)
             arrived = size_of(part) if part else partial_bytes(self._base(item), item.remote.etag)
             done += item.remote.size if whole else arrived
-        self._reporter.meter.set_done(done)
+        self._reporter.meter.done = done
 
     def _path(self, item: DownloadItem) -> Path | None:
         return self._store.file_path(item.source, item.remote.name, item.remote.etag)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from laguna_tui.base.units import duration, size
 from laguna_tui.models.cancellation import Cancellation
@@ -66,21 +67,14 @@ class RateMeter:
     def add(self, count: int) -> None:
         """Add received bytes; a negative count is lost bytes, which do not affect the rate."""
         self.done += count
-        if count > 0:
-            self._add_sample(count)
-
-    def _add_sample(self, count: int) -> None:
-        """Add a sample, merged within `_STEP_S`: a fast line delivers thousands of chunks a second."""
+        if count <= 0:
+            return
         now = self._clock()
+        # A fast line delivers thousands of chunks a second.
         if self._samples and now - self._samples[-1][0] < self._STEP_S:
-            then, before = self._samples.pop()
-            self._samples.append((then, before + count))
-        else:
-            self._samples.append((now, count))
-
-    def set_done(self, done: int) -> None:
-        """Correct the bytes done: some were lost, or came from elsewhere."""
-        self.done = done
+            now, before = self._samples.pop()
+            count += before
+        self._samples.append((now, count))
 
     def start(self) -> None:
         """Restart the measurement; earlier samples say nothing about what follows."""
@@ -124,28 +118,25 @@ class ProgressReporter:
         rate, eta = (meter.rate, meter.eta_s) if phase is DownloadPhase.TRANSFER else (0.0, None)
         self._send(DownloadProgress(phase, meter.done, meter.total, rate, eta, file, note))
 
-    def file_step(self, phase: DownloadPhase, file: str, total: int) -> Callable[[int], None]:
-        """Return a callback for bytes processed while one file is checked; it raises Paused or Cancelled to stop."""
+    def check_step(self, file: str, total: int) -> Callable[[int], None]:
+        """Return a callback for bytes hashed of a file; it raises Paused or Cancelled to stop."""
         done = 0
 
         def step(count: int) -> None:
             nonlocal done
             done += count
-            self._cancellation.check()
-            if self._due(phase):
-                self._send(DownloadProgress(phase, done, total, file=file))
+            self._step(DownloadPhase.VERIFY, file, done, total)
 
         return step
 
     def conversion_step(self, file: str) -> Callable[[int, int], None]:
         """Return a callback for bytes done and in total of a conversion; it raises Paused or Cancelled to stop."""
+        return partial(self._step, DownloadPhase.CONVERT, file)
 
-        def step(done: int, total: int) -> None:
-            self._cancellation.check()
-            if self._due(DownloadPhase.CONVERT):
-                self._send(DownloadProgress(DownloadPhase.CONVERT, done, total, file=file))
-
-        return step
+    def _step(self, phase: DownloadPhase, file: str, done: int, total: int) -> None:
+        self._cancellation.check()
+        if self._due(phase):
+            self._send(DownloadProgress(phase, done, total, file=file))
 
     def _due(self, phase: DownloadPhase) -> bool:
         return phase is not self._last_phase or time.monotonic() >= self._next

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 
 from laguna_engine.files import read_small_file
@@ -37,11 +38,7 @@ def found_files(home: Path | None = None) -> tuple[FoundFile, ...]:
     ollama = Path(os.environ["OLLAMA_MODELS"]) if "OLLAMA_MODELS" in os.environ else base / ".ollama" / "models"
     stores = (base / ".lmstudio" / "models", base / ".cache" / "lm-studio" / "models")
     studio = (each for store in stores for each in islice(_lm_studio(store), _MOST))
-    return (*sorted(islice(_ollama(ollama), _MOST), key=_title), *sorted(studio, key=_title))
-
-
-def _title(found: FoundFile) -> str:
-    return found.title
+    return (*sorted(islice(_ollama(ollama), _MOST), key=attrgetter("title")), *sorted(studio, key=attrgetter("title")))
 
 
 def _lm_studio(store: Path) -> Iterator[FoundFile]:

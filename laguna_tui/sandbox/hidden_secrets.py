@@ -64,17 +64,12 @@ def hidden_secrets(
     for path in real:
         repository = repository_of(path.parent) if has_git and path.is_relative_to(top) else None
         groups.setdefault(repository, []).append(path)
-    hidden = [
-        secret
-        for repository, paths in groups.items()
-        for secret in (_empty(paths) if repository is None else _in_repository(repository, paths, git_wrapper))
-    ]
+    hidden = [HiddenPath(path, Appearance.EMPTY) for path in groups.pop(None, ())]
+    for repository, paths in groups.items():
+        if repository is not None:
+            hidden += _in_repository(repository, paths, git_wrapper)
     hidden.sort(key=lambda secret: len(secret.path.parts))
     return tuple(hidden)
-
-
-def _empty(paths: Iterable[Path]) -> Iterator[HiddenPath]:
-    return (HiddenPath(path, Appearance.EMPTY) for path in paths)
 
 
 def _in_repository(repository: Path, paths: Sequence[Path], git_wrapper: Sequence[str] | None) -> Iterator[HiddenPath]:

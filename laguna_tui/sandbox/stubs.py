@@ -41,7 +41,7 @@ class Stubs:
             records: Folder of the records, by default in the app's state.
         """
         self._folder = records or _records_folder()
-        self._record = _record_of(workspace, self._folder)
+        self._record = self._folder / f"{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]}.stubs"
         self._lock: int | None = None
 
     def hold(self) -> int:
@@ -72,8 +72,12 @@ class Stubs:
             OSError: The record cannot be written.
         """
         tops = sorted(roots)
-        made = [self._make(top, path) for path in paths if (top := _around(tops, path)) is not None]
-        return tuple(dict.fromkeys(place for place in made if place is not None))
+        made = dict[Path, None]()
+        for path in paths:
+            top = next((top for top in tops if path != top and path.is_relative_to(top)), None)
+            if top is not None and (place := self._make(top, path)) is not None:
+                made[place] = None
+        return tuple(made)
 
     def _make(self, root: Path, path: Path) -> Path | None:
         parts = path.relative_to(root).parts
@@ -139,10 +143,6 @@ def _records_folder() -> Path:
     return command_state_dir() / "sandbox"
 
 
-def _record_of(workspace: Path, folder: Path) -> Path:
-    return folder / f"{hashlib.sha256(os.fsencode(workspace)).hexdigest()[:32]}.stubs"
-
-
 def remove_leftovers(records: Path | None = None) -> bool:
     """Remove the mount points of commands that were killed together with this app; return whether none are left."""
     removed = True
@@ -195,10 +195,6 @@ def _recorded(record: Path) -> Iterator[tuple[Path, list[int] | None, Path | Non
     for path in sorted(places, reverse=True):
         identity, root = places[path]
         yield Path(path), identity, None if root is None else Path(root)
-
-
-def _around(roots: Iterable[Path], path: Path) -> Path | None:
-    return next((root for root in roots if path != root and path.is_relative_to(root)), None)
 
 
 def _remove_private(folder: Path, identity: list[int] | None) -> None:

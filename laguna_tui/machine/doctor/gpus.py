@@ -125,7 +125,7 @@ def detect_graphics(host: Host) -> Graphics:
         trouble = trouble if cards or driver else ""
     rest = tuple(card for card in others if card.vendor is not Vendor.NVIDIA)
     vulkan = "libvulkan.so.1" in host.run(("ldconfig", "-p")).text
-    return Graphics(cards + rest, driver, cuda, trouble, _rocm(host), vulkan)
+    return Graphics(cards + rest, driver, cuda, trouble, _version(host.read("/opt/rocm/.info/version") or ""), vulkan)
 
 
 def card_names(cards: tuple[Card, ...]) -> str:
@@ -209,10 +209,6 @@ def _pci_card(host: Host, folder: str, vendor: Vendor) -> Card:
     if not (total.strip().isdecimal() and used.strip().isdecimal()):
         return Card(name, vendor, integrated=vendor is Vendor.INTEL and _INTEL_INSIDE in f"{folder}/")
     return Card(name, vendor, int(total), int(total) - int(used))
-
-
-def _rocm(host: Host) -> Version | None:
-    return _version(host.read("/opt/rocm/.info/version") or "")
 
 
 LEAST_CUDA: Version = (11, 8)

@@ -72,7 +72,8 @@ def check_target_files(selection: ModelSelection) -> list[Finding]:
 def _memory(found: TargetCheck, options: EngineOptions) -> list[Finding]:
     """Report each device that holds something."""
     shape, machine = ModelShape.of(header.check(options.model)), read_machine()
-    home = [layer for layer in range(len(shape.layers)) if _is_home(options.kept_experts, layer)]
+    kept, layers = options.kept_experts, range(len(shape.layers))
+    home = [layer for layer in layers if kept and re.search(kept, f"blk.{layer}.ffn_up_exps.weight")]
     load = Load(
         min(options.n_ctx or shape.n_ctx, shape.n_ctx),
         options.kv_type,
@@ -84,10 +85,6 @@ def _memory(found: TargetCheck, options: EngineOptions) -> list[Finding]:
     )
     planned = memory_of(shape, load, machine.gpus).devices
     return [_device_memory(found, device) for device in planned if device.total]
-
-
-def _is_home(kept_experts: str, layer: int) -> bool:
-    return bool(kept_experts) and re.search(kept_experts, f"blk.{layer}.ffn_up_exps.weight") is not None
 
 
 def _device_memory(found: TargetCheck, planned: DeviceMemory) -> Finding:

@@ -90,7 +90,7 @@ LAGUNA: dict[str, tuple[Change, str]] = {
     "a missing gate": (gone("layers.2.self_attn.g_proj.weight"), "layers.2.self_attn.g_proj.weight is missing"),
     "a gate for each number": (
         shaped("layers.0.self_attn.g_proj.weight", 128, 64),
-        "layers.0.self_attn.g_proj.weight has the shape [128, 64], by its config.json it should be [4, 64]",
+        "layers.0.self_attn.g_proj.weight has the shape [128, 64], but its config.json says [4, 64]",
     ),
     "another tap count": (shaped("fc.weight", 64, 128), "fc.weight has the shape [64, 128]"),
     "a bias": (shaped("layers.1.self_attn.qkv_proj.bias", 256), "has layers.1.self_attn.qkv_proj.bias, which this"),
