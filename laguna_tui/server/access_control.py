@@ -1,9 +1,9 @@
-"""Who may ask at all: the checks before any endpoint sees a request.
+"""The checks of a request before any endpoint sees it.
 
-The server stands on the user's machine, where every web page that a browser shows can send requests too. So a request
-needs the token, a Host that is the server's own (a page whose name was made to point here has its own name there), and
-no Origin but an allowed one (which browsers always send with what a page asks of another server). A body has limits of
-size and time.
+The server runs on the user's machine, where every web page in a browser can send requests too. So a request needs the
+token, a Host that is a name of the server (a page whose name was made to point here sends its own), and no Origin but
+an allowed one (which browsers always send with a request of a page to another server). A body has limits of size and
+time.
 """
 
 import asyncio
@@ -19,23 +19,23 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from laguna_tui.server.api_error import ApiError
 
 PUBLIC = frozenset({"/health", "/v1/health"})
-"""What says nothing but that the server is there."""
+"""Paths that need no token: they only tell that the server is running."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 HEADER_BYTES = 32 << 10
-"""Of a request's line and headers together."""
+"""Size limit of a request's line and headers together."""
 _ALLOWED_HEADERS = "authorization, content-type, x-api-key, anthropic-version, anthropic-beta"
 
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """Who may ask.
+    """Which requests are answered.
 
     Attributes:
-        token: what a request has to show.
-        hosts: names of the server's own, in lower case without ports.
-        origins: pages that may ask, such as `http://localhost:3000`.
-        body_bytes: size of the largest body.
-        body_s: seconds in which a body has to arrive.
+        token: What a request must send.
+        hosts: Names of the server, in lower case without ports.
+        origins: Pages that may send requests, such as `http://localhost:3000`.
+        body_bytes: Size limit of a body.
+        body_s: Seconds within which a body must arrive.
     """
 
     token: str
@@ -46,7 +46,7 @@ class AccessRules:
 
 
 class AccessControl:
-    """An ASGI application that lets the allowed requests through to another one, with their whole bodies."""
+    """An ASGI application that passes the allowed requests to another one, with their whole bodies."""
 
     def __init__(self, app: ASGIApp, rules: AccessRules) -> None:
         self._app, self._rules = app, rules
@@ -80,13 +80,13 @@ class AccessControl:
         if len(hosts) != 1 or not self._own(hosts[0]):
             raise ApiError(
                 403,
-                "The Host header is not this server's; ask it by its address, or allow the name with --allow-host.",
+                "The Host header is not a name of this server; use its address, or allow the name with --allow-host.",
                 kind="permission_error",
             )
         if origin is not None and origin not in self._rules.origins:
             raise ApiError(
                 403,
-                "Web pages may not use this server; allow one by its origin with --allow-origin.",
+                "Web pages may not use this server; to allow one, add its origin with --allow-origin.",
                 kind="permission_error",
             )
         if scope["method"] == "OPTIONS" and origin is not None:
@@ -137,13 +137,13 @@ def _head_bytes(scope: Scope) -> int:
 
 
 def own_hosts(host: str, more: Collection[str]) -> frozenset[str]:
-    """The names by which a server that listens at `host` may be asked."""
+    """Return the names of a server that listens at `host`. more: Further names."""
     names = {host.lower(), *(each.lower() for each in more)}
     return frozenset(names | LOOPBACK if host.lower() in LOOPBACK else names - {"0.0.0.0", "::"})
 
 
 def error_body(path: str, error: ApiError) -> dict[str, object]:
-    """An error in the shape of the API that was asked."""
+    """Return an error in the shape of the API that the path belongs to."""
     return error.as_anthropic() if path.startswith("/v1/messages") else error.as_openai()
 
 
@@ -168,7 +168,7 @@ def _cors(origin: str) -> list[tuple[bytes, bytes]]:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Gives the body that was read, then what comes behind it: that the client left."""
+    """Return a receiver of the body that was read, then of what follows: that the client left."""
     given = False
 
     async def replay() -> Message:
@@ -182,7 +182,7 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def _with_headers(send: Send, origin: str | None) -> Send:
-    """Adds what a browser needs to show an allowed page the answer."""
+    """Return a sender that adds the headers with which a browser gives the answer to an allowed page."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start" and origin is not None:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from laguna_engine.chat.messages import AssistantMessage, ToolCall
+from laguna_engine.chat.messages import AssistantMessage, Role, ToolCall
+from laguna_tui.backends.base import Message
 from laguna_tui.server.chat_answer import (
     AnswerEnded,
     CallPiece,
@@ -25,8 +26,6 @@ from laguna_tui.server.chat_request import (
     Content,
     GenerationBody,
     Limit,
-    Said,
-    Speaker,
     Stops,
     text_of,
     tool_spec,
@@ -36,8 +35,8 @@ from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
 _BILLING = "x-anthropic-billing-header"
-"""Claude Code sends a block of the system prompt that begins so and is another one every time: kept, it would make the
-KV cache useless."""
+"""Claude Code sends a block of the system prompt that begins like this and changes every time, which would make the KV
+cache useless."""
 _REASONS = {Ending.STOP: "end_turn", Ending.LENGTH: "max_tokens", Ending.CALLS: "tool_use"}
 _CHOICES = {"auto": CallChoice.AUTO, "none": CallChoice.NONE, "any": CallChoice.REQUIRED, "tool": CallChoice.REQUIRED}
 
@@ -57,26 +56,26 @@ class Block(Struct):
         self.type = self.type or "text"
 
 
-class Message(Struct):
+class ChatMessage(Struct):
     """A message of a chat."""
 
     role: Literal["user", "assistant", "system"]
     content: str | list[Block]
 
-    def said(self, place: str) -> list[Said]:
-        """Return what it says; ApiError if it says nothing. place: of the message in the request."""
+    def messages(self, place: str) -> list[Message]:
+        """Return it as a prompt has it; ApiError if it is empty. place: Of the message in the request."""
         if self.role == "assistant":
             return [_answer([Block(text=self.content)] if isinstance(self.content, str) else self.content, place)]
         if isinstance(self.content, str):
-            return [Said(Speaker(self.role), self.content)]
+            return [Message(Role(self.role), (self.content,))]
         # An answer may be empty; a question may not.
         if not self.content:
             refuse(f"{place}.content", "a string or a list of blocks")
-        return _users(self.content, Speaker(self.role), place)
+        return _users(self.content, Role(self.role), place)
 
 
 class Tool(Struct):
-    """A tool; one without a schema is of Anthropic's own, and left out."""
+    """A tool; one without a schema is Anthropic's own, and left out."""
 
     name: str | None = None
     description: str | None = None
@@ -108,7 +107,7 @@ class OutputConfig(Struct):
 class MessagesBody(GenerationBody, kw_only=True):
     """A request."""
 
-    messages: Annotated[list[Message], Meta(min_length=1)]
+    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
     system: str | list[Block] | None = None
     max_tokens: Limit | None = None
     stop_sequences: Stops = None
@@ -120,10 +119,10 @@ class MessagesBody(GenerationBody, kw_only=True):
 
 
 def parse(body: MessagesBody, model: SharedModel, *, counting: bool = False) -> ChatRequest:
-    """Return the chat to answer; ApiError says what is wrong. counting: it is only counted, and needs no limit."""
+    """Return the chat to answer. ApiError if something is wrong. counting: It is only counted, and needs no limit."""
     if not counting and body.max_tokens is None:
         refuse("max_tokens", "given")
-    messages = (message.said(f"messages[{index}]") for index, message in enumerate(body.messages))
+    messages = (message.messages(f"messages[{index}]") for index, message in enumerate(body.messages))
     tools = tuple(
         tool_spec(tool.name, tool.description, tool.input_schema, tool.strict, f"tools[{index}]")
         for index, tool in enumerate(body.tools or ())
@@ -138,7 +137,7 @@ def parse(body: MessagesBody, model: SharedModel, *, counting: bool = False) -> 
         form, place = body.output_config.format, "output_config.format"
     return ChatRequest(
         (*_system(body.system), *chain.from_iterable(messages)),
-        replace(body.wanted(model, body.max_tokens, body.stop_sequences), usage=True),
+        replace(body.options(model, body.max_tokens, body.stop_sequences), usage=True),
         tools,
         _CHOICES[chosen.type or "auto"],
         only,
@@ -150,31 +149,31 @@ def parse(body: MessagesBody, model: SharedModel, *, counting: bool = False) -> 
     )
 
 
-def _system(system: str | list[Block] | None) -> list[Said]:
+def _system(system: str | list[Block] | None) -> list[Message]:
     texts = [system] if isinstance(system, str) else [block.text or "" for block in system or ()]
-    return [Said(Speaker.SYSTEM, text) for text in texts if not text.startswith(_BILLING)]
+    return [Message(Role.SYSTEM, (text,)) for text in texts if not text.startswith(_BILLING)]
 
 
-def _users(blocks: Sequence[Block], speaker: Speaker, place: str) -> list[Said]:
-    """Results of tools, and what the user says, in the order of the blocks."""
-    said: list[Said] = []
+def _users(blocks: Sequence[Block], role: Role, place: str) -> list[Message]:
+    """Return results of tools and the user's text, in the order of the blocks."""
+    messages: list[Message] = []
     for index, block in enumerate(blocks):
         where = f"{place}.content[{index}]"
         if block.type == "tool_result":
             failed = "error: " if block.is_error else ""
-            said.append(Said(Speaker.TOOL, failed + text_of(block.content, f"{where}.content")))
+            messages.append(Message(Role.TOOL, (failed + text_of(block.content, f"{where}.content"),)))
         elif block.type == "text":
             text = block.text or ""
-            if said and said[-1].speaker is speaker:
-                text = f"{said.pop().text}\n{text}"
-            said.append(Said(speaker, text))
+            if messages and messages[-1].role is role:
+                text = f"{messages.pop().parts[0]}\n{text}"
+            messages.append(Message(role, (text,)))
         else:
-            refuse(f"{where}.type", f"text or tool_result: this model reads no '{block.type}'")
-    return said
+            refuse(f"{where}.type", f"text or tool_result: this model does not read '{block.type}'")
+    return messages
 
 
-def _answer(blocks: Sequence[Block], place: str) -> Said:
-    # What was thought elsewhere and is sealed, or what another service's tool did, is in blocks of other types.
+def _answer(blocks: Sequence[Block], place: str) -> Message:
+    # Encrypted reasoning and tools of another service are in blocks of other types.
     texts = [block.text or "" for block in blocks if block.type == "text"]
     thoughts = [block.thinking or "" for block in blocks if block.type == "thinking"]
     calls: list[ToolCall] = []
@@ -183,7 +182,7 @@ def _answer(blocks: Sequence[Block], place: str) -> Said:
             if not block.name:
                 refuse(f"{place}.content[{index}].name", "the name of a tool")
             calls.append(ToolCall(block.name, block.input or {}))
-    return Said(Speaker.ASSISTANT, answer=AssistantMessage("\n".join(texts), "\n".join(thoughts), tuple(calls)))
+    return Message(Role.ASSISTANT, answer=AssistantMessage("\n".join(texts), "\n".join(thoughts), tuple(calls)))
 
 
 def _usage(usage: TokenUsage) -> dict[str, object]:
@@ -214,11 +213,11 @@ class AnthropicMessage:
             "id": new_id("msg_"),
             "type": "message",
             "role": "assistant",
-            "model": request.wanted.model,
+            "model": request.options.model,
         }
 
     async def whole(self) -> dict[str, object]:
-        """The answer in one object."""
+        """Return the answer in one object."""
         calls: list[dict[str, object]] = []
         ended: AnswerEnded | None = None
         async for piece in self._answer.pieces():
@@ -227,16 +226,16 @@ class AnthropicMessage:
             elif isinstance(piece, AnswerEnded):
                 ended = piece
         assert ended is not None, "every answer ends"
-        said = self._answer.said
+        answer = self._answer.message
         content: list[dict[str, object]] = []
-        if said.reasoning:
-            content.append({"type": "thinking", "thinking": said.reasoning, "signature": ""})
-        if said.text or not calls:
-            content.append({"type": "text", "text": said.text})
+        if answer.reasoning:
+            content.append({"type": "thinking", "thinking": answer.reasoning, "signature": ""})
+        if answer.text or not calls:
+            content.append({"type": "text", "text": answer.text})
         return self._head | {"content": [*content, *calls], **_end(ended), "usage": _usage(ended.usage)}
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """The answer as server-sent events."""
+        """Yield the answer as server-sent events."""
         begun = False
         blocks = _Blocks()
         async for piece in self._answer.pieces():

@@ -1,17 +1,17 @@
-"""What a client did wrong, or what the server cannot do now: a status, a kind and a sentence."""
+"""The errors of the API: a status, a kind and a sentence."""
 
 
 class ApiError(Exception):
-    """An answer other than the one asked for.
+    """A request that cannot be answered.
 
     Attributes:
-        status: of HTTP.
-        kind: as OpenAI's API names it.
-        message: a sentence for whoever runs the client.
-        param: the field of the request that it is about; None for none.
-        extra: more fields of the error in OpenAI's shape.
-        anthropic: the sentence in Anthropic's shape, where its clients look for certain words; empty for the same.
-        retry_after: seconds after which it may work; None for never.
+        status: HTTP status.
+        kind: The error's type in OpenAI's API.
+        message: A sentence for whoever runs the client.
+        param: The field of the request that is wrong; None for none.
+        extra: More fields of the error in OpenAI's shape.
+        anthropic: The sentence in Anthropic's shape, where clients look for certain words; empty for the same.
+        retry_after: Seconds after which it may work; None for never.
     """
 
     def __init__(
@@ -31,12 +31,12 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
     def as_openai(self) -> dict[str, object]:
-        """The body in OpenAI's shape."""
+        """Return the body in OpenAI's shape."""
         error = {"message": self.message, "type": self.kind, "param": self.param, "code": self.status, **self.extra}
         return {"error": error}
 
     def as_anthropic(self) -> dict[str, object]:
-        """The body in Anthropic's shape."""
+        """Return the body in Anthropic's shape."""
         kind = _ANTHROPIC_KINDS.get(self.status, "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": self.anthropic}}
 
@@ -53,9 +53,9 @@ _ANTHROPIC_KINDS = {
 
 
 def context_exceeded(needed: int, capacity: int, *, at_least: bool = False) -> ApiError:
-    """Return the error of a prompt that leaves no room for an answer. at_least: `needed` is a lower bound.
+    """Return the error of a prompt that leaves no room for an answer. at_least: Whether `needed` is a lower bound.
 
-    The words are those of llama.cpp's server and of Anthropic's, by which clients decide to compact a conversation.
+    The words are those of llama.cpp's and Anthropic's servers, by which clients decide to compact a conversation.
     """
     tokens = f"{'at least ' if at_least else ''}{needed}"
     advice = "send less, or start the server with a larger --context."
@@ -69,10 +69,10 @@ def context_exceeded(needed: int, capacity: int, *, at_least: bool = False) -> A
 
 
 def server_stopping() -> ApiError:
-    """No model is open, or it is being closed."""
-    return ApiError(503, "No model is open now; try again soon.", kind="unavailable_error", retry_after=2)
+    """Return the error while no model is open."""
+    return ApiError(503, "No model is open at the moment; try again soon.", kind="unavailable_error", retry_after=2)
 
 
 def model_changed() -> ApiError:
-    """Another model was opened while a request waited."""
-    return ApiError(503, "Another model was opened meanwhile; send the request again.", kind="unavailable_error")
+    """Return the error of a request that waited while another model was opened."""
+    return ApiError(503, "Another model was opened in the meantime; send the request again.", kind="unavailable_error")

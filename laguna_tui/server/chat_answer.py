@@ -1,4 +1,4 @@
-"""What a client reads of an answer, whichever API it speaks: reasoning, text, calls, and how it ended."""
+"""The answer to a chat, whichever API it is written for: reasoning, text, calls, and how it ended."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -15,6 +15,8 @@ from laguna_engine.chat.messages import (
     ToolCall,
 )
 from laguna_engine.events import FinishReason, Prefill, Stats, Token
+from laguna_engine.llama.vocab import Vocab
+from laguna_tui.backends.base import answer_message
 from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts
 from laguna_tui.server.chat_request import ChatRequest
 from laguna_tui.server.generation_run import GenerationRun, RunFinished
@@ -23,7 +25,7 @@ from laguna_tui.server.shown_tokens import ShownToken, ShownTokens
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The prompt is being read: `done` of `total` tokens, `cached` of them for free."""
+    """The prompt is being read: `done` of `total` tokens; `cached` were in the KV cache."""
 
     done: int
     total: int
@@ -39,7 +41,7 @@ class ReasoningPiece:
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
-    """More of the text. tokens: those that it completes, for their logprobs; empty unless they are wanted."""
+    """More of the text. tokens: Those that it completes, if the request wants their logprobs."""
 
     text: str
     tokens: Sequence[ShownToken] = ()
@@ -47,14 +49,14 @@ class TextPiece:
 
 @dataclass(frozen=True, slots=True)
 class CallPiece:
-    """A whole call. index: from 0."""
+    """A whole call. index: From 0."""
 
     index: int
     call: ToolCall
 
     @property
     def arguments(self) -> str:
-        """As JSON."""
+        """The arguments as JSON."""
         return json.dumps(self.call.arguments, ensure_ascii=False)
 
 
@@ -71,9 +73,9 @@ class TokenUsage:
     """What an answer took.
 
     Attributes:
-        stats: as the engine counted.
-        reasoning: tokens of thinking.
-        read_again: prompt tokens that were computed twice, because others had their turn.
+        stats: The engine's counts.
+        reasoning: Tokens of thinking.
+        read_again: Prompt tokens that were computed twice, because others had their turn.
     """
 
     stats: Stats
@@ -82,7 +84,7 @@ class TokenUsage:
 
     @property
     def speculation(self) -> dict[str, object]:
-        """Its drafts."""
+        """What the drafts gained."""
         stats = self.stats
         rate = stats.acceptance
         return {
@@ -94,7 +96,7 @@ class TokenUsage:
 
     @property
     def timings(self) -> dict[str, object]:
-        """As llama.cpp's server names them; milliseconds."""
+        """The times, as llama.cpp's server reports them, in milliseconds."""
         stats = self.stats
         read = stats.prompt_tokens - stats.cached_tokens
         return {
@@ -115,7 +117,7 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEnded:
-    """The last piece. stop: the text that ended it, empty for none."""
+    """The last piece. stop: The stop text that ended it; empty for none."""
 
     ending: Ending
     usage: TokenUsage
@@ -129,22 +131,22 @@ class ChatAnswer:
     """The answer to one chat. Iterate `pieces` once.
 
     Attributes:
-        said: all of it, once it has ended.
+        message: The whole answer, once it has ended.
     """
 
-    def __init__(self, request: ChatRequest, prompts: ChatPrompts, prompt: ChatPrompt, run: GenerationRun) -> None:
-        self.said = AssistantMessage()
+    def __init__(
+        self, request: ChatRequest, prompts: ChatPrompts, prompt: ChatPrompt, run: GenerationRun, vocab: Vocab
+    ) -> None:
+        self.message = AssistantMessage()
         self._request, self._prompts, self._prompt, self._run = request, prompts, prompt, run
         self._parser = prompts.parser(request, prompt)
         self._generated: list[int] = []
-        self._shown = None if request.wanted.logprobs is None else ShownTokens(prompts.piece)
-        self._calls: list[ToolCall] = []
-        self._texts: list[str] = []
-        self._thoughts: list[str] = []
-        self._reasoning = 0
+        self._events: list[ParserEvent] = []
+        self._shown = None if request.options.logprobs is None else ShownTokens(vocab.piece)
+        self._calls = 0
 
     async def pieces(self) -> AsyncIterator[AnswerPiece]:
-        """What there is to send, up to and with `AnswerEnded`."""
+        """Yield the pieces as they come; the last one is `AnswerEnded`."""
         async for event in self._run.events():
             match event:
                 case Prefill(done=done, total=total, cached=cached):
@@ -158,63 +160,58 @@ class ChatAnswer:
                     for piece in self._finished(event):
                         yield piece
 
-    def cancel(self) -> None:
-        """End it now."""
-        self._run.cancel()
-
     @property
     def _is_over(self) -> bool:
-        return self._parser.ended or (self._request.one_call and bool(self._calls))
+        return self._parser.ended or (self._request.one_call and self._calls > 0)
 
     def _token(self, token: Token) -> Sequence[AnswerPiece]:
         if self._is_over:
             return ()
         self._generated.append(token.id)
-        # Its text and not its bytes: of the token that completes a stop text only a part is shown.
+        # Its text, not its bytes: only a part of the token that completes a stop text is shown.
         events = self._parser.feed(token.id, token.text.encode())
-        marker = self._prompts.encoder.markers.get(token.id)
+        marker = self._prompts.format.encoder.markers.get(token.id)
         text = marker is None or any(isinstance(event, Text) and event.text.endswith(marker) for event in events)
         if self._shown is not None and text:
             self._shown.add(token)
-        pieces = self._heard(events)
+        pieces = self._pieces(events)
         if self._shown is not None and not text:
             self._shown.clear()
         return pieces
 
-    def _heard(self, events: Sequence[ParserEvent], *, cut: bool = False) -> list[AnswerPiece]:
+    def _pieces(self, events: Sequence[ParserEvent], *, cut: bool = False) -> list[AnswerPiece]:
         pieces: list[AnswerPiece] = []
         for event in events:
             match event:
                 case Reasoning(text):
-                    self._reasoning += 1
-                    self._thoughts.append(text)
                     if self._shown is not None:
                         self._shown.clear()
                     pieces.append(ReasoningPiece(text))
                 case Text(text):
                     pieces.append(self._text(text))
                 case CallFinished(call) if not (self._request.one_call and self._calls):
-                    pieces.append(CallPiece(len(self._calls), call))
-                    self._calls.append(call)
+                    pieces.append(CallPiece(self._calls, call))
+                    self._calls += 1
                 case Malformed(raw=raw) if not cut:
-                    # It cannot be run; the client sees what the model wrote.
+                    # It cannot be run; the client gets what the model wrote.
                     pieces.append(self._text(raw))
                 case _:
-                    pass
+                    continue
+            self._events.append(event)
         return pieces
 
     def _text(self, text: str) -> TextPiece:
-        self._texts.append(text)
         return TextPiece(text, () if self._shown is None else self._shown.take(text))
 
     def _finished(self, event: RunFinished) -> list[AnswerPiece]:
         whole = event.reason in (FinishReason.STOP_TOKEN, FinishReason.STOP_TEXT)
         over = self._is_over
-        pieces = [] if over else self._heard(self._parser.finish(), cut=not whole)
-        self.said = AssistantMessage("".join(self._texts), "".join(self._thoughts), tuple(self._calls))
-        self._prompts.remember(self._prompt, self.said, self._generated)
+        pieces = [] if over else self._pieces(self._parser.finish(), cut=not whole)
+        self.message = answer_message(self._events).answer or self.message
+        self._prompts.remember(self._prompt, self.message, self._generated)
         ending = Ending.CALLS if self._calls else Ending.STOP if whole or over else Ending.LENGTH
-        usage = TokenUsage(event.stats, self._reasoning, event.read_again)
+        reasoning = sum(isinstance(each, Reasoning) for each in self._events)
+        usage = TokenUsage(event.stats, reasoning, event.read_again)
         rest = [] if self._shown is None else self._shown.rest()
         pieces += [TextPiece("", rest)] if rest else []
         return [*pieces, AnswerEnded(ending, usage, event.stop)]

@@ -1,14 +1,15 @@
-"""What a client wants, whichever API it speaks: messages, tools, and how the answer is generated."""
+"""A client's request, whichever API it uses: messages, tools, and how the answer is generated."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from laguna_engine.chat.messages import AssistantMessage, ToolSpec
+from laguna_engine.chat.messages import ToolSpec
 from laguna_engine.config import MAX_SEED, Sampling
+from laguna_tui.backends.base import Message
 from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
@@ -16,26 +17,8 @@ Stops = str | Annotated[list[str], Meta(max_length=32)] | None
 Logprobs = Annotated[int, Meta(ge=0, le=20)]
 
 
-class Speaker(Enum):
-    """Who says a message."""
-
-    SYSTEM = "system"
-    USER = "user"
-    ASSISTANT = "assistant"
-    TOOL = "tool"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One message. answer: what an assistant said, taken apart; text: what anybody else said."""
-
-    speaker: Speaker
-    text: str = ""
-    answer: AssistantMessage = field(default_factory=AssistantMessage)
-
-
 class CallChoice(Enum):
-    """Whether tools are called: as the model likes, never, or in any case."""
+    """Whether tools are called: as the model decides, never, or always."""
 
     AUTO = "auto"
     NONE = "none"
@@ -43,18 +26,18 @@ class CallChoice(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class AnswerOptions:
     """How an answer is generated.
 
     Attributes:
-        sampling: the settings of its tokens.
-        max_tokens: most tokens; None until the context is full.
-        stops: texts that end it.
-        model: its name, as the answer says it.
-        logprobs: note so many of the likeliest tokens beside each; None for nothing.
-        stream: send it as it comes.
-        usage: the stream ends with its usage.
-        progress: the stream begins with the progress of the prompt.
+        sampling: How tokens are sampled.
+        model: The model's name, for the answer.
+        max_tokens: Token limit; None until the context is full.
+        stops: Texts that end it.
+        logprobs: How many of the most likely tokens are reported for each; None for no logprobs.
+        stream: Whether it is sent as it is generated.
+        usage: Whether the stream ends with its usage.
+        progress: Whether the stream begins with the progress of the prompt.
     """
 
     sampling: Sampling
@@ -72,20 +55,20 @@ class ChatRequest:
     """A chat to answer.
 
     Attributes:
-        said: the messages, oldest first.
-        wanted: how the answer is generated.
-        tools: what may be called.
-        choice: whether something is.
-        only: the one tool that is to be called; empty for any.
-        one_call: end after the first call.
-        thinking: whether the model thinks first; None as it is set.
-        thinking_limit: most tokens of thinking; None as it is set.
-        schema: JSON schema that the answer's text has to match; None for free text.
-        schema_place: where the request has it.
+        messages: Oldest first.
+        options: How the answer is generated.
+        tools: The tools that may be called.
+        choice: Whether one is.
+        only: The one tool that must be called; empty for any.
+        one_call: Whether the answer ends after the first call.
+        thinking: Whether the model thinks first; None for the user's setting.
+        thinking_limit: Token limit of the thinking; None for the user's setting.
+        schema: JSON schema that the answer's text must match; None for free text.
+        schema_place: The field of the request that has it.
     """
 
-    said: tuple[Said, ...]
-    wanted: Wanted
+    messages: tuple[Message, ...]
+    options: AnswerOptions
     tools: tuple[ToolSpec, ...] = ()
     choice: CallChoice = CallChoice.AUTO
     only: str = ""
@@ -97,22 +80,22 @@ class ChatRequest:
 
     @property
     def offered(self) -> tuple[ToolSpec, ...]:
-        """The tools that the model is told about."""
+        """The tools that the model reads about."""
         return () if self.choice is CallChoice.NONE else self.tools
 
 
 Limit = Annotated[int, Meta(ge=-1, le=1 << 30)]
-"""Most tokens; llama.cpp's clients say -1 for no limit."""
+"""A token limit; clients of llama.cpp use -1 for none."""
 
 
 class StreamOptions(Struct):
-    """How a stream is sent."""
+    """What a stream contains."""
 
     include_usage: bool | None = None
 
 
 class GenerationBody(Struct, kw_only=True):
-    """The fields that all APIs have alike. Everywhere in a request, null is the same as a missing field."""
+    """The fields that all APIs share. Everywhere in a request, null is the same as a missing field."""
 
     model: str | None = None
     stream: bool | None = None
@@ -125,10 +108,10 @@ class GenerationBody(Struct, kw_only=True):
     repetition_penalty: Annotated[float, Meta(ge=1, le=10)] | None = None
     seed: Annotated[int, Meta(ge=-1)] | None = None
 
-    def wanted(self, model: SharedModel, limit: int | None, stops: Stops) -> Wanted:
-        """Return how the answer is generated. limit: most tokens, as the client wants them."""
+    def options(self, model: SharedModel, limit: int | None, stops: Stops) -> AnswerOptions:
+        """Return how the answer is generated. limit: The client's token limit."""
         limits = [each for each in (limit, model.max_tokens) if each is not None and each >= 0]
-        return Wanted(
+        return AnswerOptions(
             sampling=self._sampling(model.sampling),
             model=self.model or model.name,
             max_tokens=min(limits, default=None),
@@ -148,7 +131,7 @@ class GenerationBody(Struct, kw_only=True):
             "seed": None if self.seed is None or self.seed < 0 else self.seed % (MAX_SEED + 1),
         }
         if self.top_p == 0:
-            # Nothing but the likeliest.
+            # Only the most likely token.
             changes |= {"top_p": 1.0, "top_k": 1}
         return replace(default, **{name: value for name, value in changes.items() if value is not None})
 
@@ -169,19 +152,19 @@ Content = str | list[ContentPart] | None
 
 
 def text_of(content: Content, place: str, kinds: tuple[str, ...] = ("text",)) -> str:
-    """Return a message's text; ApiError for a part of another kind. place: of the content in the request."""
+    """Return the text of a content; ApiError for a part that is not text. place: Of the content in the request."""
     if content is None or isinstance(content, str):
         return content or ""
     for index, part in enumerate(content):
         if part.type not in kinds:
-            refuse(f"{place}[{index}].type", f"text: this model reads no '{part.type}'")
+            refuse(f"{place}[{index}].type", f"text: this model does not read '{part.type}'")
     return "\n".join((part.refusal if part.type == "refusal" else part.text) or "" for part in content)
 
 
 def tool_spec(
     name: str | None, description: str | None, parameters: Mapping[str, Any] | None, strict: bool | None, place: str
 ) -> ToolSpec:
-    """Return a tool as the model reads of it. place: of the tool in the request."""
+    """Return a tool as the model reads about it. place: Of the tool in the request."""
     if not name or any(letter in name for letter in "\n<>"):
         refuse(f"{place}.name", "a word")
     return ToolSpec(name, description or "", parameters or {"type": "object", "properties": {}}, bool(strict))

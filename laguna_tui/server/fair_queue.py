@@ -1,4 +1,4 @@
-"""Who is answered next: one request at a time, the clients in turn, at most so many waiting."""
+"""Which request is answered next: one at a time, the clients in turn, with a limit of waiting requests."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -11,14 +11,14 @@ BUSY_RETRY_S = 5
 
 
 class FairQueue:
-    """The turns of one event loop.
+    """Gives turns on one event loop.
 
-    A client that asks much waits behind its own requests, not before those of others: among the clients that wait, the
-    one whose last turn is longest ago is next.
+    A client with many requests does not hold up the others: of the waiting clients, the one whose last turn is longest
+    ago is next.
 
     Attributes:
-        limit: most requests that wait.
-        inside: requests between `enter` and `leave`: they have a turn, wait for one, or are about to.
+        limit: Maximum number of waiting requests.
+        inside: Requests between `enter` and `leave`: they have a turn, or wait for one.
     """
 
     def __init__(self, limit: int) -> None:
@@ -30,32 +30,32 @@ class FairQueue:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait."""
+        """Number of waiting requests."""
         return sum(map(len, self._waiting.values()))
 
     @property
     def now(self) -> str:
-        """The client whose turn it is; empty for none."""
+        """The client that has the turn; empty for none."""
         return self._taken
 
     def enter(self) -> None:
-        """Come in, to ask for turns until `leave`; ApiError if too many requests wait already."""
+        """Register a request, which may take turns until `leave`. ApiError if too many wait already."""
         if self.inside > self.limit:
             raise ApiError(
                 429,
-                f"{self.limit} requests wait already; try again soon.",
+                f"{self.limit} requests are waiting already; try again soon.",
                 kind="rate_limit_error",
                 retry_after=BUSY_RETRY_S,
             )
         self.inside += 1
 
     def leave(self) -> None:
-        """Have no more turns."""
+        """End a request, which takes no more turns."""
         self.inside -= 1
 
     @asynccontextmanager
     async def turn(self, client: str) -> AsyncIterator[None]:
-        """Wait for a turn of this client's, and have it inside."""
+        """Wait for a turn of this client, and hold it inside the context."""
         await self._wait(client)
         self._taken = client
         try:
@@ -74,7 +74,7 @@ class FairQueue:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                # It was given the turn in the same moment.
+                # It was given the turn at the same moment.
                 self._next()
             else:
                 self._leave(client, place)
@@ -88,11 +88,11 @@ class FairQueue:
                 del self._waiting[client]
 
     def _next(self) -> None:
-        """Give the turn on."""
+        """Pass the turn on."""
         while self._waiting:
             client, places = next(iter(self._waiting.items()))
             place = places.popleft()
-            # Whoever still waits of this client's does so behind the others.
+            # The client's other requests wait behind those of other clients.
             del self._waiting[client]
             if places:
                 self._waiting[client] = places

@@ -1,8 +1,8 @@
-"""One generation for a client: it waits for its turn, gives way to the user and to others, and continues exactly there.
+"""One generation for a client: it waits for its turn, gives way to the user and to others, and resumes exactly.
 
-What is sampled depends on the seed, the position and the tokens before alone, so a generation that was interrupted is
-continued by a request with its tokens behind the prompt. Events are put into a queue without a limit: a client that
-reads slowly holds up nobody, and an answer is no longer than the context.
+A sampled token depends on nothing but the seed, the position and the tokens before it, so an interrupted generation is
+resumed by a request with its tokens after the prompt. The queue of events has no limit: a client that reads slowly
+holds up nobody, and an answer is no longer than the context.
 """
 
 import asyncio
@@ -21,17 +21,15 @@ from laguna_tui.server.fair_queue import FairQueue
 from laguna_tui.session.shared_model import SharedModel
 
 SLICE_TOKENS = 512
-"""So many tokens of an answer are generated before another client that waits has its turn."""
-
-
+"""Tokens of an answer that are generated before another waiting client has its turn."""
 _TAIL_CHARS = 4096
 """Longer than any stop text and the token that completes it."""
 
 _LOST = (
-    "{what}. The model is opened again for other requests; send this one again once, and report the message if it "
-    "comes back."
+    "{what}. The model is being opened again for other requests; send this one once more, and report the message if it "
+    "appears again."
 )
-_NOT_HELD = "The answer cannot be held to the request's JSON schemas ({problem}); simplify them, or leave them out."
+_NOT_HELD = "The request's JSON schemas cannot be enforced ({problem}); simplify them, or leave them out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +37,10 @@ class RunFinished:
     """The last event of a run.
 
     Attributes:
-        reason: why it ended.
-        stats: of all its parts.
-        read_again: prompt tokens that had to be computed twice.
-        stop: the stop text that ended it; empty for none.
+        reason: Why it ended.
+        stats: Of all its parts.
+        read_again: Prompt tokens that had to be computed twice.
+        stop: The stop text that ended it; empty for none.
     """
 
     reason: FinishReason
@@ -55,31 +53,31 @@ RunEvent = Prefill | Token | RunFinished
 
 
 class EngineTurns:
-    """Whether the engine is free for guests. Of one event loop."""
+    """Starts the server's generations when the engine is free. Used on one event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._free = asyncio.Event()
 
     def watch(self, model: SharedModel) -> None:
-        """Hear of the ends of this engine's generations."""
-        model.engine.when_free(self._heard)
+        """Get notified when this engine's generations end."""
+        model.engine.when_free(self._notify)
 
     async def admitted(self, find: Callable[[], Awaitable[SharedModel]], request: Request) -> AsyncEventStream:
-        """Start a generation as soon as no other runs. find: the model, once it is open."""
+        """Start a generation as soon as no other runs. find: Waits until the model is open."""
         while True:
             model = await find()
             self._free.clear()
             try:
                 stream = model.engine.agenerate_guest(request)
             except NativeAbort:
-                # Somebody else's request did that.
+                # Another request caused it.
                 continue
             if stream is not None:
                 return stream
             await self._free.wait()
 
-    def _heard(self) -> None:
+    def _notify(self) -> None:
         # The loop is closed when the server has stopped.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._free.set)
@@ -103,17 +101,16 @@ class GenerationRun:
         """Nothing runs before `start`.
 
         Args:
-            find: what generates, once it is open: it may be lost and opened again while this waits.
-            request: without stop texts.
-            stops: those.
-            client: whose turn it takes.
-            queue: whose turn it is.
-            turns: whether the engine is free.
-            ended: told what it took, and how much was read again.
-            breaks_first: line breaks before the first text are the template's, so that no stop text is looked for in
-                them.
+            find: Waits until the model is open: it may be lost and opened again meanwhile.
+            request: The prompt and how to continue it, without stop texts.
+            stops: The stop texts.
+            client: Whose turn it takes.
+            queue: Whose turn it is.
+            turns: When the engine is free.
+            ended: Called with the statistics, and the number of tokens that were read again.
+            breaks_first: Line breaks before the first text belong to the template, so no stop text is found in them.
         """
-        self._told = ended
+        self._report = ended
         self._find, self._request, self._client = find, request, client
         self._queue, self._turns = queue, turns
         self._stops = stops
@@ -128,25 +125,25 @@ class GenerationRun:
         self._stream: AsyncEventStream | None = None
 
     def start(self) -> None:
-        """Wait for a turn from now on; ApiError if too many requests wait already."""
+        """Start to wait for a turn. ApiError if too many requests wait already."""
         self._queue.enter()
         self._task = asyncio.create_task(self._run())
-        # Also of one that is cancelled before it runs.
+        # Also called for a task that is cancelled before it runs.
         self._task.add_done_callback(lambda _: self._queue.leave())
 
     def stop(self) -> None:
-        """What was generated is enough: end in order."""
+        """End it in order: what was generated is enough."""
         self._ended = True
         if self._stream is not None:
             self._stream.stop()
 
     def cancel(self) -> None:
-        """End it now, wherever it is. Idempotent."""
+        """End it now. Idempotent."""
         if self._task is not None:
             self._task.cancel()
 
     async def events(self) -> AsyncIterator[RunEvent]:
-        """What happens, up to and with `RunFinished`. Raises EngineError when the engine fails."""
+        """Yield the events, the last one `RunFinished`. Raises EngineError if the engine fails."""
         try:
             while True:
                 event = await self._events.get()
@@ -172,10 +169,10 @@ class GenerationRun:
             self._events.put_nowait(error)
         finally:
             if self._parts:
-                self._told(self._stats(), self._read_again())
+                self._report(self._stats(), self._read_again())
 
     async def _part(self) -> FinishReason | None:
-        """Generate until it is over, or until somebody else's turn has come: then None."""
+        """Generate until the end, or until it is another client's turn; returns None then."""
         stream = self._stream = await self._turns.admitted(self._find, self._continued())
         first = len(self._generated)
         try:
@@ -194,7 +191,7 @@ class GenerationRun:
                     return self._finished(event)
         finally:
             await stream.aclose()
-        raise EngineError("the generation ended without an end; send the request again")
+        raise EngineError("the generation ended unexpectedly; send the request again")
 
     def _finished(self, event: Finished) -> FinishReason | None:
         self._parts.append(event.stats)
@@ -224,7 +221,7 @@ class GenerationRun:
             self._events.put_nowait(each)
 
     def _stop(self) -> str:
-        """The stop text that was found, the one that begins first."""
+        """Return the stop text that was found, the one that begins first."""
         found = [(self._tail.rfind(stop), stop) for stop in self._stops if stop in self._tail]
         return min(found)[1] if self._ended and found else ""
 
@@ -253,5 +250,5 @@ class GenerationRun:
         )
 
     def _read_again(self) -> int:
-        """Tokens that were computed before a part and had to be computed again."""
+        """Return how many tokens had been computed before a part and were computed again."""
         return sum(max(0, part.prompt_tokens - part.cached_tokens - 1) for part in self._parts[1:])

@@ -1,4 +1,4 @@
-"""The endpoints: which path is answered by what, in the shape of which API."""
+"""The endpoints: what answers each path, in the shape of which API."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -18,7 +18,9 @@ from laguna_tui import __version__
 from laguna_tui.server import anthropic_messages, openai_chat, openai_completions, openai_responses
 from laguna_tui.server.access_control import AccessControl, AccessRules, error_body
 from laguna_tui.server.api_error import ApiError
+from laguna_tui.server.chat_answer import ChatAnswer
 from laguna_tui.server.chat_prompts import check_size
+from laguna_tui.server.chat_request import ChatRequest
 from laguna_tui.server.model_service import ModelService
 from laguna_tui.server.openai_shared import now, sse
 from laguna_tui.server.request_body import RequestBody, refuse
@@ -35,7 +37,12 @@ _NAME_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds: nothing sent before a comment is; a client may read nothing."""
+    """Time limits of streams.
+
+    Attributes:
+        keep_alive_s: Seconds without an event before a comment is sent.
+        send_s: Seconds for which a client may read nothing.
+    """
 
     keep_alive_s: float = KEEP_ALIVE_S
     send_s: float = SEND_S
@@ -48,11 +55,11 @@ class Written(Protocol):
     """An answer in the shape of one API."""
 
     async def whole(self) -> dict[str, object]:
-        """In one object."""
+        """Return it in one object."""
         ...
 
     def stream(self) -> AsyncIterator[bytes]:
-        """As server-sent events."""
+        """Yield it as server-sent events."""
         ...
 
 
@@ -61,37 +68,40 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def http_app(service: Service, rules: AccessRules, timing: Timing = DEFAULT_TIMING) -> ASGIApp:
-    """The application.
+    """Return the application.
 
     Args:
-        service: of the running event loop.
-        rules: who may ask.
-        timing: of streams.
+        service: Returns the service of the running event loop.
+        rules: Which requests are answered.
+        timing: Of streams.
     """
     endpoints = Endpoints(service, timing)
-    get, post = endpoints.get, endpoints.post
+    get = {
+        "/health": endpoints.health,
+        "/v1/health": endpoints.health,
+        "/v1/models": endpoints.models,
+        "/models": endpoints.models,
+        "/v1/models/{name:path}": endpoints.model,
+        "/props": endpoints.props,
+        "/metrics": endpoints.metrics,
+    }
+    post = {
+        "/tokenize": endpoints.tokenize,
+        "/detokenize": endpoints.detokenize,
+        "/apply-template": endpoints.apply_template,
+        "/v1/chat/completions": endpoints.chat,
+        "/v1/completions": endpoints.completions,
+        "/v1/responses": endpoints.responses,
+        "/chat/completions": endpoints.chat,
+        "/completions": endpoints.completions,
+        "/responses": endpoints.responses,
+        "/v1/messages": endpoints.messages,
+        "/v1/messages/count_tokens": endpoints.count_tokens,
+    }
     routes = [
-        Route("/health", get(endpoints.health)),
-        Route("/v1/health", get(endpoints.health)),
-        Route("/v1/models", get(endpoints.models)),
-        Route("/models", get(endpoints.models)),
-        Route("/v1/models/{name:path}", get(endpoints.model)),
-        Route("/props", get(endpoints.props)),
-        Route("/metrics", get(endpoints.metrics)),
-        Route("/tokenize", post(endpoints.tokenize), methods=["POST"]),
-        Route("/detokenize", post(endpoints.detokenize), methods=["POST"]),
-        Route("/apply-template", post(endpoints.apply_template), methods=["POST"]),
-        *(
-            Route(path, post(endpoint), methods=["POST"])
-            for prefix in ("/v1", "")
-            for path, endpoint in (
-                (f"{prefix}/chat/completions", endpoints.chat),
-                (f"{prefix}/completions", endpoints.completions),
-                (f"{prefix}/responses", endpoints.responses),
-            )
-        ),
-        Route("/v1/messages", post(endpoints.messages), methods=["POST"]),
-        Route("/v1/messages/count_tokens", post(endpoints.count_tokens), methods=["POST"]),
+        Route(path, endpoints.with_errors(endpoint), methods=[method])
+        for method, paths in (("GET", get), ("POST", post))
+        for path, endpoint in paths.items()
     ]
     app = Starlette(routes=routes, exception_handlers={HTTPException: _not_found})
     return AccessControl(app, rules)
@@ -99,7 +109,7 @@ def http_app(service: Service, rules: AccessRules, timing: Timing = DEFAULT_TIMI
 
 async def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException), "registered for it alone"
-    about = {404: f"There is no {request.url.path} here.", 405: f"{request.url.path} is not asked like this."}
+    about = {404: f"There is no {request.url.path} here.", 405: f"{request.url.path} does not take this method."}
     found = ApiError(error.status_code, about.get(error.status_code, str(error.detail)), kind="not_found_error")
     return JSONResponse(error_body(request.url.path, found), error.status_code)
 
@@ -114,15 +124,15 @@ class Endpoints:
     def _service(self) -> ModelService:
         return self._find()
 
-    def get(self, endpoint: Endpoint) -> Endpoint:
-        """An endpoint whose errors are answers too."""
+    def with_errors(self, endpoint: Endpoint) -> Endpoint:
+        """Return an endpoint that answers with errors too, and counts its answers."""
 
         async def answered(request: Request) -> Response:
             path = request.scope["route"].path
             try:
                 response = await endpoint(request)
             except ClientGone:
-                # Nobody reads it.
+                # Nobody reads this.
                 response = Response(status_code=499)
             except (ApiError, EngineError) as error:
                 response = _error(request.url.path, _api_error(error))
@@ -131,23 +141,21 @@ class Endpoints:
 
         return answered
 
-    post = get
-
     async def health(self, request: Request) -> Response:
-        """Whether the server is there."""
+        """Answer that the server is running."""
         return JSONResponse({"status": "ok"})
 
     async def models(self, request: Request) -> Response:
-        """The one model, with its context, which clients believe only from here."""
+        """List the one model, with its context size, which clients take from here only."""
         entry = self._entry()
         return JSONResponse({"object": "list", "data": [entry], "has_more": False})
 
     async def model(self, request: Request) -> Response:
-        """The same for one name."""
+        """Describe the model of one name."""
         name = request.path_params["name"]
         if name != self._service.model.name:
             raise ApiError(
-                404, f"There is no model {name} here, only {self._service.model.name}.", kind="not_found_error"
+                404, f"There is no model {name} here; use {self._service.model.name}.", kind="not_found_error"
             )
         return JSONResponse(self._entry())
 
@@ -174,7 +182,7 @@ class Endpoints:
         }
 
     async def props(self, request: Request) -> Response:
-        """What is open, and how it answers unless a request says otherwise."""
+        """Describe the open model and its default settings."""
         service = self._service
         model, info = service.model, service.model.engine.info
         sampling = model.sampling
@@ -206,66 +214,66 @@ class Endpoints:
         )
 
     async def metrics(self, request: Request) -> Response:
-        """The counters, for Prometheus."""
+        """Return the counters, for Prometheus."""
         service = self._service
         text = service.metrics.text(service.queue.waiting, bool(service.queue.now), service.held)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def tokenize(self, request: Request) -> Response:
-        """A text as tokens."""
+        """Return a text as tokens."""
         _, response = await self._parsed(request, TokenizeBody, _tokenized)
         return response
 
     async def detokenize(self, request: Request) -> Response:
-        """Tokens as a text."""
+        """Return tokens as a text."""
         _, response = await self._parsed(request, DetokenizeBody, _detokenized)
         return response
 
     async def apply_template(self, request: Request) -> Response:
-        """A chat as the text that the model reads."""
+        """Return a chat as the text that the model reads."""
         prompts = self._service.prompts
 
         def rendered(body: openai_chat.ChatBody, model: SharedModel) -> Response:
             prompt = prompts.prompt(openai_chat.parse(body, model))
-            return JSONResponse({"prompt": prompts.encoder.decode(prompt.tokens)})
+            return JSONResponse({"prompt": prompts.format.encoder.decode(prompt.tokens)})
 
         _, response = await self._parsed(request, openai_chat.ChatBody, rendered)
         return response
 
     async def chat(self, request: Request) -> Response:
-        """OpenAI's chat completions."""
-        model = self._service.model
-        _, wanted = await self._parsed(request, openai_chat.ChatBody, openai_chat.parse)
-        answer = await self._service.answer(model, wanted, _client(request))
-        written = openai_chat.ChatCompletion(wanted, answer, model)
-        return await self._written(request, written, stream=wanted.wanted.stream)
-
-    async def completions(self, request: Request) -> Response:
-        """OpenAI's completions."""
-        model = self._service.model
-        _, text = await self._parsed(request, openai_completions.CompletionBody, openai_completions.parse)
-        run = self._service.run(model, text.tokens, text.wanted, _client(request), constraints=text.constraints)
-        written = openai_completions.TextCompletion(text.wanted, run, model)
-        return await self._written(request, written, stream=text.wanted.stream)
+        """Answer a chat completion of OpenAI's."""
+        return await self._answered(
+            request,
+            openai_chat.ChatBody,
+            openai_chat.parse,
+            lambda chat, answer, _: openai_chat.ChatCompletion(chat, answer, self._service.model),
+        )
 
     async def responses(self, request: Request) -> Response:
-        """OpenAI's responses."""
-        model = self._service.model
-        values, wanted = await self._parsed(request, openai_responses.ResponsesBody, openai_responses.parse)
-        answer = await self._service.answer(model, wanted, _client(request))
-        written = openai_responses.ModelResponse(wanted, answer, values)
-        return await self._written(request, written, stream=wanted.wanted.stream)
+        """Answer a request of OpenAI's responses."""
+        return await self._answered(
+            request, openai_responses.ResponsesBody, openai_responses.parse, openai_responses.ModelResponse
+        )
 
     async def messages(self, request: Request) -> Response:
-        """Anthropic's messages."""
+        """Answer a request of Anthropic's messages."""
+        return await self._answered(
+            request,
+            anthropic_messages.MessagesBody,
+            anthropic_messages.parse,
+            lambda chat, answer, _: anthropic_messages.AnthropicMessage(chat, answer),
+        )
+
+    async def completions(self, request: Request) -> Response:
+        """Answer a completion of OpenAI's."""
         model = self._service.model
-        _, wanted = await self._parsed(request, anthropic_messages.MessagesBody, anthropic_messages.parse)
-        answer = await self._service.answer(model, wanted, _client(request))
-        written = anthropic_messages.AnthropicMessage(wanted, answer)
-        return await self._written(request, written, stream=wanted.wanted.stream)
+        _, text = await self._parsed(request, openai_completions.CompletionBody, openai_completions.parse)
+        run = self._service.run(model, text.tokens, text.options, _client(request), constraints=text.constraints)
+        written = openai_completions.TextCompletion(text.options, run, model)
+        return await self._sent(request, written, stream=text.options.stream)
 
     async def count_tokens(self, request: Request) -> Response:
-        """How many tokens a message would be."""
+        """Count the tokens of a chat."""
         prompts = self._service.prompts
 
         def counted(body: anthropic_messages.MessagesBody, model: SharedModel) -> Response:
@@ -275,10 +283,23 @@ class Endpoints:
         _, response = await self._parsed(request, anthropic_messages.MessagesBody, counted)
         return response
 
+    async def _answered(
+        self,
+        request: Request,
+        kind: type[B],
+        parse: Callable[[B, SharedModel], ChatRequest],
+        write: Callable[[ChatRequest, ChatAnswer, Mapping[str, object]], Written],
+    ) -> Response:
+        """Answer a chat. write: Takes the chat, its answer and the fields of the request."""
+        model = self._service.model
+        values, chat = await self._parsed(request, kind, parse)
+        answer = await self._service.answer(model, chat, _client(request))
+        return await self._sent(request, write(chat, answer, values), stream=chat.options.stream)
+
     async def _parsed(
         self, request: Request, kind: type[B], parse: Callable[[B, SharedModel], T]
     ) -> tuple[Mapping[str, object], T]:
-        """Read a request's body on a thread, because a large one takes seconds."""
+        """Parse the body of a request on a thread, because a large one takes seconds."""
         body, model = await request.body(), self._service.model
 
         def parsed() -> tuple[RequestBody, T]:
@@ -289,7 +310,7 @@ class Endpoints:
         self._service.report_unknown(request.url.path, found.unknown(kind))
         return found.values, result
 
-    async def _written(self, request: Request, written: Written, *, stream: bool) -> Response:
+    async def _sent(self, request: Request, written: Written, *, stream: bool) -> Response:
         if not stream:
             return JSONResponse(await unless_gone(request, written.whole()))
         path = request.url.path
@@ -334,7 +355,7 @@ def _detokenized(body: DetokenizeBody, model: SharedModel) -> Response:
 
 
 def _client(request: Request) -> str:
-    """Who asks: the machine and the program, which says its own name."""
+    """Return who sent a request: the machine, and the name that the program gives itself."""
     host = request.client.host if request.client is not None else "unix"
     program = request.headers.get("user-agent", "").split(" ")[0]
     user = request.headers.get("x-client-name", "")
@@ -347,7 +368,7 @@ def _error(path: str, error: ApiError) -> Response:
 
 
 def _api_error(error: Exception) -> ApiError:
-    """The answer to a request that failed: a request that the engine refuses is the client's mistake."""
+    """Return the API's error for an exception: a request that the engine refuses is the client's mistake."""
     if isinstance(error, ApiError):
         return error
     sentence = str(error) or type(error).__name__
@@ -355,7 +376,7 @@ def _api_error(error: Exception) -> ApiError:
 
 
 def _piece(piece: bytes) -> object:
-    """A piece as text; as a list of bytes where it is a part of a character."""
+    """Return a token's piece as text, or as a list of bytes if it is part of a character."""
     try:
         return piece.decode()
     except UnicodeDecodeError:

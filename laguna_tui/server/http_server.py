@@ -1,4 +1,4 @@
-"""The server itself: its socket, its thread and its event loop, with limits for clients that do nothing."""
+"""The server: its socket, thread and event loop, with time limits for idle clients."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from laguna_tui.server.responses import ABORT
 from laguna_tui.session.values import ClientUse
 
 HEADER_S = 15.0
-"""A connection on which no whole request head has come by then is closed."""
+"""A connection without a complete request head by then is closed."""
 IDLE_S = 30.0
 CONNECTIONS = 256
 TOKEN_CHARS = 16
@@ -36,17 +36,17 @@ class ServerOptions:
     """How to serve.
 
     Attributes:
-        host, port: where to listen; port 0 takes a free one.
-        expose: the user wants others than this machine to reach it.
-        token_file: file with the token; None makes one up.
-        allow_hosts: more names of the server's own.
-        allow_origins: web pages that may ask.
-        held_bytes: memory for conversations that wait.
-        waiting: most requests that wait.
-        body_bytes: size of the largest body.
-        body_s: seconds in which a body has to arrive.
-        timing: of streams.
-        header_s: seconds in which a request's head has to arrive.
+        host, port: Where to listen; port 0 takes a free one.
+        expose: Whether other machines may reach it.
+        token_file: File with the token; None makes one up.
+        allow_hosts: More names of the server.
+        allow_origins: Web pages that may send requests.
+        held_bytes: Memory for conversations that wait.
+        waiting: Maximum number of waiting requests.
+        body_bytes: Size limit of a body.
+        body_s: Seconds within which a body must arrive.
+        timing: Time limits of streams.
+        header_s: Seconds within which a request's head must arrive.
     """
 
     host: str = "127.0.0.1"
@@ -64,22 +64,22 @@ class ServerOptions:
 
 
 def access_rules(options: ServerOptions) -> AccessRules:
-    """Who may ask.
+    """Return which requests are answered.
 
     Raises:
-        UserError: others than this machine could reach it without the user wanting that, or with a guessable token.
+        UserError: Other machines could reach it without `expose`, or with a token that can be guessed.
     """
     token = secrets.token_urlsafe(24) if options.token_file is None else _token(options.token_file)
     if options.host.lower() not in LOOPBACK:
         if not options.expose:
             raise UserError(
-                f"--host {options.host}: other machines could use the model; if that is wanted, add --expose"
+                f"--host {options.host}: other machines could use the model; if you want that, add --expose"
             )
         if options.token_file is None:
-            raise UserError("--expose: other machines need a token that you chose; name a file with one: --token-file")
+            raise UserError("--expose: other machines need a token that you chose; add --token-file FILE")
     hosts = own_hosts(options.host, options.allow_hosts)
     if not hosts:
-        raise UserError(f"--host {options.host}: say by which names it is asked: --allow-host NAME")
+        raise UserError(f"--host {options.host}: the server needs a name that clients use; add --allow-host NAME")
     return AccessRules(token, hosts, frozenset(options.allow_origins), options.body_bytes, options.body_s)
 
 
@@ -87,31 +87,27 @@ def _token(path: Path) -> str:
     try:
         token = read_small_file(path.expanduser(), _TOKEN_BYTES).decode().strip()
     except (OSError, ValueError) as error:
-        raise UserError(f"--token-file {path}: it cannot be read ({error})") from error
+        raise UserError(f"--token-file {path}: cannot be read ({error}); choose another file") from error
     if len(token) < TOKEN_CHARS or not token.isascii() or any(map(str.isspace, token)):
-        raise UserError(f"--token-file {path}: a token has at least {TOKEN_CHARS} letters and digits, and no blanks")
+        raise UserError(f"--token-file {path}: the token needs at least {TOKEN_CHARS} ASCII characters, without blanks")
     return token
 
 
-def _unread(line: str) -> None:
-    """Take a line where nobody reads."""
-
-
 class HttpServer:
-    """A server in a thread of its own.
+    """A server on a thread of its own.
 
     Attributes:
-        url: where it listens; empty before `start`.
-        token: what clients have to show.
+        url: Where it listens; empty before `start`.
+        token: What clients must send.
     """
 
-    def __init__(self, shared: Shared, options: ServerOptions, log: Callable[[str], None] = _unread) -> None:
+    def __init__(self, shared: Shared, options: ServerOptions, log: Callable[[str], None] = lambda line: None) -> None:
         """Nothing listens before `start`. UserError as for `access_rules`.
 
         Args:
-            shared: the open model, None for none.
-            options: how to serve.
-            log: takes lines for whoever runs the server, with names that clients chose.
+            shared: Returns the open model; None while none is open.
+            options: How to serve.
+            log: Takes lines for whoever runs the server; they contain names that clients chose.
         """
         self._options, self._shared, self._log = options, shared, log
         self._rules = access_rules(options)
@@ -123,11 +119,11 @@ class HttpServer:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Listen from now on.
+        """Start to listen.
 
         Raises:
-            UserError: the address is not available.
-            EngineError: the model cannot chat.
+            UserError: The address is not available.
+            EngineError: The model cannot chat.
         """
         model = self._shared()
         if model is not None:
@@ -149,13 +145,13 @@ class HttpServer:
             proxy_headers=False,
         )
         self._server = Server(config)
-        # Signals are the business of whoever started it.
+        # Whoever started the server handles signals.
         self._server.capture_signals = contextlib.nullcontext  # type: ignore[assignment, method-assign]
         self._thread = threading.Thread(target=self._serve, args=(bound,), name="laguna-server", daemon=True)
         self._thread.start()
 
     def ended(self, seconds: float) -> bool:
-        """Whether it is stopped, after so long at most. An endless wait would not let Ctrl-C through everywhere."""
+        """Wait for its end, for so long at most; returns whether it ended. An endless wait may block Ctrl-C."""
         return self._ended.wait(seconds)
 
     def stop(self) -> None:
@@ -173,13 +169,13 @@ class HttpServer:
         return self._thread is not None and not self._ended.is_set()
 
     def clients(self) -> tuple[ClientUse, ...]:
-        """Who used it, the latest first. Any thread."""
+        """Return who used it, the latest first. Any thread."""
         service = self._service
         return () if service is None else service.metrics.clients(service.queue.now)
 
     @property
     def waiting(self) -> int:
-        """Requests that wait. Any thread."""
+        """Number of waiting requests. Any thread."""
         return 0 if self._service is None else self._service.queue.waiting
 
     def _running(self) -> ModelService:
@@ -212,7 +208,7 @@ class HttpServer:
 
 def _protocol(header_s: float) -> type[asyncio.Protocol]:
     class Guarded(H11Protocol):
-        """Closes a connection on which no whole request head comes: a half-open one, or one that drips."""
+        """Closes a connection on which no complete request head arrives: it is half open, or too slow."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -223,10 +219,10 @@ def _protocol(header_s: float) -> type[asyncio.Protocol]:
                 await answered(scope, receive, send)
 
             self.app = app
-            self._impatient = self.loop.call_later(header_s, self._give_up)
+            self._head_timer = self.loop.call_later(header_s, self._give_up)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._impatient.cancel()
+            self._head_timer.cancel()
             super().connection_lost(exc)
 
         def _give_up(self) -> None:

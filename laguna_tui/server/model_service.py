@@ -1,19 +1,19 @@
-"""The one model that the server has, as its endpoints use it: chats and texts in, answers out, one at a time."""
+"""The server's one model: chats and texts in, answers out, one at a time."""
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from laguna_engine.chat.answer_constraint import SchemaAnswer
 from laguna_engine.chat.call_constraint import ToolCalls
 from laguna_engine.config import Request
 from laguna_engine.constrain.base import ConstraintSpec, Continued
 from laguna_engine.errors import RequestError
-from laguna_engine.events import Stats
 from laguna_engine.snapshot.state_pool import PoolFigures
 from laguna_tui.server.api_error import ApiError, context_exceeded, model_changed, server_stopping
 from laguna_tui.server.chat_answer import ChatAnswer
 from laguna_tui.server.chat_prompts import ChatPrompt, ChatPrompts
-from laguna_tui.server.chat_request import CallChoice, ChatRequest, Wanted
+from laguna_tui.server.chat_request import AnswerOptions, CallChoice, ChatRequest
 from laguna_tui.server.fair_queue import FairQueue
 from laguna_tui.server.generation_run import EngineTurns, GenerationRun
 from laguna_tui.server.server_metrics import ServerMetrics
@@ -21,30 +21,28 @@ from laguna_tui.session.shared_model import SharedModel
 
 Shared = Callable[[], SharedModel | None]
 
-_REOPEN_S, _LOOK_S = 300.0, 0.2
-"""So long a request waits for a lost model to be open again, and looks whether it is."""
-
-
+_REOPEN_S, _POLL_S = 300.0, 0.2
+"""How long a request waits until a lost model is open again, and how often it checks."""
 _MOST_UNKNOWN, _NAME_CHARS = 200, 60
-"""So many names of unknown fields are logged, and so much of each."""
+"""How many names of unknown fields are logged, and how much of each."""
 
 
 class ModelService:
-    """Of one event loop. The model may change while it runs.
+    """Answers requests on one event loop. The model may change meanwhile.
 
     Attributes:
-        queue: whose turn it is.
-        metrics: what was done.
+        queue: Whose turn it is.
+        metrics: What was done.
     """
 
     def __init__(self, shared: Shared, held_bytes: int, waiting: int, log: Callable[[str], None]) -> None:
-        """Serve what `shared` gives, None while no model is open.
+        """Serve a model.
 
         Args:
-            shared: asked with every request.
-            held_bytes: memory for conversations that wait.
-            waiting: most requests that wait.
-            log: takes lines for whoever runs the server.
+            shared: Returns the open model; None while none is open.
+            held_bytes: Memory for conversations that wait.
+            waiting: Maximum number of waiting requests.
+            log: Takes lines for whoever runs the server.
         """
         self.queue = FairQueue(waiting)
         self.metrics = ServerMetrics()
@@ -56,7 +54,7 @@ class ModelService:
 
     @property
     def model(self) -> SharedModel:
-        """The open model; ApiError while there is none."""
+        """The open model; raises ApiError while there is none."""
         model = self._shared()
         if model is None:
             raise server_stopping()
@@ -67,11 +65,11 @@ class ModelService:
         return model
 
     async def opened(self, name: str) -> SharedModel:
-        """The model of this name; where it was lost, once it is open again. ApiError if that does not happen."""
-        for _ in range(int(_REOPEN_S / _LOOK_S)):
+        """Return the model of this name, once it is open again if it was lost. ApiError if that does not happen."""
+        for _ in range(int(_REOPEN_S / _POLL_S)):
             if self._shared() is not None:
                 break
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
         model = self.model
         if model.name != name:
             raise model_changed()
@@ -79,9 +77,9 @@ class ModelService:
 
     @property
     def prompts(self) -> ChatPrompts:
-        """What writes chats for the open model."""
+        """What renders chats for the open model."""
         _ = self.model
-        assert self._prompts is not None, "the model was looked at"
+        assert self._prompts is not None, "made with the model"
         return self._prompts[1]
 
     @property
@@ -91,38 +89,43 @@ class ModelService:
         return PoolFigures() if model is None else model.engine.held
 
     def report_unknown(self, path: str, names: Sequence[str]) -> None:
-        """Log the fields of a request that this server does not know, each once."""
+        """Log the fields of a request that are unknown here, each once."""
         new = [name for name in names if (path, name) not in self._unknown][: _MOST_UNKNOWN - len(self._unknown)]
         if new:
             self._unknown.update((path, name) for name in new)
             self._log(f"{path} does not use: {', '.join(name[:_NAME_CHARS] for name in new)}")
 
     async def answer(self, model: SharedModel, request: ChatRequest, client: str) -> ChatAnswer:
-        """Answer a chat with the model that it was read for; it waits for its turn once it is rendered.
+        """Answer a chat with the model that it was parsed for; it waits for its turn once it is rendered.
 
         Raises:
-            ApiError: it does not fit, too many requests wait, or it wants what this server cannot do.
+            ApiError: It does not fit, too many requests wait, or the server cannot do what it wants.
         """
         prompts = self.prompts
-        prompt, constraints = await asyncio.to_thread(_prepared, prompts, request)
+
+        def prepared() -> tuple[ChatPrompt, tuple[ConstraintSpec, ...]]:
+            prompt = prompts.prompt(request)
+            return prompt, _constraints(request, prompt)
+
+        prompt, constraints = await asyncio.to_thread(prepared)
         limit = model.thinking_limit if request.thinking_limit is None else request.thinking_limit
         run = self.run(
             model,
             prompt.tokens,
-            request.wanted,
+            request.options,
             client,
-            prompts.stop_tokens,
+            prompts.format.stop_tokens,
             limit if prompt.thinking else None,
             constraints,
             breaks_first=True,
         )
-        return ChatAnswer(request, prompts, prompt, run)
+        return ChatAnswer(request, prompts, prompt, run, model.engine.vocab)
 
     def run(
         self,
         model: SharedModel,
         tokens: Sequence[int],
-        wanted: Wanted,
+        options: AnswerOptions,
         client: str,
         stop_tokens: frozenset[int] = frozenset(),
         thinking_limit: int | None = None,
@@ -130,53 +133,45 @@ class ModelService:
         *,
         breaks_first: bool = False,
     ) -> GenerationRun:
-        """Continue tokens of a model. breaks_first: as for `GenerationRun`. Errors as for `answer`."""
+        """Continue tokens of a model. breaks_first: As for `GenerationRun`. Errors as for `answer`."""
         if len(tokens) + 1 > model.engine.n_ctx:
             raise context_exceeded(len(tokens), model.engine.n_ctx)
         if not tokens:
             raise ApiError(400, "The prompt has no tokens; send some text.", param="prompt")
         request = Request(
             tokens,
-            wanted.sampling.seeded(),
+            options.sampling.seeded(),
             stop_tokens=stop_tokens,
-            max_tokens=wanted.max_tokens,
+            max_tokens=options.max_tokens,
             drafting=model.drafting,
             thinking_budget=thinking_limit,
-            logprobs=wanted.logprobs,
+            logprobs=options.logprobs,
             constraints=constraints,
         )
-
-        def ended(stats: Stats, read_again: int) -> None:
-            self.metrics.generated(client, stats, read_again)
 
         run = GenerationRun(
             lambda: self.opened(model.name),
             request,
-            wanted.stops,
+            options.stops,
             client,
             self.queue,
             self._turns,
-            ended,
+            partial(self.metrics.generated, client),
             breaks_first=breaks_first,
         )
         run.start()
         return run
 
 
-def _prepared(prompts: ChatPrompts, request: ChatRequest) -> tuple[ChatPrompt, tuple[ConstraintSpec, ...]]:
-    prompt = prompts.prompt(request)
-    return prompt, _constraints(request, prompt)
-
-
 def _constraints(request: ChatRequest, prompt: ChatPrompt) -> tuple[ConstraintSpec, ...]:
-    """What the answer has to be. A call that the prompt has begun is none of the schema's."""
+    """Return the constraints of the answer. The schema does not hold a call that the prompt has begun."""
     try:
         calls = ToolCalls.strict(request.offered)
     except RequestError as error:
         raise ApiError(400, str(error), param="tools") from error
-    begun = len(prompt.before) if request.choice is CallChoice.REQUIRED else 0
+    begun = len(prompt.begun) if request.choice is CallChoice.REQUIRED else 0
     held: tuple[ConstraintSpec, ...] = () if calls is None else (Continued(calls, begun) if begun else calls,)
-    if request.schema is None or prompt.before:
+    if request.schema is None or prompt.begun:
         return held
     try:
         return (SchemaAnswer.checked(request.schema, calls=bool(request.offered)), *held)

@@ -6,11 +6,12 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from laguna_engine.chat.messages import AssistantMessage
+from laguna_engine.chat.messages import AssistantMessage, Role
 from laguna_engine.llama.vocab import Vocab
+from laguna_tui.backends.base import Message
 from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import AnswerEnded, CallPiece, ChatAnswer, Progress, ReasoningPiece, TextPiece
-from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Logprobs, Said, Speaker, Stops, text_of
+from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Logprobs, Stops, text_of
 from laguna_tui.server.openai_shared import (
     DONE,
     FINGERPRINT,
@@ -28,13 +29,13 @@ from laguna_tui.server.request_body import refuse
 from laguna_tui.server.shown_tokens import ShownToken
 from laguna_tui.session.shared_model import SharedModel
 
-_SPEAKERS = {
-    "system": Speaker.SYSTEM,
-    "developer": Speaker.SYSTEM,
-    "user": Speaker.USER,
-    "assistant": Speaker.ASSISTANT,
-    "tool": Speaker.TOOL,
-    "function": Speaker.TOOL,
+_ROLES = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+    "tool": Role.TOOL,
+    "function": Role.TOOL,
 }
 
 
@@ -44,7 +45,7 @@ class Call(Struct):
     function: CallBody
 
 
-class Message(Struct, kw_only=True):
+class ChatMessage(Struct, kw_only=True):
     """A message of a chat."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -54,16 +55,16 @@ class Message(Struct, kw_only=True):
     reasoning: str | None = None
     refusal: str | None = None
 
-    def said(self, place: str) -> Said:
-        """Return what it says; ApiError if it says nothing. place: of the message in the request."""
-        speaker, content, where = _SPEAKERS[self.role], self.content, f"{place}.content"
-        # OpenAI's library has null for an answer without text, and for a tool that returned nothing.
-        if content is None and speaker in (Speaker.SYSTEM, Speaker.USER):
+    def message(self, place: str) -> Message:
+        """Return it as a prompt has it; ApiError if it is empty. place: Of the message in the request."""
+        role, content, where = _ROLES[self.role], self.content, f"{place}.content"
+        # OpenAI's library sends null for an answer without text, and for a tool that returned nothing.
+        if content is None and role in (Role.SYSTEM, Role.USER):
             content = UNSET
-        if speaker is not Speaker.ASSISTANT:
+        if role is not Role.ASSISTANT:
             if content is UNSET:
                 refuse(where, "a string or a list of parts")
-            return Said(speaker, text_of(content, where))
+            return Message(role, (text_of(content, where),))
         if content is UNSET and not self.tool_calls:
             raise ApiError(400, "An assistant's message must have 'content' or 'tool_calls'.", param=where)
         text = text_of(None if content is UNSET else content, where, ("text", "refusal", "output_text"))
@@ -72,13 +73,13 @@ class Message(Struct, kw_only=True):
             for index, each in enumerate(self.tool_calls or ())
         )
         thoughts = self.reasoning_content or self.reasoning or ""
-        return Said(speaker, answer=AssistantMessage(text or self.refusal or "", thoughts, calls))
+        return Message(role, answer=AssistantMessage(text or self.refusal or "", thoughts, calls))
 
 
 class ChatBody(ToolsBody, kw_only=True):
     """A request."""
 
-    messages: Annotated[list[Message], Meta(min_length=1)]
+    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
     max_completion_tokens: Limit | None = None
     max_tokens: Limit | None = None
     n_predict: Limit | None = None
@@ -94,19 +95,19 @@ class ChatBody(ToolsBody, kw_only=True):
 
 
 def parse(body: ChatBody, model: SharedModel) -> ChatRequest:
-    """Return the chat to answer; ApiError says what is wrong with it."""
+    """Return the chat to answer. ApiError if something is wrong with it."""
     limits = (body.max_completion_tokens, body.max_tokens, body.n_predict)
-    wanted = body.wanted(model, next((each for each in limits if each is not None), None), body.stop)
+    options = body.options(model, next((each for each in limits if each is not None), None), body.stop)
     if body.top_logprobs is not None and not body.logprobs:
         refuse("top_logprobs", "given together with logprobs")
-    # A last message of the assistant's is continued in any case.
+    # A last message from the assistant is always continued.
     if body.add_generation_prompt is (body.continue_final_message is True):
         refuse("add_generation_prompt", "true, or false together with continue_final_message")
     schema, place = schema_of(body.json_schema, body.response_format)
     return body.request(
-        [message.said(f"messages[{index}]") for index, message in enumerate(body.messages)],
+        [message.message(f"messages[{index}]") for index, message in enumerate(body.messages)],
         replace(
-            wanted,
+            options,
             logprobs=body.top_logprobs or 0 if body.logprobs else None,
             progress=bool(body.return_progress),
         ),
@@ -120,11 +121,11 @@ class ChatCompletion:
     """Writes one answer."""
 
     def __init__(self, request: ChatRequest, answer: ChatAnswer, model: SharedModel) -> None:
-        self._wanted, self._answer, self._vocab = request.wanted, answer, model.engine.vocab
+        self._options, self._answer, self._vocab = request.options, answer, model.engine.vocab
         self._id, self._created = new_id("chatcmpl-"), now()
 
     async def whole(self) -> dict[str, object]:
-        """The answer in one object."""
+        """Return the answer in one object."""
         calls: list[dict[str, object]] = []
         shown: list[ShownToken] = []
         ended: AnswerEnded | None = None
@@ -139,10 +140,11 @@ class ChatCompletion:
                 case _:
                     pass
         assert ended is not None, "every answer ends"
-        said = self._answer.said
-        message: dict[str, object] = {"role": "assistant", "content": None if calls and not said.text else said.text}
-        if said.reasoning:
-            message |= _reasoning(said.reasoning)
+        answer = self._answer.message
+        content = None if calls and not answer.text else answer.text
+        message: dict[str, object] = {"role": "assistant", "content": content}
+        if answer.reasoning:
+            message |= _reasoning(answer.reasoning)
         if calls:
             message["tool_calls"] = calls
         choice: dict[str, object] = {"index": 0, "message": message, "finish_reason": ended.ending.value}
@@ -151,12 +153,12 @@ class ChatCompletion:
         return body | {"timings": ended.usage.timings}
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """The answer as server-sent events."""
+        """Yield the answer as server-sent events."""
         yield self._chunk({"role": "assistant", "content": None})
         empty = True
         async for piece in self._answer.pieces():
             match piece:
-                case Progress(done, total, cached) if self._wanted.progress:
+                case Progress(done, total, cached) if self._options.progress:
                     progress = {"total": total, "cache": cached, "processed": done}
                     yield sse(self._head("chat.completion.chunk") | {"choices": [], "prompt_progress": progress})
                 case ReasoningPiece(text):
@@ -170,11 +172,11 @@ class ChatCompletion:
                         yield self._chunk({"tool_calls": [delta]})
                 case AnswerEnded(ending, usage):
                     if empty:
-                        # Else libraries that add up the deltas would have null.
+                        # Without it, libraries that add up the deltas would get null.
                         yield self._chunk({"content": ""}, logprobs=self._logprobs(()))
-                    timings = {} if self._wanted.usage else {"timings": usage.timings}
+                    timings = {} if self._options.usage else {"timings": usage.timings}
                     yield self._chunk({}, ending.value, **timings)
-                    if self._wanted.usage:
+                    if self._options.usage:
                         body = self._head("chat.completion.chunk") | {"choices": [], "usage": usage_of(usage)}
                         yield sse(body | {"timings": usage.timings})
                 case _:
@@ -182,7 +184,7 @@ class ChatCompletion:
         yield DONE
 
     def _head(self, kind: str) -> dict[str, object]:
-        own = {"id": self._id, "object": kind, "created": self._created, "model": self._wanted.model}
+        own = {"id": self._id, "object": kind, "created": self._created, "model": self._options.model}
         return own | {"system_fingerprint": FINGERPRINT}
 
     def _chunk(
@@ -192,13 +194,13 @@ class ChatCompletion:
         return sse(self._head("chat.completion.chunk") | {"choices": [choice]} | more)
 
     def _logprobs(self, tokens: Sequence[ShownToken]) -> dict[str, object] | None:
-        if self._wanted.logprobs is None:
+        if self._options.logprobs is None:
             return None
         return {"content": [noted(token, self._vocab) for token in tokens]}
 
 
 def noted(entry: ShownToken, vocab: Vocab) -> dict[str, object]:
-    """How likely a token was, and the likeliest in its place."""
+    """Return the logprob of a token, and of the most likely ones in its place."""
     logprobs = entry.token.logprobs
     assert logprobs is not None, "the request wants it"
     top = [_token(each, vocab.piece(each), chance) for each, chance in logprobs.top]
@@ -210,7 +212,7 @@ def _token(token: int, piece: bytes, logprob: float) -> dict[str, object]:
 
 
 def _reasoning(text: str) -> dict[str, object]:
-    """Under the names of SGLang and llama.cpp, and of vLLM."""
+    """Return the reasoning under the name of SGLang and llama.cpp, and under vLLM's."""
     return {"reasoning_content": text, "reasoning": text}
 
 
@@ -220,7 +222,7 @@ def _call(piece: CallPiece) -> dict[str, object]:
 
 
 def _call_deltas(piece: CallPiece) -> Sequence[dict[str, object]]:
-    """The call's name with its ID first, then its arguments, as clients put them together."""
+    """Return the call's ID and name, then its arguments, as clients put them together."""
     whole = _call(piece)
     name = {"name": piece.call.name, "arguments": ""}
     first = {"index": piece.index, "id": whole["id"], "type": "function", "function": name}

@@ -1,4 +1,4 @@
-"""OpenAI's completions, the plain continuation of a text: `/v1/completions`."""
+"""OpenAI's completions, which continue a text: `/v1/completions`."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from laguna_engine.events import FinishReason, Token
 from laguna_tui.server.api_error import ApiError
 from laguna_tui.server.chat_answer import TokenUsage
 from laguna_tui.server.chat_prompts import check_size
-from laguna_tui.server.chat_request import GenerationBody, Limit, Logprobs, Stops, Wanted
+from laguna_tui.server.chat_request import AnswerOptions, GenerationBody, Limit, Logprobs, Stops
 from laguna_tui.server.generation_run import GenerationRun, RunFinished
 from laguna_tui.server.openai_shared import DONE, FINGERPRINT, ResponseFormat, new_id, now, schema_of, sse, usage_of
 from laguna_tui.server.request_body import refuse
@@ -38,37 +38,37 @@ class TextRequest:
     """A text to continue.
 
     Attributes:
-        tokens: of the text.
-        wanted: how it is continued.
-        constraints: what the continuation has to be.
+        tokens: Of the text.
+        options: How it is continued.
+        constraints: What holds the continuation to a schema.
     """
 
     tokens: list[int]
-    wanted: Wanted
+    options: AnswerOptions
     constraints: tuple[ConstraintSpec, ...] = ()
 
 
 def parse(body: CompletionBody, model: SharedModel) -> TextRequest:
-    """Return the text to continue; ApiError says what is wrong with the request."""
+    """Return the text to continue. ApiError if something is wrong with the request."""
     limit = body.n_predict if body.max_tokens is None else body.max_tokens
-    wanted = replace(body.wanted(model, limit, body.stop), logprobs=body.logprobs)
+    options = replace(body.options(model, limit, body.stop), logprobs=body.logprobs)
     schema, place = schema_of(body.json_schema, body.response_format)
     try:
         held = () if schema is None else (JsonSchema.checked(schema),)
     except RequestError as error:
         raise ApiError(400, str(error), param=place) from error
-    return TextRequest(_prompt(body, model), wanted, held)
+    return TextRequest(_prompt(body, model), options, held)
 
 
 def _prompt(body: CompletionBody, model: SharedModel) -> list[int]:
-    """The prompt's tokens; markup in a text is the client's own, so it counts."""
+    """Return the prompt's tokens; markup in a text is the client's own, so it becomes special tokens."""
     parts: Sequence[object] = body.prompt if isinstance(body.prompt, list) else [body.prompt]
     if len(parts) == 1 and isinstance(parts[0], list):
         parts = parts[0]
     vocab = model.engine.vocab
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) == len(parts) > 1:
-        refuse("prompt", "one text: this server answers one prompt in a request; send each in a request of its own")
+        refuse("prompt", "one text: this server answers one prompt per request; send each in its own request")
     check_size(texts, model, more=len(parts) - len(texts))
     tokens: list[int] = []
     for part in parts:
@@ -86,13 +86,13 @@ def _prompt(body: CompletionBody, model: SharedModel) -> list[int]:
 class TextCompletion:
     """Writes one continuation."""
 
-    def __init__(self, wanted: Wanted, run: GenerationRun, model: SharedModel) -> None:
-        self._wanted, self._run, self._vocab = wanted, run, model.engine.vocab
+    def __init__(self, options: AnswerOptions, run: GenerationRun, model: SharedModel) -> None:
+        self._options, self._run, self._vocab = options, run, model.engine.vocab
         self._shown = ShownTokens(self._vocab.piece)
         self._id, self._created = new_id("cmpl-"), now()
 
     async def whole(self) -> dict[str, object]:
-        """The continuation in one object."""
+        """Return the continuation in one object."""
         texts: list[str] = []
         shown: list[ShownToken] = []
         finished: RunFinished | None = None
@@ -109,7 +109,7 @@ class TextCompletion:
         return self._head() | {"choices": [choice], "usage": usage_of(usage), "timings": usage.timings}
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """The continuation as server-sent events."""
+        """Yield the continuation as server-sent events."""
         async for event in self._run.events():
             if isinstance(event, Token):
                 shown = self._take(event)
@@ -119,22 +119,22 @@ class TextCompletion:
                 usage = TokenUsage(event.stats, 0, event.read_again)
                 choice = self._choice("", self._shown.rest(), _ENDS.get(event.reason, "length"))
                 yield sse(self._head() | {"choices": [choice], "timings": usage.timings})
-                if self._wanted.usage:
+                if self._options.usage:
                     yield sse(self._head() | {"choices": [], "usage": usage_of(usage)})
         yield DONE
 
     def _take(self, token: Token) -> list[ShownToken]:
-        if self._wanted.logprobs is None:
+        if self._options.logprobs is None:
             return []
         self._shown.add(token)
         return self._shown.take(token.text) if token.text else []
 
     def _head(self) -> dict[str, object]:
-        own = {"id": self._id, "object": "text_completion", "created": self._created, "model": self._wanted.model}
+        own = {"id": self._id, "object": "text_completion", "created": self._created, "model": self._options.model}
         return own | {"system_fingerprint": FINGERPRINT}
 
     def _choice(self, text: str, shown: Sequence[ShownToken], finish: str | None) -> dict[str, object]:
-        found = None if self._wanted.logprobs is None else self._logprobs(shown)
+        found = None if self._options.logprobs is None else self._logprobs(shown)
         return {"index": 0, "text": text, "logprobs": found, "finish_reason": finish}
 
     def _logprobs(self, shown: Sequence[ShownToken]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""OpenAI's responses: `/v1/responses`. Nothing is stored, so a client sends the whole conversation, as Codex does."""
+"""OpenAI's responses: `/v1/responses`. Nothing is stored: a client sends the whole conversation, as Codex does."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from laguna_engine.chat.messages import AssistantMessage, ToolCall
+from laguna_engine.chat.messages import AssistantMessage, Role, ToolCall
+from laguna_tui.backends.base import Message
 from laguna_tui.server.chat_answer import (
     AnswerEnded,
     AnswerPiece,
@@ -17,22 +18,20 @@ from laguna_tui.server.chat_answer import (
     TextPiece,
     TokenUsage,
 )
-from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Said, Speaker, Stops, text_of
+from laguna_tui.server.chat_request import ChatRequest, Content, Limit, Stops, text_of
 from laguna_tui.server.openai_shared import ResponseFormat, ToolsBody, call_of, new_id, now, sse
 from laguna_tui.server.request_body import refuse
 from laguna_tui.session.shared_model import SharedModel
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
-_SPEAKERS = {"system": Speaker.SYSTEM, "developer": Speaker.SYSTEM, "user": Speaker.USER}
-
-
+_ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER}
 _ELSEWHERE = frozenset(
     {
         *("web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "computer_call"),
         *("mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response", "tool_search_call"),
     }
 )
-"""Items of what another service did on its own; its answer's text says what came of it."""
+"""Items of what another service did on its own; the text of its answer has the result."""
 
 
 class Item(Struct):
@@ -47,31 +46,31 @@ class Item(Struct):
     input: str | None = None
     output: Content = None
 
-    def said(self, place: str) -> Said | None:
-        """Return what it says; None if that is nothing to the model. place: of the item in the request."""
+    def message(self, place: str) -> Message | None:
+        """Return it as a prompt has it; None if the model reads nothing of it. place: Of the item in the request."""
         match self.type:
             case None | "message":
                 text = text_of(self.content, f"{place}.content", _TEXTS)
                 if self.role == "assistant":
-                    return Said(Speaker.ASSISTANT, answer=AssistantMessage(text))
-                if self.role not in _SPEAKERS:
+                    return Message(Role.ASSISTANT, answer=AssistantMessage(text))
+                if self.role not in _ROLES:
                     refuse(f"{place}.role", "user, assistant, system or developer")
-                return Said(_SPEAKERS[self.role], text)
+                return Message(_ROLES[self.role], (text,))
             case "reasoning":
                 thoughts = text_of(self.content, f"{place}.content", _TEXTS)
                 thoughts = thoughts or text_of(self.summary, f"{place}.summary", _TEXTS)
-                return Said(Speaker.ASSISTANT, answer=AssistantMessage(reasoning=thoughts))
+                return Message(Role.ASSISTANT, answer=AssistantMessage(reasoning=thoughts))
             case "function_call" | "custom_tool_call":
                 if not self.name:
                     refuse(f"{place}.name", "the name of a function")
                 call = call_of(self.name, self.arguments, f"{place}.arguments")
                 if self.type == "custom_tool_call":
                     call = ToolCall(self.name, {"input": self.input or ""})
-                return Said(Speaker.ASSISTANT, answer=AssistantMessage(calls=(call,)))
+                return Message(Role.ASSISTANT, answer=AssistantMessage(calls=(call,)))
             case "function_call_output" | "custom_tool_call_output":
-                return Said(Speaker.TOOL, text_of(self.output, f"{place}.output", _TEXTS))
+                return Message(Role.TOOL, (text_of(self.output, f"{place}.output", _TEXTS),))
             case _ if self.type not in _ELSEWHERE:
-                refuse(f"{place}.type", f"left out: this server stores nothing, and reads no '{self.type}'")
+                refuse(f"{place}.type", f"left out: this server stores nothing, and does not read '{self.type}'")
         return None
 
 
@@ -93,36 +92,36 @@ class ResponsesBody(ToolsBody, kw_only=True):
 
 
 def parse(body: ResponsesBody, model: SharedModel) -> ChatRequest:
-    """Return the chat to answer; ApiError says what is wrong with it."""
+    """Return the chat to answer. ApiError if something is wrong with it."""
     if "message.output_text.logprobs" in (body.include or ()):
         refuse("include", "without message.output_text.logprobs: this server gives them in chats and completions")
-    said = [Said(Speaker.SYSTEM, body.instructions)] if body.instructions is not None else []
+    messages = [Message(Role.SYSTEM, (body.instructions,))] if body.instructions is not None else []
     if isinstance(body.input, str):
-        said.append(Said(Speaker.USER, body.input))
+        messages.append(Message(Role.USER, (body.input,)))
     else:
-        items = (item.said(f"input[{index}]") for index, item in enumerate(body.input))
-        said += _joined([each for each in items if each is not None])
+        items = (item.message(f"input[{index}]") for index, item in enumerate(body.input))
+        messages += _joined([each for each in items if each is not None])
     form = None if body.text is None else body.text.format
     return body.request(
-        said,
-        replace(body.wanted(model, body.max_output_tokens, body.stop), usage=True),
+        messages,
+        replace(body.options(model, body.max_output_tokens, body.stop), usage=True),
         schema=None if form is None else form.schema_at("text.format"),
         schema_place="text.format",
     )
 
 
-def _joined(said: list[Said]) -> list[Said]:
-    """The items of one turn of the assistant's as one message."""
-    joined: list[Said] = []
-    for each in said:
-        last = joined[-1] if joined else None
-        if last is None or not (each.speaker is last.speaker is Speaker.ASSISTANT):
+def _joined(messages: list[Message]) -> list[Message]:
+    """Return the messages, with those of one turn of the assistant as one."""
+    joined: list[Message] = []
+    for each in messages:
+        before = joined[-1].answer if joined else None
+        if before is None or each.answer is None:
             joined.append(each)
             continue
-        texts = "\n".join(filter(None, (last.answer.text, each.answer.text)))
-        thoughts = "\n".join(filter(None, (last.answer.reasoning, each.answer.reasoning)))
-        answer = AssistantMessage(texts, thoughts, (*last.answer.calls, *each.answer.calls))
-        joined[-1] = replace(last, answer=answer)
+        text = "\n".join(filter(None, (before.text, each.answer.text)))
+        reasoning = "\n".join(filter(None, (before.reasoning, each.answer.reasoning)))
+        answer = AssistantMessage(text, reasoning, (*before.calls, *each.answer.calls))
+        joined[-1] = Message(Role.ASSISTANT, answer=answer)
     return joined
 
 
@@ -183,7 +182,7 @@ class ModelResponse:
     """Writes one answer."""
 
     def __init__(self, request: ChatRequest, answer: ChatAnswer, values: Mapping[str, object]) -> None:
-        """Write an answer. values: the request, of which a response repeats some fields."""
+        """values: The request, of which a response repeats some fields."""
         self._answer = answer
         self._output: list[dict[str, object]] = []
         self._open: _Item | None = None
@@ -192,7 +191,7 @@ class ModelResponse:
             "id": new_id("resp_"),
             "object": "response",
             "created_at": now(),
-            "model": request.wanted.model,
+            "model": request.options.model,
             "error": None,
             "incomplete_details": None,
             "instructions": values.get("instructions"),
@@ -207,7 +206,7 @@ class ModelResponse:
         }
 
     async def whole(self) -> dict[str, object]:
-        """The answer in one object."""
+        """Return the answer in one object."""
         body: dict[str, object] = {}
         async for piece in self._answer.pieces():
             self._take(piece)
@@ -216,7 +215,7 @@ class ModelResponse:
         return body
 
     async def stream(self) -> AsyncIterator[bytes]:
-        """The answer as server-sent events."""
+        """Yield the answer as server-sent events."""
         begun = self._body | {"status": "in_progress", "output": [], "usage": None}
         yield self._event("response.created", response=begun)
         yield self._event("response.in_progress", response=begun)

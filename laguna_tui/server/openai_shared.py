@@ -1,4 +1,4 @@
-"""What OpenAI's three APIs have alike: usage, tools, choices of tools, formats of answers."""
+"""What OpenAI's three APIs share: usage, tools, tool choices, formats of answers."""
 
 import json
 import time
@@ -10,25 +10,26 @@ from msgspec import Struct
 
 from laguna_engine.chat.messages import ToolCall, ToolSpec
 from laguna_tui import __version__
+from laguna_tui.backends.base import Message
 from laguna_tui.server.chat_answer import TokenUsage
-from laguna_tui.server.chat_request import CallChoice, ChatRequest, GenerationBody, Said, Wanted, tool_spec
+from laguna_tui.server.chat_request import AnswerOptions, CallChoice, ChatRequest, GenerationBody, tool_spec
 from laguna_tui.server.request_body import parse_json, refuse
 
 FINGERPRINT = f"laguna-tui-{__version__}"
 
 
 def new_id(prefix: str) -> str:
-    """Return a name that nothing else has. prefix: with the sign that ends it in the API's own names."""
+    """Return a unique ID. prefix: With the character that ends it in the API's own IDs."""
     return f"{prefix}{uuid.uuid4().hex}"
 
 
 def now() -> int:
-    """Seconds since the epoch."""
+    """Return the seconds since the epoch."""
     return int(time.time())
 
 
 def sse(data: Mapping[str, object], event: str = "") -> bytes:
-    """One server-sent event."""
+    """Return one server-sent event."""
     head = f"event: {event}\n" if event else ""
     return f"{head}data: {json.dumps(data, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
 
@@ -38,7 +39,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 def usage_of(usage: TokenUsage) -> dict[str, object]:
-    """As chats and completions report it, with the drafts' figures beside."""
+    """Return the usage as chats and completions report it, with the figures of speculation."""
     stats = usage.stats
     return {
         "prompt_tokens": stats.prompt_tokens,
@@ -80,7 +81,7 @@ class ResponseFormat(Struct):
     schema: dict[str, Any] | None = None
 
     def schema_at(self, place: str) -> Mapping[str, Any] | None:
-        """Return the schema that the text has to match, None for free text. place: of the format in the request."""
+        """Return the schema that the text must match; None for free text. place: Of the format in the request."""
         if self.type is None or self.type == "text":
             return None
         schema = self.schema if self.json_schema is None else self.json_schema.schema
@@ -92,14 +93,14 @@ class ResponseFormat(Struct):
 
 
 def schema_of(schema: Mapping[str, Any] | None, form: ResponseFormat | None) -> tuple[Mapping[str, Any] | None, str]:
-    """Return the schema of `json_schema` or `response_format`, None for free text, and where it is."""
+    """Return the schema of `json_schema` or `response_format`, None for free text, and the field it is in."""
     if schema is None and form is not None:
         return form.schema_at("response_format"), "response_format"
     return schema, "json_schema"
 
 
 class TemplateSwitches(Struct):
-    """What the model's template can be told."""
+    """The switches of the model's template."""
 
     enable_thinking: bool | None = None
 
@@ -111,7 +112,7 @@ class ReasoningBody(Struct):
 
 
 class ToolsBody(GenerationBody, kw_only=True):
-    """The fields that chats and responses have alike."""
+    """The fields that chats and responses share."""
 
     tools: list[Tool] | None = None
     tool_choice: str | Tool | None = None
@@ -120,13 +121,13 @@ class ToolsBody(GenerationBody, kw_only=True):
     reasoning: ReasoningBody | None = None
     reasoning_effort: str | None = None
 
-    def request(self, said: Sequence[Said], wanted: Wanted, **more: Any) -> ChatRequest:
-        """Return the chat to answer. more: as in `ChatRequest`."""
+    def request(self, messages: Sequence[Message], options: AnswerOptions, **more: Any) -> ChatRequest:
+        """Return the chat to answer. more: Fields of `ChatRequest`."""
         tools = self._functions()
         choice, only = self._choice(tools)
         return ChatRequest(
-            tuple(said),
-            wanted,
+            tuple(messages),
+            options,
             tools,
             choice,
             only,
@@ -136,7 +137,7 @@ class ToolsBody(GenerationBody, kw_only=True):
         )
 
     def _functions(self) -> tuple[ToolSpec, ...]:
-        """The functions that may be called; other kinds of tools (Codex offers some) are left out."""
+        """Return the functions that may be called; other kinds of tools (Codex offers some) are left out."""
         return tuple(
             tool_spec(inside.name, inside.description, inside.parameters, inside.strict, f"tools[{index}]")
             for index, tool in enumerate(self.tools or ())
@@ -145,7 +146,7 @@ class ToolsBody(GenerationBody, kw_only=True):
         )
 
     def _choice(self, tools: tuple[ToolSpec, ...]) -> tuple[CallChoice, str]:
-        """Whether a tool is called, and which one; empty for any."""
+        """Return whether a tool is called, and which one; empty for any."""
         value = self.tool_choice
         if value is None:
             return CallChoice.AUTO, ""
@@ -162,7 +163,7 @@ class ToolsBody(GenerationBody, kw_only=True):
         return CallChoice.REQUIRED, name
 
     def _thinking(self) -> bool | None:
-        """Whether the model is to think: by the template's own switch, or by the effort; None if nothing is said."""
+        """Return whether the model thinks, by the template's own switch or by the effort; None if neither is given."""
         if self.chat_template_kwargs is not None and self.chat_template_kwargs.enable_thinking is not None:
             return self.chat_template_kwargs.enable_thinking
         effort = (self.reasoning and self.reasoning.effort) or self.reasoning_effort
@@ -170,20 +171,20 @@ class ToolsBody(GenerationBody, kw_only=True):
 
 
 class CallBody(Struct):
-    """A call that an assistant made: its arguments are JSON text."""
+    """A call that the assistant made; its arguments are JSON text."""
 
     name: str
     arguments: str | dict[str, Any] | None = None
 
 
 def call_of(name: str, arguments: str | dict[str, Any] | None, place: str) -> ToolCall:
-    """Return a call that an assistant made. place: of the arguments in the request."""
+    """Return a call that the assistant made. place: Of the arguments in the request."""
     if not isinstance(arguments, str):
         return ToolCall(name, arguments or {})
     try:
         found = parse_json(arguments, place) if arguments.strip() else {}
     except ValueError:
-        # A call that could not be run is part of the conversation all the same.
+        # A call that could not be run is still part of the conversation.
         found = {"arguments": arguments}
     if not isinstance(found, dict):
         refuse(place, "a JSON object")

@@ -1,4 +1,4 @@
-"""Reads a request's JSON into the typed body of its path; what a path does not use is refused, or reported."""
+"""Reads a request's JSON into the typed body of its path; fields that a path does not use are refused or reported."""
 
 import json
 import re
@@ -9,7 +9,6 @@ from typing import NoReturn, TypeVar
 import msgspec
 
 from laguna_tui.server.api_error import ApiError
-from laguna_tui.server.unused_fields import HINTS, UNUSED
 
 B = TypeVar("B", bound=msgspec.Struct)
 
@@ -17,16 +16,65 @@ MAX_DEPTH = 128
 """Levels of lists and objects, as many as the parser of JSON schemas (serde_json, in llguidance) takes."""
 
 
+_ONE = "gives one answer to a request; send the request again with another seed"
+_PROBABILITIES = "does not change single tokens' probabilities; use temperature, top_k, top_p, min_p or repeat_penalty"
+_FORM = "holds an answer only to a JSON schema, where the path takes one"
+_LENGTH = "ends an answer at max_tokens, a stop text or where the model ends it"
+_STORE = "stores nothing; send the whole conversation"
+_TOOLS = "calls only the functions in 'tools'"
+_TEXT = "reads and writes only text"
+_PROMPT = "writes prompts by the model's own template"
+_LOGPROBS = "gives the most likely tokens by logprobs, in chats and completions"
+
+UNUSED: Mapping[str, tuple[tuple[object, ...], str]] = {
+    **dict.fromkeys(("n", "best_of", "num_return_sequences"), ((1,), _ONE)),
+    "use_beam_search": ((False,), _ONE),
+    **dict.fromkeys(("frequency_penalty", "presence_penalty", "mirostat", "dry_multiplier"), ((0,), _PROBABILITIES)),
+    **dict.fromkeys(("xtc_probability", "dynatemp_range", "top_a", "top_n_sigma"), ((0, -1), _PROBABILITIES)),
+    **dict.fromkeys(("typical_p", "typical", "tfs_z", "length_penalty"), ((1,), _PROBABILITIES)),
+    **dict.fromkeys(("logit_bias", "bad_words", "allowed_token_ids", "lora"), (({}, []), _PROBABILITIES)),
+    **dict.fromkeys(("guided_json", "guided_regex", "guided_choice", "guided_grammar"), ((), _FORM)),
+    **dict.fromkeys(("structured_outputs", "regex", "ebnf", "structural_tag", "response_fields"), (({}, []), _FORM)),
+    **dict.fromkeys(("grammar", "json_schema", "response_format", "output_format", "format"), (("", {}), _FORM)),
+    **dict.fromkeys(("min_tokens", "min_length", "t_max_predict_ms"), ((0, -1), _LENGTH)),
+    "ignore_eos": ((False,), _LENGTH),
+    **dict.fromkeys(("stop_token_ids", "stop_regex"), (([], ""), _LENGTH)),
+    "max_tool_calls": ((), _LENGTH),
+    **dict.fromkeys(("previous_response_id", "conversation", "container"), ((), _STORE)),
+    "background": ((False,), _STORE),
+    **dict.fromkeys(("functions", "mcp_servers"), (([],), _TOOLS)),
+    "function_call": (("none", "auto"), _TOOLS),
+    "web_search_options": ((), _TOOLS),
+    "modalities": ((["text"],), _TEXT),
+    **dict.fromkeys(("audio", "mm_processor_kwargs"), ((), _TEXT)),
+    "echo": ((False,), "does not repeat the prompt"),
+    "suffix": (("",), "does not fill in the middle of a text"),
+    **dict.fromkeys(("chat_template", "prompt", "prompt_embeds", "documents"), (("", []), _PROMPT)),
+    "logprobs": ((False, 0), _LOGPROBS),
+    **dict.fromkeys(("top_logprobs", "n_probs", "prompt_logprobs"), ((0,), _LOGPROBS)),
+}
+"""Fields that no path uses unless it declares them: values that change nothing, as null does, and the reason."""
+
+HINTS = frozenset(
+    {
+        *("user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention"),
+        *("safety_identifier", "client_metadata", "cache_control", "cache_prompt", "context_management"),
+        *("truncation", "prediction", "verbosity", "inference_geo", "timings_per_token", "betas"),
+    }
+)
+"""Fields that may be ignored: they change neither the form, the length nor the choice of an answer, nor any state."""
+
+
 def parse_json(text: bytes | str, place: str = "") -> object:
     """Return the value of a JSON text.
 
     Args:
-        text: bytes are UTF-8.
-        place: where in the request it is, for errors; empty for the whole body.
+        text: Bytes are UTF-8.
+        place: Where it is in the request, for errors; empty for the whole body.
 
     Raises:
-        ValueError: it is not JSON.
-        ApiError: it is nested too deeply, or a string has a lone surrogate, which UTF-8 cannot encode.
+        ValueError: It is not JSON.
+        ApiError: It is nested too deeply, or a string has a lone surrogate, which UTF-8 cannot encode.
     """
     try:
         value = json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
@@ -73,7 +121,7 @@ class RequestBody:
     """A request's JSON object.
 
     Attributes:
-        values: as they were sent.
+        values: The fields, as they were sent.
     """
 
     values: Mapping[str, object]
@@ -90,7 +138,7 @@ class RequestBody:
         return cls(value)
 
     def read(self, kind: type[B]) -> B:
-        """Return the fields that a path uses; ApiError if one is wrong, or another would change the answer."""
+        """Return the fields that a path uses. ApiError if one is wrong, or if another would change the answer."""
         for name, (neutral, reason) in UNUSED.items():
             value = self.values.get(name)
             if value is not None and value not in neutral and name not in kind.__struct_fields__:
@@ -106,17 +154,17 @@ class RequestBody:
             raise _invalid(str(error)) from error
 
     def unknown(self, kind: type[msgspec.Struct]) -> list[str]:
-        """Names of fields of which nothing is known."""
+        """Return the names of unknown fields."""
         return sorted(self.values.keys() - {*kind.__struct_fields__, *UNUSED, *HINTS})
 
 
 def refuse(place: str, expected: str) -> NoReturn:
-    """Raise the ApiError of a field. expected: what it must be."""
+    """Raise the ApiError of a field. expected: What it must be."""
     raise ApiError(400, f"'{place}' must be {expected}.", param=place)
 
 
 def _invalid(text: str) -> ApiError:
-    """The answer to a body of the wrong form, from msgspec's words: it gives the place nowhere else."""
+    """Return the error of a wrong body, from msgspec's message: it gives the place nowhere else."""
     what, _, place = text.partition(" - at `$")
     place = place.rstrip("`").removeprefix(".")
     missing = re.fullmatch("Object missing required field `(.+)`", what)

@@ -1,4 +1,4 @@
-"""Sends answers: in one object, or as server-sent events; a client that leaves, or reads nothing, ends its answer."""
+"""Sends answers in one object or as server-sent events; an answer ends when its client leaves, or stops reading."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -11,21 +11,14 @@ from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
 
-
 ABORT = "laguna_tui.abort"
-"""Key of what breaks the connection off, in an ASGI scope."""
-
-
-def _nothing() -> None:
-    pass
+"""Key of the function that drops the connection, in an ASGI scope."""
+KEEP_ALIVE = b": keep-alive\n\n"
+"""A comment: clients ignore it, and their time limit for reading starts again."""
 
 
 class _Unread(Exception):
     """The client reads nothing."""
-
-
-KEEP_ALIVE = b": keep-alive\n\n"
-"""A comment: clients ignore it, and their time limit for reading begins anew."""
 
 
 class ClientGone(Exception):
@@ -33,7 +26,7 @@ class ClientGone(Exception):
 
 
 async def unless_gone(request: Request, work: Coroutine[object, object, T]) -> T:
-    """What `work` returns; it is cancelled, and ClientGone raised, once the client has left."""
+    """Return the result of `work`; cancel it and raise ClientGone when the client leaves."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_gone(request.receive))
     try:
@@ -71,10 +64,10 @@ class EventStreamResponse(Response):
         """Send `events`.
 
         Args:
-            events: whole ones.
-            keep_alive_s: so long nothing is sent before a comment is.
-            send_s: so long a client may read nothing.
-            failed: makes the last event of an error in mid-answer.
+            events: Complete events.
+            keep_alive_s: Seconds without an event before a comment is sent.
+            send_s: Seconds for which a client may read nothing.
+            failed: Returns the last event of an answer that an error ended.
         """
         super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"})
         del self.headers["content-length"]
@@ -96,8 +89,9 @@ class EventStreamResponse(Response):
             for task in done:
                 task.result()
         except _Unread:
-            # Closing would wait until all that was sent is read.
-            scope.get(ABORT, _nothing)()
+            # Closing the connection would wait until everything sent was read.
+            if (abort := scope.get(ABORT)) is not None:
+                abort()
         finally:
             tasks.add(collecting)
             for task in tasks:
@@ -107,7 +101,7 @@ class EventStreamResponse(Response):
                     await task
 
     async def _collect(self) -> None:
-        """Take the events as they come; those that come together are sent together, which saves most of their cost."""
+        """Collect the events: those that come together are sent together, which saves most of their cost."""
         try:
             async for body in self._events:
                 self._unsent.append(body)
@@ -134,7 +128,7 @@ class EventStreamResponse(Response):
         await self._put(send, b"", more=False)
 
     async def _keep_alive(self, send: Send) -> None:
-        """Send a comment whenever nothing else was sent for long. A task of its own, so that events cost no task."""
+        """Send a comment whenever nothing else was sent for long. Its own task, so that an event needs none."""
         now = asyncio.get_running_loop().time
         while True:
             await asyncio.sleep(self._sent + self._keep_alive_s - now())

@@ -20,7 +20,7 @@ class _Client:
 
 @dataclass(slots=True)
 class ServerMetrics:
-    """Counters since the server was started. Of the event loop's thread; `clients` may be asked by any."""
+    """Counters since the server was started. Used on the event loop's thread; `clients` on any."""
 
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     tokens: Counter[str] = field(default_factory=Counter)
@@ -29,11 +29,11 @@ class ServerMetrics:
     _clients: dict[str, _Client] = field(default_factory=dict)
 
     def answered(self, path: str, status: int) -> None:
-        """A request got this status."""
+        """Count a request by its status."""
         self.requests[path, status] += 1
 
     def generated(self, client: str, stats: Stats, read_again: int) -> None:
-        """A generation for this client ended."""
+        """Count a client's generation that ended."""
         self.tokens["prompt"] += stats.prompt_tokens
         self.tokens["prompt_cached"] += stats.cached_tokens
         self.tokens["prompt_read_again"] += read_again
@@ -48,7 +48,7 @@ class ServerMetrics:
         known.seen = time.monotonic()
 
     def clients(self, now: str) -> tuple[ClientUse, ...]:
-        """Who used it, the latest first. now: who is being answered."""
+        """Return who used it, the latest first. now: The client being answered; empty for none."""
         if now and now not in self._clients:
             self._clients[now] = _Client(seen=time.monotonic())
         at = time.monotonic()
@@ -58,7 +58,7 @@ class ServerMetrics:
         )
 
     def text(self, waiting: int, busy: bool, held: PoolFigures) -> str:
-        """All of it for Prometheus."""
+        """Return all counters as Prometheus reads them."""
         lines: list[str] = []
 
         def put(name: str, kind: str, about: str, values: list[tuple[str, float]]) -> None:
@@ -70,25 +70,25 @@ class ServerMetrics:
         put("requests_total", "counter", "Requests by path and status.", answered)
         for name, about in _TOKENS.items():
             put(f"{name}_tokens_total", "counter", about, [("", self.tokens[name])])
-        put("prefill_seconds_total", "counter", "Time of reading prompts.", [("", self.prefill_s)])
-        put("decode_seconds_total", "counter", "Time of generating.", [("", self.decode_s)])
+        put("prefill_seconds_total", "counter", "Time spent reading prompts.", [("", self.prefill_s)])
+        put("decode_seconds_total", "counter", "Time spent generating.", [("", self.decode_s)])
         drafted = self.tokens["drafted"]
         put(
             "draft_acceptance", "gauge", "Accepted per drafted token.", [("", self.tokens["accepted"] / (drafted or 1))]
         )
-        put("requests_waiting", "gauge", "Requests that wait for their turn.", [("", waiting)])
-        put("requests_running", "gauge", "Requests that are being answered.", [("", int(busy))])
-        put("held_conversations", "gauge", "Conversations that wait in memory.", [("", held.held)])
-        put("held_bytes", "gauge", "Bytes that they take.", [("", held.nbytes)])
-        put("held_swaps_total", "counter", "Conversations that were brought back.", [("", held.swapped)])
-        put("held_dropped_total", "counter", "Conversations given up for lack of room.", [("", held.dropped)])
+        put("requests_waiting", "gauge", "Requests waiting for their turn.", [("", waiting)])
+        put("requests_running", "gauge", "Requests being answered.", [("", int(busy))])
+        put("held_conversations", "gauge", "Conversations waiting in memory.", [("", held.held)])
+        put("held_bytes", "gauge", "Bytes of the conversations waiting in memory.", [("", held.nbytes)])
+        put("held_swaps_total", "counter", "Conversations brought back from memory.", [("", held.swapped)])
+        put("held_dropped_total", "counter", "Conversations dropped for lack of memory.", [("", held.dropped)])
         return "\n".join(lines) + "\n"
 
 
 _TOKENS = {
     "prompt": "Tokens of prompts.",
     "prompt_cached": "Tokens of prompts that were in the KV cache.",
-    "prompt_read_again": "Tokens that were computed twice because others had their turn.",
+    "prompt_read_again": "Tokens computed twice because others had their turn.",
     "generated": "Tokens generated.",
     "drafted": "Tokens that drafters proposed.",
     "accepted": "Drafted tokens that the target accepted.",

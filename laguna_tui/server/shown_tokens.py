@@ -1,4 +1,4 @@
-"""Which tokens a text consists of, for their logprobs: an entry for each token, whose bytes joined are the text."""
+"""Which tokens a text consists of, for their logprobs: the joined bytes of the entries are the text."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ class ShownToken:
     """A token that may add to a text.
 
     Attributes:
-        token: the token.
-        left: its bytes that are not shown yet.
-        shown: the bytes that it adds to the text, perhaps a part of a character.
+        token: The token.
+        left: Its bytes that are not shown yet.
+        shown: The bytes that it adds to the text, perhaps part of a character.
     """
 
     token: Token
@@ -24,21 +24,21 @@ class ShownToken:
 class ShownTokens:
     """Assigns the tokens of one generation to its text.
 
-    A text may leave out what tokens before it said, such as line breaks at its beginning. A token that is shown in part
-    has its entry once it is known that no more of it comes.
+    A text may leave out the beginning of its tokens, such as line breaks. The entry of a token that is shown in part
+    comes when no more of it can follow.
     """
 
     def __init__(self, piece: Callable[[int], bytes]) -> None:
-        """`piece` returns a token's bytes."""
+        """piece: Returns the bytes of a token."""
         self._piece = piece
         self._pending: list[ShownToken] = []
 
     def add(self, token: Token) -> None:
-        """Add a token whose bytes may be a part of the text."""
+        """Add a token whose bytes may be part of the text."""
         self._pending.append(ShownToken(token, self._piece(token.id)))
 
     def clear(self) -> None:
-        """No more of the tokens so far belongs to the text."""
+        """Drop what is not shown of the tokens so far: it does not belong to the text."""
         self._pending = [each for each in self._pending if each.shown]
         for each in self._pending:
             each.left = b""
@@ -48,17 +48,17 @@ class ShownTokens:
         more = text.encode()
         start = b"".join(each.left for each in self._pending).find(more)
         if start < 0:
-            self._deal(more)
+            self._assign(more)
         found = self._consume(max(0, start), shown=False)
         return [*found, *self._consume(len(more), shown=True)]
 
     def rest(self) -> list[ShownToken]:
-        """Return the token that is shown in part; no more text comes."""
+        """Return the token that is shown in part, at the end of the text."""
         self.clear()
         return self._consume(0, shown=True)
 
     def _consume(self, count: int, *, shown: bool) -> list[ShownToken]:
-        """Take so many bytes of the tokens; the tokens that this completes."""
+        """Take `count` bytes of the tokens; returns the tokens that this completes."""
         found: list[ShownToken] = []
         while self._pending and (count or not self._pending[0].left):
             first = self._pending[0]
@@ -70,8 +70,8 @@ class ShownTokens:
                 del self._pending[0]
         return found
 
-    def _deal(self, text: bytes) -> None:
-        """Have the tokens say a text that is not theirs: of bytes that are no character, or of an escaped marker."""
+    def _assign(self, text: bytes) -> None:
+        """Assign a text to tokens with other bytes: bytes that are not a character, or an escaped marker."""
         for each in self._pending:
             each.left, text = text[: len(each.left)], text[len(each.left) :]
         if self._pending:

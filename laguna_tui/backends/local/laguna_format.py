@@ -23,6 +23,7 @@ class LagunaFormat:
     """Renders prompts for one model. Any thread.
 
     Attributes:
+        encoder: Text to tokens; no text becomes markup.
         stop_tokens: What ends the model's turn.
     """
 
@@ -37,19 +38,36 @@ class LagunaFormat:
         Raises:
             ModelFileError: The vocabulary has no token that ends a turn.
         """
-        encoder = SafeEncoder(vocabulary)
+        self.encoder = encoder = SafeEncoder(vocabulary)
         self._renderers = {thinking: Renderer(encoder, family, thinking) for thinking in (False, True)}
         self._openings = {thinking: each.generation_prompt() for thinking, each in self._renderers.items()}
-        self._markers = encoder.markers
         self._model = model
         self._known = {thinking: WeakKeyDictionary[Message, Parts]() for thinking in (False, True)}
         self._calls = deque[ToolCalls](maxlen=_GRAMMARS)
-        self._system: tuple[tuple[str, tuple[ToolSpec, ...], bool], list[int]] | None = None
+        self._system: tuple[tuple[str | None, tuple[ToolSpec, ...], bool], list[int]] | None = None
         self.stop_tokens = self._renderers[False].stop_tokens
 
     def render(self, prompt: Prompt) -> list[Parts]:
         """Return the tokens of the system prompt with the tools, then of each message."""
-        return [(self._system_tokens(prompt),), *(self._parts(each, prompt.thinking) for each in prompt.messages)]
+        system = self.system(prompt.system, prompt.tools, thinking=prompt.thinking)
+        return [(system,), *(self.parts(each, thinking=prompt.thinking) for each in prompt.messages)]
+
+    def system(self, prompt: str | None, tools: tuple[ToolSpec, ...], *, thinking: bool) -> list[int]:
+        """Return the tokens of a system prompt with the tools. prompt: None for the model's own."""
+        key = prompt, tools, thinking
+        known = self._system
+        if known is None or known[0] != key:
+            known = key, self._renderers[thinking].system(prompt, tools)
+            self._system = known
+        return known[1]
+
+    def parts(self, message: Message, *, thinking: bool) -> Parts:
+        """Return the tokens of a message."""
+        known = self._known[thinking]
+        parts = known.get(message)
+        if parts is None:
+            known[message] = parts = self._rendered(message, self._renderers[thinking])
+        return parts
 
     def opening(self, *, thinking: bool) -> list[int]:
         """Return the tokens that open the model's turn."""
@@ -57,7 +75,7 @@ class LagunaFormat:
 
     def parser(self, tools: tuple[ToolSpec, ...], *, thinking: bool) -> StreamParser:
         """Return a parser of the model's output in its turn."""
-        return StreamParser(tools, in_reasoning=thinking, markers=self._markers)
+        return StreamParser(tools, in_reasoning=thinking, markers=self.encoder.markers)
 
     def constraints(self, tools: tuple[ToolSpec, ...], options: Options) -> tuple[ConstraintSpec, ...]:
         """Return the constraints that the options put on an answer."""
@@ -79,21 +97,6 @@ class LagunaFormat:
             known = ToolCalls(tools, rules)
             self._calls.append(known)
         return known
-
-    def _system_tokens(self, prompt: Prompt) -> list[int]:
-        key = prompt.system, prompt.tools, prompt.thinking
-        known = self._system
-        if known is None or known[0] != key:
-            known = key, self._renderers[prompt.thinking].system(prompt.system, prompt.tools)
-            self._system = known
-        return known[1]
-
-    def _parts(self, message: Message, thinking: bool) -> Parts:
-        known = self._known[thinking]
-        parts = known.get(message)
-        if parts is None:
-            known[message] = parts = self._rendered(message, self._renderers[thinking])
-        return parts
 
     def _rendered(self, message: Message, renderer: Renderer) -> Parts:
         if message.trace is not None and message.trace.model == self._model:

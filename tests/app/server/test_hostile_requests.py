@@ -240,7 +240,7 @@ def test_an_argument_s_schema_that_cannot_be_used_is_refused(serve: Any):
     server = serve([call("weather", city=5)])
     answered = server.chat("hi", tools=[tool])
     assert answered.status == 400
-    assert answered.body["error"]["message"].startswith("The answer cannot be held to the request's JSON schemas (")
+    assert answered.body["error"]["message"].startswith("The request's JSON schemas cannot be enforced (")
 
 
 @pytest.mark.parametrize("size", [HEADER_BYTES, 100_000])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from laguna_tui.server.http_server import HttpServer, ServerOptions
-from laguna_tui.server.unused_fields import HINTS, UNUSED
+from laguna_tui.server.request_body import HINTS, UNUSED
 from laguna_tui.session.shared_model import shared_model
 from tests.app.server.serving import Served
 from tests.scripted_model import say
@@ -88,7 +88,7 @@ def test_what_would_change_the_answer_is_refused_by_its_name(nano: Served, path:
 def test_a_refusal_says_what_the_server_does_instead(nano: Served):
     error = nano.chat("hi", frequency_penalty=1).body["error"]
     assert error["message"] == (
-        "'frequency_penalty' must be left out: this server does not change the chances of single tokens; use "
+        "'frequency_penalty' must be left out: this server does not change single tokens' probabilities; use "
         "temperature, top_k, top_p, min_p or repeat_penalty."
     )
 
@@ -179,7 +179,8 @@ def test_items_that_stand_for_what_is_stored_elsewhere_are_refused(nano: Served,
     answered = nano.post(RESPONSES, input=[{"type": kind, "id": "msg_1"}])
     error = answered.body["error"]
     assert (answered.status, error["param"]) == (400, "input[0].type")
-    assert error["message"] == f"'input[0].type' must be left out: this server stores nothing, and reads no '{kind}'."
+    reason = f"this server stores nothing, and does not read '{kind}'"
+    assert error["message"] == f"'input[0].type' must be left out: {reason}."
 
 
 def test_calls_of_custom_tools_are_read(serve: Any):

@@ -243,15 +243,13 @@ def test_others_reach_it_only_where_the_user_wants_that(tmp_path: Path):
     token.write_text("a-token-of-my-own-choice\n")
     with pytest.raises(UserError) as error:
         access_rules(ServerOptions(host="0.0.0.0"))
-    assert str(error.value) == "--host 0.0.0.0: other machines could use the model; if that is wanted, add --expose"
+    assert str(error.value) == "--host 0.0.0.0: other machines could use the model; if you want that, add --expose"
     with pytest.raises(UserError) as error:
         access_rules(ServerOptions(host="0.0.0.0", expose=True))
-    assert str(error.value) == (
-        "--expose: other machines need a token that you chose; name a file with one: --token-file"
-    )
+    assert str(error.value) == ("--expose: other machines need a token that you chose; add --token-file FILE")
     with pytest.raises(UserError) as error:
         access_rules(ServerOptions(host="0.0.0.0", expose=True, token_file=token))
-    assert str(error.value) == "--host 0.0.0.0: say by which names it is asked: --allow-host NAME"
+    assert str(error.value) == "--host 0.0.0.0: the server needs a name that clients use; add --allow-host NAME"
     rules = access_rules(ServerOptions(host="0.0.0.0", expose=True, token_file=token, allow_hosts=("Box.Local",)))
     assert (rules.hosts, rules.token) == ({"box.local"}, "a-token-of-my-own-choice")
 
@@ -262,7 +260,7 @@ def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path, text: str):
     file.write_text(text)
     with pytest.raises(UserError) as error:
         access_rules(ServerOptions(token_file=file))
-    assert str(error.value) == f"--token-file {file}: a token has at least 16 letters and digits, and no blanks"
+    assert str(error.value) == f"--token-file {file}: the token needs at least 16 ASCII characters, without blanks"
     with pytest.raises(UserError) as error:
         access_rules(ServerOptions(token_file=tmp_path / "none"))
     assert str(error.value) == (

@@ -48,7 +48,7 @@ def test_only_so_many_wait():
         queue.enter()  # one has its turn
     with pytest.raises(ApiError) as error:
         queue.enter()
-    assert str(error.value) == "2 requests wait already; try again soon."
+    assert str(error.value) == "2 requests are waiting already; try again soon."
     queue.leave()
     queue.enter()
 
