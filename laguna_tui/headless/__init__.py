@@ -1,1 +1,1 @@
-"""The front end without a screen: a turn's events as text or JSON, for pipes, scripts and CI."""
+"""The front end without a screen: the events of a turn as text or JSON, for pipes, scripts and CI."""

@@ -1,4 +1,4 @@
-"""The user's own editor on a plain terminal, for what they edit before they allow it."""
+"""Opens the user's editor on a plain terminal, to edit a command or a change before it is allowed."""
 
 import os
 import re
@@ -10,41 +10,41 @@ from pathlib import Path
 from laguna_engine.native.child import find_program, run_on_terminal
 
 _VARIABLES = ("VISUAL", "EDITOR")
-# Where neither is set.
 _EDITORS = ("editor", "nano", "vi")
-# A file's ending tells an editor its language; its name is whatever a model wrote.
+"""Tried in this order if neither variable is set."""
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,10}\Z")
+"""The ending of a file tells an editor the language; the rest of its name may be anything a model wrote."""
 
-_NO_EDITOR = "there is no editor; set EDITOR to one, such as: export EDITOR=nano"
-_NOT_STARTED = "the editor {editor} cannot be started; set EDITOR to one that is installed"
-_FAILED = "the editor {editor} ended with exit code {code}, so nothing is taken from it"
-_UNREADABLE = "what the editor saved cannot be read as UTF-8 text, so nothing is taken from it"
+_NO_EDITOR = "no editor was found; set one, for example: export EDITOR=nano"
+_NOT_STARTED = "the editor {editor} cannot be started; set EDITOR to an installed one"
+_FAILED = "the editor {editor} exited with code {code}, so the edit was dropped"
+_UNREADABLE = "the saved file is not UTF-8 text, so the edit was dropped"
 
 
 class EditorError(Exception):
-    """There is no edited text; the message is a sentence for the user."""
+    """The text could not be edited; the message is a sentence for the user."""
 
 
 def edit_text(text: str, name: str, terminal: int, environment: Mapping[str, str] = os.environ) -> str:
-    """Have the user edit a text; returns it as it was saved.
+    """Let the user edit a text; returns it as it was saved.
 
-    It lies in a private file, in a folder of its own: the editor obeys no file of the project.
+    It is in a private file, in its own folder, so that the editor reads no settings from the project.
 
     Args:
-        text: it may have any newlines.
-        name: of the file that it belongs to; only its ending is used.
-        terminal: descriptor of the terminal that the editor has for itself.
-        environment: where the editor is named.
+        text: With any kind of newlines.
+        name: Of the file that it belongs to; only the ending is used.
+        terminal: Descriptor of the terminal that the editor gets.
+        environment: Names the editor.
 
     Raises:
-        EditorError: there is no editor, or it ended without a text.
+        EditorError: There is no editor, or it failed.
     """
     editor = next(filter(None, map(environment.get, _VARIABLES)), "") or next(filter(find_program, _EDITORS), "")
     if not editor:
         raise EditorError(_NO_EDITOR)
     ending = _ENDING.search(name)
     with tempfile.TemporaryDirectory(prefix="laguna-tui-edit-") as folder:
-        # mkstemp: readable by the user alone.
+        # mkstemp: readable by the user only.
         descriptor, path = tempfile.mkstemp(suffix=ending.group() if ending else ".txt", dir=folder)
         with os.fdopen(descriptor, "wb") as file:
             file.write(text.encode("utf-8", errors="surrogateescape"))

@@ -1,6 +1,6 @@
 """A turn as JSON: one object at its end, or one per event.
 
-Texts are exact, and secrets in them are not redacted: the reader is a program of the user's own.
+Texts are exact, and secrets in them are not redacted: the reader is a program of the user.
 """
 
 import json
@@ -25,12 +25,12 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.headless.outcome import TurnOutcome, answer_object, change_object, finish_detail, request_object
 
-# The value of `end` when an error ended the turn.
 _FAILED = "failed"
+"""The value of `end` when an error ended the turn."""
 
 
 def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None) -> dict[str, object]:
-    """Return the turn as an object. model: its title. error: the exception that ended the turn, if any."""
+    """Return the turn as an object. model: Its title. error: The exception that ended the turn, if any."""
     return {
         "model": model,
         "answer": "".join(outcome.text),
@@ -53,7 +53,7 @@ def turn_object(outcome: TurnOutcome, model: str, error: Exception | None = None
 
 
 def turn_failed(error: Exception) -> dict[str, object]:
-    """The last line of a stream whose turn an error ended: as `turn_finished`, with `error`."""
+    """Return the last line of a stream whose turn an error ended: like `turn_finished`, with `error`."""
     return {"type": _snake(TurnFinished.__name__), "end": _FAILED, "detail": "", "error": _sentence(error)}
 
 
@@ -62,7 +62,7 @@ def _sentence(error: Exception) -> str:
 
 
 def stream_writer(out: TextIO) -> Callable[[AgentEvent], None]:
-    """Return a writer of one line to `out` per event."""
+    """Return a function that writes each event to `out`, as a line."""
 
     def show(event: AgentEvent) -> None:
         write_line(out, event_object(event))
@@ -71,7 +71,7 @@ def stream_writer(out: TextIO) -> Callable[[AgentEvent], None]:
 
 
 def event_object(event: AgentEvent) -> dict[str, object]:
-    """An event as a line of the stream. Its `type` is the name of its class in lower case, and stays."""
+    """Return an event as a line of the stream. Its `type` is the name of its class in snake case, and never changes."""
     return {"type": _snake(type(event).__name__), **_fields(event)}
 
 
@@ -93,7 +93,7 @@ def _fields(event: AgentEvent) -> dict[str, object]:
 
 
 def _round(round_: Round) -> dict[str, object]:
-    """A round; times in milliseconds."""
+    """Return a round; times are in milliseconds."""
     times = {"draft": round_.draft_s, "verify": round_.verify_s, "sample": round_.sample_s, "total": round_.total_s}
     return {
         "drafter": round_.drafter.value if round_.drafter else None,
@@ -105,7 +105,7 @@ def _round(round_: Round) -> dict[str, object]:
 
 
 def _short(round_: Round) -> list[object]:
-    """A round as a row: drafter, drafted, accepted, milliseconds."""
+    """Return a round as a row: drafter, drafted, accepted, milliseconds."""
     return [
         round_.drafter.value if round_.drafter else None,
         round_.drafted,
@@ -115,7 +115,7 @@ def _short(round_: Round) -> list[object]:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it: names for what has one, null for a number that is none."""
+    """Return a value as JSON has it: the names of enums, null for a number that is not finite."""
     match value:
         case TodoItem(text, state):
             return {"text": text, "state": state.name.lower()}
@@ -140,7 +140,7 @@ def _snake(name: str) -> str:
 
 
 def write_line(out: TextIO, value: dict[str, object]) -> None:
-    """Write an object on a line of its own."""
-    # ASCII JSON escapes every control and bidirectional character, so that none reaches a terminal.
+    """Write an object as a line."""
+    # ASCII JSON escapes control and bidirectional characters, so none reaches a terminal.
     out.write(json.dumps(_plain(value), allow_nan=False) + "\n")
     out.flush()

@@ -32,14 +32,14 @@ from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionAnswer, PermissionRequest
 from laguna_tui.base.units import plural
 
-# Remedies on the command line.
 _ADVICE = {
-    TurnEnd.CONTEXT_FULL: "Ask about less, or with a larger --context.",
-    TurnEnd.MESSAGE_TOO_LONG: "Ask with less of it, or with a larger --context.",
+    TurnEnd.CONTEXT_FULL: "Ask about less, or use a larger --context.",
+    TurnEnd.MESSAGE_TOO_LONG: "Shorten it, or use a larger --context.",
     TurnEnd.MAX_TOKENS: "Raise --max-tokens.",
     TurnEnd.TOO_MANY_STEPS: "Raise --max-steps.",
     TurnEnd.TIMED_OUT: "Raise --timeout.",
 }
+"""What to do on the command line."""
 
 
 @dataclass(slots=True)
@@ -49,22 +49,22 @@ class TurnOutcome:
     Attributes:
         text: Pieces of the answer.
         attached: Titles of what was attached to the question.
-        notes: Sentences about attachments, drafters, and what else the user should know.
+        notes: Sentences about attachments, drafters and anything else the user should know.
         corrected: The corrected answer, if it was replaced.
-        tools: Each call with its result; of a command also its exit code.
+        tools: Each call with its result; for a command, also the exit code.
         rejected: Calls that could not be run, and why.
         edits: Changes that were made.
-        permissions: What was asked about or decided without asking, in order.
-        flags: For each thing that was denied because nobody could be asked, the flag that allows it, empty for none.
-        todo: The model's list of steps as it is now.
-        compactions: How room was made in the context.
+        permissions: What the user was asked, and what was decided without asking, in order.
+        flags: For each action denied because nobody could be asked, the flag that allows it; empty for none.
+        todo: The model's current list of steps.
+        compactions: How the context was compacted.
         steps: Engine statistics of each step.
         rounds: Draft rounds.
         metrics: Statistics over the rounds.
         end: How the turn ended.
         detail: Why, and what to do about it.
-        remote: Whether a remote model answers, of which less is known.
-        cache_known: Whether all steps counted what was cached.
+        remote: Whether a remote model answers, about which less is known.
+        cache_known: Whether all steps counted cached tokens.
         context_used: Tokens.
         context_size: Tokens.
     """
@@ -165,24 +165,24 @@ class TurnOutcome:
 
     @property
     def denied(self) -> str:
-        """What to do about what was denied because nobody could be asked, a sentence; empty if nothing was."""
+        """A sentence about what was denied because nobody could be asked, and how to allow it; empty if nothing was."""
         if not self.flags:
             return ""
         count = len(self.flags)
         known = " ".join(dict.fromkeys(filter(None, self.flags)))
-        todo = f"To allow it: {known}" if known else "Start it in a terminal to be asked."
+        todo = f"To allow it, add: {known}" if known else "Run it in a terminal to be asked."
         what = f"{count} {plural(count, 'action was', 'actions were')}"
         return f"{what} not permitted, because nobody could be asked. {todo}"
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 only for an answer with nothing denied that nobody could be asked about."""
+        """The exit code; 0 only if there is an answer and nothing was denied because nobody could be asked."""
         if self.end is TurnEnd.ANSWERED:
             return ExitCode.DENIED if self.flags else ExitCode.ANSWERED
         return ExitCode.INTERRUPTED if self.end is TurnEnd.CANCELLED else ExitCode.UNFINISHED
 
     def rates(self) -> dict[str, object]:
-        """Return token counts and rates over all steps (tokens per second, None if not measured or not known)."""
+        """Return token counts and rates over all steps (tokens per second; None if unknown)."""
         new = sum(step.prompt_tokens - step.cached_tokens for step in self.steps)
         decoded = sum(max(step.generated_tokens - 1, 0) for step in self.steps)
         prefill_s = sum(step.prefill_s for step in self.steps)
@@ -200,7 +200,7 @@ class TurnOutcome:
         }
 
     def speculation(self) -> dict[str, object] | None:
-        """Return the statistics of speculation over all steps; shares are of 1. None without any rounds."""
+        """Return the statistics of speculation over all steps, with shares from 0 to 1; None without any rounds."""
         summary = self.metrics.summary()
         if not summary.rounds:
             return None
@@ -216,7 +216,7 @@ class TurnOutcome:
 
 
 def exit_code_of(event: ToolFinished) -> int | None:
-    """The exit code of a command that ended; None for anything else."""
+    """Return the exit code of a command that ended; None for other tools."""
     if event.name != SHELL:
         return None
     try:
@@ -228,7 +228,7 @@ def exit_code_of(event: ToolFinished) -> int | None:
 
 
 def request_object(request: PermissionRequest) -> dict[str, object]:
-    """What is asked about, for JSON: the fields of a change, a command or a call, and why."""
+    """Return a request for JSON: the fields of a change, a command or a call, and why it needs permission."""
     about = {"tool": request.tool, "why": request.why, "sandbox": request.sandbox, "rule": request.rule}
     match request.proposal:
         case CommandProposal(command, folder, timeout_s, background):
@@ -241,12 +241,12 @@ def request_object(request: PermissionRequest) -> dict[str, object]:
 
 
 def answer_object(answer: PermissionAnswer) -> dict[str, object]:
-    """What the user answered, for JSON."""
+    """Return the user's answer for JSON."""
     return {"decision": answer.decision.value, "message": answer.message, "edited": answer.edited is not None}
 
 
 def change_object(change: ChangeProposal) -> dict[str, object]:
-    """A change of a file, for JSON."""
+    """Return a change of a file for JSON."""
     return {
         "kind": change.kind.value,
         "path": change.path,
@@ -257,7 +257,7 @@ def change_object(change: ChangeProposal) -> dict[str, object]:
 
 
 def finish_detail(event: TurnFinished) -> str:
-    """Return why a turn ended, and what to do about it on the command line; empty for an answer."""
+    """Return why a turn ended, and what to do on the command line; empty if it was answered."""
     return " ".join(filter(None, (event.sentence, _ADVICE.get(event.end))))
 
 

@@ -1,8 +1,7 @@
 """`laguna-tui ask`: the agent's events as plain text or JSON.
 
-The answer goes to stdout, everything else to stderr. All text for a terminal passes the sanitizer, without colours. The
-only escape sequences are those of the line that says on a terminal how far the choice of what to keep of files is. Into
-a pipe or a file the answer is written as the model wrote it.
+The answer goes to stdout, everything else to stderr. All text for a terminal passes the sanitizer, without colours; the
+only escape sequences are those of the progress line. In a pipe or a file, the answer is what the model wrote.
 """
 
 import sys
@@ -19,7 +18,7 @@ from laguna_tui.headless.text_output import end_lines, finish_text, text_writer
 
 
 class OutputFormat(Enum):
-    """Format of stdout."""
+    """The format of stdout."""
 
     TEXT = "text"
     JSON = "json"
@@ -37,15 +36,15 @@ def run(
 ) -> ExitCode:
     """Write the events of one turn; returns the exit code.
 
-    Exceptions of `events` are passed on. For an Exception the object of `OutputFormat.JSON`, or the last line of
-    `OutputFormat.STREAM_JSON`, is written first: edits may have been made.
+    Exceptions of `events` are raised again. Before an Exception, the object of `OutputFormat.JSON` or the last line of
+    `OutputFormat.STREAM_JSON` is written: files may have been changed.
 
     Args:
         events: One turn of the agent.
         form: Format of stdout.
         model: Title of the model, for the JSON.
         stats: Also write the measured rates to stderr (text format).
-        opened: How the model is opened, written with them.
+        opened: How the model was opened, written with them.
         verbose: Also write the output of commands to stderr as it comes (text format).
     """
     outcome = TurnOutcome()
@@ -57,7 +56,7 @@ def run(
                 _show_progress(progress, event)
                 show(event)
     except BaseException as error:
-        # The reader of stdout may be gone, which the exception already says.
+        # The reader of stdout may be gone; the exception says so already.
         with suppress(OSError):
             if form is OutputFormat.TEXT:
                 end_lines(outcome)
@@ -72,7 +71,7 @@ def run(
 
 
 def write_failure(form: OutputFormat, model: str, error: Exception, outcome: TurnOutcome | None = None) -> None:
-    """Write what `form` says of a turn that an error ended; nothing as text. outcome: None if it never began."""
+    """Write a turn that an error ended as JSON; nothing as text. outcome: None if the turn never began."""
     if form is OutputFormat.JSON:
         write_line(sys.stdout, turn_object(outcome or TurnOutcome(), model, error))
     elif form is OutputFormat.STREAM_JSON:
@@ -80,7 +79,7 @@ def write_failure(form: OutputFormat, model: str, error: Exception, outcome: Tur
 
 
 def _show_progress(line: ProgressLine, event: AgentEvent) -> None:
-    """Say how far the choice of what to keep is; what comes after it finds the line empty."""
+    """Show the progress of choosing what to keep of files; any other event clears the line."""
     if isinstance(event, Choosing):
         without = "" if event.limit_s is None else "; or --scorer none"
         line.show(f"{event.doing}{event.how_far}{without}")
@@ -91,5 +90,5 @@ def _show_progress(line: ProgressLine, event: AgentEvent) -> None:
 def _writer(form: OutputFormat, *, verbose: bool) -> Callable[[AgentEvent], None]:
     if form is OutputFormat.TEXT:
         return text_writer(sys.stdout, sys.stderr, verbose=verbose)
-    # Of the whole object nothing is written before the turn is over.
+    # The one object is written when the turn is over.
     return stream_writer(sys.stdout) if form is OutputFormat.STREAM_JSON else lambda event: None

@@ -1,4 +1,4 @@
-"""Permission on a plain terminal: what is asked about on stderr, the user's answer from the terminal's keys."""
+"""Asks for permission on a plain terminal: shows the request on stderr, and reads the answer from the keyboard."""
 
 import os
 import select
@@ -25,21 +25,22 @@ from laguna_tui.base.permission_request import (
 from laguna_tui.base.review_text import ReviewLine, content_line, head_and_tail, review_line, review_lines
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import plural
+from laguna_tui.headless.external_editor import EditorError, edit_text
 
-# How soon a Ctrl-C is noticed while waiting for input.
 _POLL_S = 0.1
+"""How often a Ctrl-C is checked for while waiting for input."""
 _READ_BYTES = 4096
 _TERMINAL = "/dev/tty"
 _QUESTION = "{what}? [y]es, [N]o, no with a [m]essage{more}: "
-_SHOW = ", [s]how all of it"
+_SHOW = ", [s]how all"
 _EDIT, _NETWORK, _ALWAYS = ", [e]dit", ", yes [w]ith network", ", [a]lways in this folder: {rule}"
 _MESSAGE = "Message to the model: "
 _HIDDEN = "[{count:,} {rows} not shown]"
-# Rows of a command that are shown at once: with what is said about it they fit on a small terminal.
 _ROWS = 15
-# Of a terminal that does not say, and the fewest in which rows are of use.
+"""Rows of a command that are shown at once: with the rest of the question they fit on a small terminal."""
 _COLUMNS, _NARROWEST = 80, 10
-_UNEDITED = "Nothing was changed in the editor, so it is asked about again."
+"""Width of a terminal that does not report it, and the least for which lines are folded."""
+_UNEDITED = "Nothing was changed in the editor, so here is the question again."
 _ANSWERS = {
     "": Decision.NO,
     **dict.fromkeys(("n", "no"), Decision.NO),
@@ -52,7 +53,7 @@ _ANSWERS = {
 def terminal_approver() -> Approver | None:
     """Return the approver of this process; None without a terminal to show the question on and to read from.
 
-    Where stdin is a pipe, the answer comes from the terminal that the process belongs to.
+    If stdin is a pipe, the answer is read from the terminal of the process.
     """
     if not sys.stderr.isatty():
         return None
@@ -65,11 +66,11 @@ def terminal_approver() -> Approver | None:
 
 
 def request_lines(request: PermissionRequest, rows: Sequence[str]) -> Iterator[str]:
-    """Yield what is asked about, and why, as sanitised lines.
+    """Yield a request and the reason for asking, as sanitized lines.
 
     Args:
-        request: what is asked about.
-        rows: `text_rows` of it, or head and tail of them.
+        request: What permission is asked for.
+        rows: Its `text_rows`, or their head and tail.
     """
     match request.proposal:
         case CommandProposal(_, folder, timeout_s, background):
@@ -85,7 +86,7 @@ def request_lines(request: PermissionRequest, rows: Sequence[str]) -> Iterator[s
 
 
 def text_rows(proposal: Proposal, columns: int) -> list[str]:
-    """Return the rows of a command or of a call's arguments, at most `columns` wide; notes are not indented."""
+    """Return a command or the arguments of a call as rows of at most `columns`; notes are not indented."""
     match proposal:
         case CommandProposal(command=command):
             lines = review_lines(command)
@@ -102,7 +103,7 @@ def _folded(line: str, width: int) -> list[str]:
 
 
 def _shortened(rows: Sequence[str]) -> list[str]:
-    """Head and tail of the rows, with how many are between them."""
+    """Return head and tail of the rows, with the number of rows between them."""
     head, hidden, tail = head_and_tail(rows, _ROWS)
     return [*head, *([_HIDDEN.format(count=hidden, rows=plural(hidden, "row"))] if hidden else []), *tail]
 
@@ -112,7 +113,7 @@ def _how_long(timeout_s: float, background: bool) -> str:
 
 
 def change_lines(proposal: ChangeProposal) -> Iterator[str]:
-    """Yield a change's diff as sanitised lines."""
+    """Yield the diff of a change as sanitized lines."""
     path = review_line(proposal.path)
     match proposal.kind:
         case ChangeKind.EDIT:
@@ -147,7 +148,7 @@ def _takes_network(request: PermissionRequest) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Editable:
-    """What the user may edit of a request. name: of the file that it is edited in."""
+    """What the user may edit of a request. name: Of the file that it is edited in."""
 
     text: str
     name: str
@@ -167,7 +168,7 @@ class TerminalApprover:
     """Asks on a terminal until the answer is valid. End of input means no."""
 
     def __init__(self, keys: int, log: TextIO) -> None:
-        """keys: descriptor of the terminal. log: where the question is written."""
+        """keys: Descriptor of the terminal. log: Where the question is written."""
         self._keys = keys
         self._log = log
 
@@ -200,11 +201,11 @@ class TerminalApprover:
             return _COLUMNS
 
     def _answer(self, request: PermissionRequest, line: str, cancelled: Callable[[], bool]) -> PermissionAnswer | None:
-        """The answer that a line is; None for none, so that it is asked again."""
+        """Return the answer in a line; None if it is none, to ask again."""
         word, _, rest = line.partition(" ")
         if word.lower() in ("m", "message"):
-            said = rest.strip() or self._line(_MESSAGE, cancelled)
-            return PermissionAnswer(Decision.NO, message=said or "")
+            message = rest.strip() or self._line(_MESSAGE, cancelled)
+            return PermissionAnswer(Decision.NO, message=message or "")
         if line.lower() in ("e", "edit"):
             return self._edited(request)
         decision = _ANSWERS.get(line.lower())
@@ -212,9 +213,7 @@ class TerminalApprover:
         return PermissionAnswer(decision) if decision is not None and possible.get(decision, True) else None
 
     def _edited(self, request: PermissionRequest) -> PermissionAnswer | None:
-        """Yes to the text as the user edits it; None where they left it as it is, or cannot edit it."""
-        from laguna_tui.headless.external_editor import EditorError, edit_text
-
+        """Return a yes to the text as the user edits it; None if it was not changed, or cannot be edited."""
         proposed = _editable(request)
         if proposed is None:
             return None
@@ -235,7 +234,7 @@ class TerminalApprover:
         return PermissionAnswer(Decision.YES, edited=text)
 
     def _line(self, question: str, cancelled: Callable[[], bool]) -> str | None:
-        """What is typed up to Enter, without blanks around; None at the end of input, or when the turn is stopped."""
+        """Return what is typed before Enter, stripped; None at the end of input, or when the turn is stopped."""
         self._log.write(question)
         self._log.flush()
         while not cancelled():
@@ -250,11 +249,11 @@ class TerminalApprover:
 
 @contextmanager
 def _interrupts_left_to_the_editor() -> Iterator[None]:
-    """A Ctrl-C in the editor is meant for it: it does not stop the turn."""
+    """Ignore Ctrl-C, which is meant for the editor and must not stop the turn."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    # Not SIG_IGN, which the editor would inherit.
+    # Not SIG_IGN: the editor would inherit it.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         yield

@@ -27,16 +27,15 @@ from laguna_tui.base.text import TextSanitizer, sanitize_line
 from laguna_tui.headless.outcome import TurnOutcome, exit_code_of
 from laguna_tui.headless.terminal_approver import change_lines
 
-# Characters written to stderr of a tool's argument: an edit's texts are long, and shown as a diff.
 _VALUE_CHARS = 60
-# A command is shown as far as it says what it does.
+"""Of a tool's argument: the texts of an edit are long, and shown as a diff."""
 _COMMAND_CHARS = 200
-
+"""Of a command: enough to see what it does."""
 _WITHOUT = "If it happens again, use --speculation off."
 
 
 def finish_text(outcome: TurnOutcome, *, stats: bool, opened: str) -> None:
-    """Write the end of the turn. stats: also the measured rates, and how the model was `opened`."""
+    """Write the end of the turn. stats: Also write the measured rates, and how the model was `opened`."""
     end_lines(outcome)
     if outcome.corrected is not None:
         sys.stderr.write(f"· {AnswerCorrected(outcome.corrected).sentence}\n")
@@ -52,7 +51,7 @@ def finish_text(outcome: TurnOutcome, *, stats: bool, opened: str) -> None:
 
 
 def end_lines(outcome: TurnOutcome) -> None:
-    """End the last line, so that what the terminal shows next, a sentence or the shell's prompt, begins a new one."""
+    """End the last line, so that a sentence or the shell's prompt begins on a new one."""
     if outcome.tools and "output" not in outcome.tools[-1]:
         sys.stderr.write("\n")
     if outcome.text and not outcome.text[-1].endswith("\n"):
@@ -66,7 +65,7 @@ def _stats_line(rates: dict[str, object]) -> str:
         return f"{value:,.0f} tok/s" if isinstance(value, float) else "not measured"
 
     cached = rates["cached_tokens"]
-    reused = f"{cached:,} reused" if isinstance(cached, int) else "what was reused is not shown for a remote model"
+    reused = f"{cached:,} reused" if isinstance(cached, int) else "reuse unknown for a remote model"
     return (
         f"prefill {rates['prefilled_tokens']:,} tokens at {rate('prefill_tokens_per_second')}"
         f" ({reused}) · decode {rates['generated_tokens']:,} tokens at"
@@ -77,22 +76,22 @@ def _stats_line(rates: dict[str, object]) -> str:
 def _speculation_line(outcome: TurnOutcome) -> str:
     summary = outcome.metrics.summary()
     if outcome.remote:
-        return "speculation: not shown for a remote model"
+        return "speculation: unknown for a remote model"
     if not summary.together.drafted:
         why = f" ({sanitize_line(summary.reason)})" if summary.reason else ""
         return f"speculation: nothing was drafted{why}"
     shares = sorted(summary.shares.items(), key=lambda pair: -pair[1])
     return (
-        f"speculation {summary.tokens_per_round:.2f} tokens a round in {summary.rounds:,} rounds"
+        f"speculation {summary.tokens_per_round:.2f} tokens per round in {summary.rounds:,} rounds"
         f" · {summary.together.acceptance:.0%} of {summary.together.drafted:,} drafted tokens accepted"
         f" · {', '.join(f'{source.label} {share:.0%}' for source, share in shares)}"
     )
 
 
 def text_writer(out: TextIO, log: TextIO, *, verbose: bool = False) -> Callable[[AgentEvent], None]:
-    """Return a writer of the answer to `out` as it comes, and of the agent's actions to `log`.
+    """Return a function that writes the answer to `out` as it comes, and the agent's actions to `log`.
 
-    verbose: also what commands put out.
+    verbose: Also write the output of commands.
     """
     answer = TextSanitizer().sanitize if out.isatty() else _without_surrogates
     actions = _Actions(log, verbose=verbose)
@@ -116,12 +115,12 @@ def text_writer(out: TextIO, log: TextIO, *, verbose: bool = False) -> Callable[
 
 
 def _without_surrogates(text: str) -> str:
-    """Return the text with a "?" for each lone surrogate, which no encoding has."""
+    """Return the text with a "?" for each lone surrogate, which cannot be encoded."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _line(event: AgentEvent) -> str:
-    """What is said about an event in a line of its own; empty for most."""
+    """Return the line that reports an event; empty for most events."""
     match event:
         case DrafterFailed():
             return f"{event.sentence} {_WITHOUT}"
@@ -144,7 +143,7 @@ def _todo_line(items: tuple[TodoItem, ...]) -> str:
 
 
 class _Actions:
-    """Writes calls of tools, a line each. Of those that run side by side, all but the first once they have ended."""
+    """Writes tool calls, a line each. Of calls that run side by side, all but the first are written when they end."""
 
     def __init__(self, log: TextIO, *, verbose: bool) -> None:
         self._log = log
@@ -160,7 +159,7 @@ class _Actions:
             case ToolStarted():
                 self._begin(event)
             case PermissionAsked(call_id):
-                # Whoever asks shows what it is about, and ends the line.
+                # The approver shows what it asks about, and ends the line.
                 self._shown.add(call_id)
                 self._open = False
             case ChangeMade(call_id, change):
@@ -174,7 +173,7 @@ class _Actions:
                 self._finish(event)
 
     def end_line(self) -> None:
-        """End the line of a call that runs."""
+        """End the line of a running call."""
         if self._open:
             self._log.write("\n")
             self._open = False
@@ -207,7 +206,7 @@ class _Actions:
 
 
 def _call(event: ToolStarted) -> str:
-    """A call in a line; a command as one types it."""
+    """Return a call as a line; a command as it would be typed."""
     command = event.arguments.get("cmd")
     if event.name == SHELL and isinstance(command, str) and command:
         return f"$ {command if len(command) <= _COMMAND_CHARS else f'{command[:_COMMAND_CHARS]}…'}"

@@ -1,4 +1,4 @@
-"""The limit of `ask --timeout`: it counts from the start of the command and ends whatever is waited for."""
+"""The time limit of `ask --timeout`: it counts from the start of the command and interrupts whatever it waits for."""
 
 import signal
 import threading
@@ -10,23 +10,23 @@ from types import FrameType, TracebackType
 from laguna_tui.base.events import AgentEvent, TurnEnd, TurnFinished
 
 _CANCEL_AGAIN_S = 0.5
-# A turn that was cancelled has this long to end in order; then whatever it waits for is interrupted.
 _GRACE_S = 5.0
+"""How long a cancelled turn has to end in order; then whatever it waits for is interrupted."""
 
 
 class TimeLimitReached(KeyboardInterrupt):
-    """Raised in the main thread where it waits, as by Ctrl-C, for which everything that waits is prepared."""
+    """Raised in the main thread like a Ctrl-C, which everything that waits is prepared for."""
 
 
 class TimeLimit:
     """A time limit, as a context of the main thread.
 
     Attributes:
-        reached: whether the time is over.
+        reached: Whether the time is over.
     """
 
     def __init__(self, seconds: float | None) -> None:
-        """seconds: from now on; None for no limit."""
+        """seconds: From now on; None for no limit."""
         self.reached = False
         self._seconds = seconds
         self._over = threading.Event()
@@ -47,7 +47,7 @@ class TimeLimit:
         self.stop()
 
     def stop(self) -> None:
-        """End the limit: nothing is interrupted any more. Idempotent."""
+        """End the limit: nothing is interrupted from now on. Idempotent."""
         self._over.set()
         if self._watch is not None:
             self._watch.join()
@@ -57,7 +57,7 @@ class TimeLimit:
     def of_turn(
         self, events: Generator[AgentEvent, None, None], cancel: Callable[[], None]
     ) -> Generator[AgentEvent, None, None]:
-        """Yield the events of a turn; it is cancelled when the time is over, and its last event says so."""
+        """Yield the events of a turn, which is cancelled when the time is over; its last event then reports that."""
         self._cancel = cancel
         with closing(events):
             try:
@@ -72,7 +72,7 @@ class TimeLimit:
             return
         self.reached = True
         patience = time.monotonic() + _GRACE_S
-        # A turn that is still being begun does not notice that it is cancelled.
+        # A turn that is only starting does not notice a cancel, so it is repeated.
         while self._cancel is not None and time.monotonic() < patience:
             self._cancel()
             if self._over.wait(_CANCEL_AGAIN_S):

@@ -49,7 +49,7 @@ def ask(shop, tmp_path, capsys):
 def test_a_command_that_nobody_can_be_asked_about_does_not_run_and_the_flag_is_named(ask):
     code, out, err = ask([say(call("shell", cmd="touch made")), say("I could not.")])
     assert (code, out) == (ExitCode.DENIED, "I could not.\n")
-    assert "1 action was not permitted, because nobody could be asked. To allow it: --" in err
+    assert "1 action was not permitted, because nobody could be asked. To allow it, add: --" in err
 
 
 def test_what_cannot_be_used_of_the_users_mcp_servers_is_named(ask, tmp_path):

@@ -57,7 +57,7 @@ def test_an_edit_is_refused_with_a_reason_where_nothing_allows_it_or_something_f
     ask, cart, flags, sentence, exit_code
 ):
     code, told = ask(*flags)
-    assert code is exit_code
+    assert code == exit_code
     assert not told["edits"]
     (tool,) = told["tools"]
     assert (tool["ok"], sentence in tool["output"]) == (False, True)

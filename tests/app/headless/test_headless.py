@@ -118,7 +118,7 @@ def test_the_statistics_say_what_speculation_brought(capsys):
     run(iter((*ROUNDS, *TURN)), OutputFormat.TEXT, "Nano", stats=True)
     # 4 of 8 drafted are accepted; with the target's own in each of 3 rounds that makes 7 tokens.
     assert (
-        "speculation 2.33 tokens a round in 3 rounds · 50% of 8 drafted tokens accepted"
+        "speculation 2.33 tokens per round in 3 rounds · 50% of 8 drafted tokens accepted"
         " · dflash 43%, target 43%, suffix 14%" in capsys.readouterr().err
     )
 

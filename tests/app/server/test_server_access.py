@@ -264,7 +264,8 @@ def test_a_token_that_can_be_guessed_is_refused(tmp_path: Path, text: str):
     with pytest.raises(UserError) as error:
         access_rules(ServerOptions(token_file=tmp_path / "none"))
     assert str(error.value) == (
-        f"--token-file {tmp_path}/none: it cannot be read ([Errno 2] No such file or directory: '{tmp_path}/none')"
+        f"--token-file {tmp_path}/none: cannot be read ([Errno 2] No such file or directory: '{tmp_path}/none'); "
+        "choose another file"
     )
 
 
