@@ -9,7 +9,7 @@ from laguna_tui.base.paths import state_dir
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.cli.arguments import working_folder
 from laguna_tui.cli.console import say, warn
-from laguna_tui.context.instructions import agree
+from laguna_tui.context.instructions import trust_instructions
 from laguna_tui.context.trust import Trust
 
 _EPILOG = (
@@ -59,9 +59,9 @@ def _done(trust: Trust, arguments: argparse.Namespace) -> Iterator[str]:
     elif not folder.is_dir():
         raise UserError(f"{sanitize_line(str(folder))}: not a folder; give the folder of a project")
     else:
-        agreed = agree(folder, trust)
-        yield f"{agreed.folder} is trusted; its AGENTS.md applies from the next conversation on"
-        yield from agreed.lines
+        granted = trust_instructions(folder, trust)
+        yield f"{granted.folder} is trusted; its AGENTS.md applies from the next conversation on"
+        yield from granted.lines
 
 
 def _listed(trust: Trust, folder: Path) -> str:

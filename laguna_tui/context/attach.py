@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
 SCORES = "Choosing what to keep of files that do not fit takes about {seconds:.0f} s, and never more than {most:.0f} s"
-_WORTH_TELLING_S = 1.0
+_WORTH_REPORTING_S = 1.0
 # The room shrinks with every typed word; rounding it down to steps makes the shortened text change less often.
 _ROOM_STEP = 128
 # A map and a few functions must not take the room of mentioned files.
@@ -93,7 +93,7 @@ class Attacher:
         self._shortened = lru_cache(_RECENT)(self._quick.attachments)
         self._map: tuple[tuple[int, int], Attachment | None] | None = None
         self._map_lock = threading.Lock()
-        self._told: frozenset[str] = frozenset()
+        self._reported: frozenset[str] = frozenset()
         self._affords: int | None = None
 
     def gather(
@@ -133,7 +133,7 @@ class Attacher:
         )
         gathering = self._gathering(present, how, how.attachments)
         gathered = self._gathered(message, room, gathering, first=first)
-        return Gathered(gathered.attachments, self._not_twice(gathered.notes))
+        return Gathered(gathered.attachments, self._without_repeats(gathered.notes))
 
     def preview(self, message: str, room: int, present: Collection[str] = (), *, first: bool = False) -> Gathered:
         """Return what `gather` would attach, for a message being typed: at once, from what is known.
@@ -148,7 +148,7 @@ class Attacher:
         rate = self._options.scoring_rate() if scored else None
         seconds = 0.0 if rate is None else self._scoring_s(scored, rate)
         measuring = bool(scored) and rate is None and self._options.measuring()
-        if seconds >= _WORTH_TELLING_S:
+        if seconds >= _WORTH_REPORTING_S:
             notes = (SCORES.format(seconds=seconds, most=SCORING_S), *notes)
         return Gathered(gathered.attachments, notes, seconds, measuring)
 
@@ -156,8 +156,8 @@ class Attacher:
         """Estimate the seconds that `gather` will spend on scoring what these are shortened from."""
         whole, kept = (sum(map(self._count, texts)) for texts in zip(*((a.whole, a.text) for a in scored), strict=True))
         reading = self._options.reading_s(whole)
-        told = estimate(whole, kept, whole / reading if reading else float("inf"), rate, SCORING_S)
-        return told.scoring_s if told.worth else 0.0
+        estimated = estimate(whole, kept, whole / reading if reading else float("inf"), rate, SCORING_S)
+        return estimated.scoring_s if estimated.worth else 0.0
 
     def _gathering(self, present: Collection[str], how: Shortening, shorten: Shorten) -> Gathering:
         return Gathering(self._sources, self._codebase, self._count, how, shorten, frozenset(present))
@@ -178,9 +178,9 @@ class Attacher:
     def _opening(self, room: int) -> Gathered:
         """Return the attachments at the beginning of every conversation, whatever the question."""
         trust = self._options.trust
-        told = Gathered() if trust is None else instructions(self._workspace.root, trust, self._count, room)
+        given = Gathered() if trust is None else instructions(self._workspace.root, trust, self._count, room)
         found, notes = self._folder_map(self._pack(room))
-        return Gathered((*told.attachments, *found), (*told.notes, *notes))
+        return Gathered((*given.attachments, *found), (*given.notes, *notes))
 
     def _affordable(self) -> int:
         """Return the tokens of the pack that are read soon enough; decided once, because a pack must not change."""
@@ -222,7 +222,7 @@ class Attacher:
             return ()
         return best_spans(self._codebase, self._sources, message, budget, self._count)
 
-    def _not_twice(self, notes: Sequence[str]) -> tuple[str, ...]:
+    def _without_repeats(self, notes: Sequence[str]) -> tuple[str, ...]:
         """Return the notes without those about the folder that were already given."""
-        told, self._told = self._told, self._told | ({UNTRUSTED, *self._codebase.notes} & set(notes))
-        return tuple(note for note in notes if note not in told)
+        before, self._reported = self._reported, self._reported | ({UNTRUSTED, *self._codebase.notes} & set(notes))
+        return tuple(note for note in notes if note not in before)

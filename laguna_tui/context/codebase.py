@@ -79,8 +79,8 @@ class Codebase:
         self._spellings = NO_SYMBOLS
         # Guards the numbers below; notified of each change to them.
         self._changed = threading.Condition()
-        self._looks_wanted = 0
-        self._looks_done = 0
+        self._scans_wanted = 0
+        self._scans_done = 0
         self._listed = False
         self._closed = False
         self._due = 0.0
@@ -93,21 +93,21 @@ class Codebase:
         with self._changed:
             if self._thread is not None or self._closed or self.withheld:
                 return
-            self._looks_wanted = 1
+            self._scans_wanted = 1
             # A daemon, so that a scan that cannot be stopped at once does not delay the end of the program.
             self._thread = threading.Thread(target=self._run, name="codebase", daemon=True)
             self._thread.start()
 
     def refresh(self) -> None:
-        """Request another look at the folder; `wait` waits for it. Returns at once."""
+        """Request another scan of the folder; `wait` waits for it. Returns at once."""
         with self._changed:
-            self._looks_wanted += 1
+            self._scans_wanted += 1
             self._changed.notify_all()
 
     @property
     def ready(self) -> bool:
         """Return whether the folder was indexed once; `notes` says what the index lacks."""
-        return self._looks_done > 0
+        return self._scans_done > 0
 
     def wait(self, timeout: float, should_stop: Callable[[], bool] = lambda: False) -> bool:
         """Wait until every requested scan is done; returns whether it is.
@@ -118,11 +118,11 @@ class Codebase:
         """
         until = time.monotonic() + timeout
         with self._changed:
-            wanted = self._looks_wanted
+            wanted = self._scans_wanted
             while not should_stop() and (left := until - time.monotonic()) > 0:
-                if self._changed.wait_for(lambda: self._closed or self._looks_done >= wanted, min(left, _STOP_S)):
+                if self._changed.wait_for(lambda: self._closed or self._scans_done >= wanted, min(left, _STOP_S)):
                     break
-            return self._looks_done >= wanted > 0
+            return self._scans_done >= wanted > 0
 
     def sync(self, timeout: float, should_stop: Callable[[], bool] = lambda: False) -> bool:
         """Bring the index up to date; return whether that was done within `timeout` seconds. should_stop: as `wait`."""
@@ -151,7 +151,7 @@ class Codebase:
         if timeout and not self._listed:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._listed, timeout)
-        self._asked()
+        self._scan_if_due()
         return self._paths
 
     def symbols(self, wanted: str, limit: int = 20) -> list[SymbolMatch]:
@@ -177,7 +177,7 @@ class Codebase:
     @property
     def places(self) -> FuzzyPaths:
         """Return the paths and their folders, prepared for matching a few letters."""
-        self._asked()
+        self._scan_if_due()
         return self._places
 
     @property
@@ -210,7 +210,7 @@ class Codebase:
         self._access.close()
 
     def _answer(self, ask: Callable[[sqlite3.Connection], _Answer], nothing: _Answer) -> _Answer:
-        self._asked()
+        self._scan_if_due()
         try:
             with self._access.reading() as connection:
                 return ask(connection)
@@ -221,24 +221,24 @@ class Codebase:
                 self.refresh()
             return nothing
 
-    def _asked(self) -> None:
-        """Request a look at the folder when one is due."""
-        if self.ready and time.monotonic() > self._due and self._looks_wanted == self._looks_done:
+    def _scan_if_due(self) -> None:
+        """Request a scan of the folder when one is due."""
+        if self.ready and time.monotonic() > self._due and self._scans_wanted == self._scans_done:
             self.refresh()
 
-    def _stopping(self) -> bool:
+    def _is_closed(self) -> bool:
         return self._closed
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._looks_wanted > self._looks_done)
+                self._changed.wait_for(lambda: self._closed or self._scans_wanted > self._scans_done)
                 if self._closed:
                     break
-                wanted = self._looks_wanted
+                wanted = self._scans_wanted
             began = time.monotonic()
             try:
-                self._look()
+                self._scan()
             except _FAULTS as error:
                 self._notes = (self._explained(error),)
             except RuntimeError:
@@ -249,32 +249,32 @@ class Codebase:
             took = time.monotonic() - began
             with self._changed:
                 self._due = time.monotonic() + max(_FRESH_S, took * _REST_PER_LOOK)
-                self._looks_done = self._looks_done if self._closed else wanted
+                self._scans_done = self._scans_done if self._closed else wanted
                 self._changed.notify_all()
         self._access.forget()
 
-    def _look(self) -> None:
+    def _scan(self) -> None:
         """List the files, publish them, then bring the index up to date."""
-        listing = walk(self.root, self._stopping)
+        listing = walk(self.root, self._is_closed)
         if self._closed:
             return
         self._publish(listing)
         if self._spellings is NO_SYMBOLS:
-            self._spell()  # from an earlier session, until the index is updated
+            self._update_spellings()  # from an earlier session, until the index is updated
         with self._access.writing() as index:
             if self._damaged:
-                index.rebuild(self._stopping)
+                index.rebuild(self._is_closed)
                 self._damaged = False
-            update = index.refresh(self._count, self._stopping, wait=False, listing=listing)
+            update = index.refresh(self._report_progress, self._is_closed, wait=False, listing=listing)
             if update is None:
                 # Another process writes. When it is done, the listing may be outdated.
                 self._notes = tuple(index.notes)
-                update = index.refresh(self._count, self._stopping)
+                update = index.refresh(self._report_progress, self._is_closed)
                 self.changes += 1
-            self._tell(index, update)
+            self._update_notes(index, update)
         self._publish(listing)
         if update is not None and (update.read or update.dropped):
-            self._spell()
+            self._update_spellings()
             self.changes += 1
 
     def _explained(self, error: Exception) -> str:
@@ -284,14 +284,14 @@ class Codebase:
             return explained(error, self._access.path)
         return UNUSABLE.format(error=error)
 
-    def _spell(self) -> None:
+    def _update_spellings(self) -> None:
         self._spellings = self._answer(fuzzy_symbols, self._spellings)
 
-    def _tell(self, index: Index, update: IndexUpdate | None) -> None:
+    def _update_notes(self, index: Index, update: IndexUpdate | None) -> None:
         bare = [BARE] if "" in self._unsearched.bare else []
         self._notes = tuple(dict.fromkeys([*index.notes, *(update.notes if update else ()), *bare]))
 
-    def _count(self, done: int, total: int) -> None:
+    def _report_progress(self, done: int, total: int) -> None:
         self.progress = done, total
 
     def _publish(self, listing: FileListing) -> None:

@@ -170,7 +170,7 @@ def _of_place(typed: _Typed, place: str) -> Completion:
     name = escaped(place)
     if place.endswith("/"):
         insert = written(name)
-        # An open quote stays open, so that the path can go on.
+        # An open quote stays open, so that the path can be continued.
         return typed.entry(insert[:-1] if insert.endswith('"') else insert, name, "folder")
     return typed.entry(written(name) + typed.ends, name, "")
 

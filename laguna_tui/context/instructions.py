@@ -8,13 +8,14 @@ out of the repository by a link.
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_tui.base.messages import Attachment, BlockKind, Place
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.text_diff import diff_texts, unified
+from laguna_tui.base.units import plural
 from laguna_tui.context import frame
 from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.frame import framed
@@ -56,15 +57,15 @@ NO_INSTRUCTIONS = "{folder} is trusted but has no AGENTS.md yet; if you add one,
 
 # A longer difference is better read in an editor.
 _SHOWN_LINES = 200
-_NEW = "{path}: {lines} lines, trusted for the first time"
+_NEW = "{path}: {lines}, trusted for the first time"
 _REMOVED = "{path}: no longer there"
 _DIFFERENCE = "{path}: changed since it was trusted"
-_UNKNOWN = "{path}: changed; its earlier text is no longer saved, and it now has {lines} lines"
+_UNKNOWN = "{path}: changed; its earlier text is no longer saved, and it now has {lines}"
 _MORE = "… {count} more lines; read them in the file"
 
 
 @dataclass(frozen=True, slots=True)
-class Agreed:
+class TrustGrant:
     """The result of trusting a folder: the trusted folder, and what is new about it for the user, raw."""
 
     folder: Path
@@ -81,7 +82,7 @@ def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: 
         room: tokens for all attachments.
     """
     root, real = project_root(folder), Path(os.path.realpath(folder))
-    here = found(folder)
+    here = instruction_folders(folder)
     if not here:
         return Gathered()
     trusted = trust.of(folder)
@@ -89,16 +90,16 @@ def instructions(folder: Path, trust: Trust, count: Callable[[str], int], room: 
         return Gathered((), (*trust.notes, UNTRUSTED))
     if trusted.digests is None:
         return Gathered((), (*trust.notes, OUTDATED))
-    return _Reading(root, real, trusted, CachedTokenCounter(count), int(room * _SHARE)).gathered(here)
+    return _read(root, real, here, trusted, CachedTokenCounter(count), int(room * _SHARE))
 
 
-def found(folder: Path) -> list[Path]:
+def instruction_folders(folder: Path) -> list[Path]:
     """Return the folders that have such a file, from the given one up to the top of its project."""
     root, real = project_root(folder), Path(os.path.realpath(folder))
     return [place for place in _places(root, real) if os.path.lexists(place / NAME)]
 
 
-def agree(folder: Path, trust: Trust) -> Agreed:
+def trust_instructions(folder: Path, trust: Trust) -> TrustGrant:
     """Trust a folder with what its AGENTS.md files say now: those that a session about this folder is given.
 
     Raises:
@@ -116,7 +117,7 @@ def agree(folder: Path, trust: Trust) -> Agreed:
             texts[inside] = None
     before = trust.of(folder)
     lines = [line for inside, data in texts.items() for line in _news(root / inside, inside, data, before, trust)]
-    return Agreed(trust.grant(folder, texts), tuple(lines))
+    return TrustGrant(trust.grant(folder, texts), tuple(lines))
 
 
 def trust_folder(folder: Path, trust: Trust) -> str:
@@ -126,11 +127,11 @@ def trust_folder(folder: Path, trust: Trust) -> str:
         UserError: the folder cannot be trusted, or nothing is kept on this machine.
     """
     before = trust.covers(folder)
-    agreed = agree(folder, trust)
-    if not found(folder) and not agreed.lines:
-        return NO_INSTRUCTIONS.format(folder=agreed.folder)
-    words = TRUSTED_BEFORE if before and not agreed.lines else TRUSTED
-    return "\n".join([words.format(folder=agreed.folder), *agreed.lines])
+    granted = trust_instructions(folder, trust)
+    if not instruction_folders(folder) and not granted.lines:
+        return NO_INSTRUCTIONS.format(folder=granted.folder)
+    words = TRUSTED_BEFORE if before and not granted.lines else TRUSTED
+    return "\n".join([words.format(folder=granted.folder), *granted.lines])
 
 
 def _places(root: Path, folder: Path) -> list[Path]:
@@ -146,12 +147,13 @@ def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, t
             yield _REMOVED.format(path=path)
         return
     lines = decode(data).lines()
+    count = f"{len(lines):,} {plural(len(lines), 'line')}"
     if before is None or digest is None:
-        yield _NEW.format(path=path, lines=f"{len(lines):,}")
+        yield _NEW.format(path=path, lines=count)
     elif not before.accepts(file, data):
         kept = trust.text(digest)
         if kept is None:
-            yield _UNKNOWN.format(path=path, lines=f"{len(lines):,}")
+            yield _UNKNOWN.format(path=path, lines=count)
             return
         yield _DIFFERENCE.format(path=path)
         old, new = decode(kept).text, decode(data).text
@@ -161,47 +163,42 @@ def _news(file: Path, inside: str, data: bytes | None, before: Trusted | None, t
             yield _MORE.format(count=f"{len(difference) - _SHOWN_LINES:,}")
 
 
-class _Reading:
-    """Reads the files of one trusted folder."""
-
-    def __init__(self, root: Path, folder: Path, trusted: Trusted, count: CachedTokenCounter, room: int) -> None:
-        self._workspace = Workspace(root)
-        self._root, self._folder, self._trusted, self._count, self._room = root, folder, trusted, count, room
-        self._found: list[Attachment] = []
-        self._notes: list[str] = []
-        self._changed: list[str] = []
-
-    def gathered(self, places: list[Path]) -> Gathered:
-        """Return the files in these places, nearest first: the nearest has the first claim on the room."""
-        for place in places:
-            path = os.path.relpath(place / NAME, self._folder)
-            try:
-                self._read(place / NAME, path)
-            except WorkspaceError as error:
-                self._notes.append(UNREADABLE.format(path=escaped(path), reason=error))
-        if self._changed:
-            self._notes.append(CHANGED.format(paths=" and ".join(map(escaped, self._changed))))
-        return Gathered(tuple(reversed(self._found)), tuple(self._notes))
-
-    def _read(self, file: Path, path: str) -> None:
-        inside = self._workspace.locate(file.relative_to(self._root).as_posix())
-        data, size = self._workspace.read_beginning(inside, LIMIT_BYTES)
-        if not self._trusted.accepts(file, data):
-            self._changed.append(path)
-            return
-        source = source_of(inside, data, size)
+def _read(
+    root: Path, folder: Path, places: Sequence[Path], trusted: Trusted, count: CachedTokenCounter, room: int
+) -> Gathered:
+    """Return the files in these places, nearest first: the nearest has the first claim on the room."""
+    workspace = Workspace(root)
+    found: list[Attachment] = []
+    notes: list[str] = []
+    changed: list[str] = []
+    for file in (place / NAME for place in places):
+        path = os.path.relpath(file, folder)
+        shown = escaped(path)
+        try:
+            inside = workspace.locate(file.relative_to(root).as_posix())
+            data, size = workspace.read_beginning(inside, LIMIT_BYTES)
+            if not trusted.accepts(file, data):
+                changed.append(shown)
+                continue
+            source = source_of(inside, data, size)
+        except WorkspaceError as error:
+            notes.append(UNREADABLE.format(path=shown, reason=error))
+            continue
         if not source.text.strip():
-            return
+            continue
         if not source.complete:
-            self._notes.append(TOO_LARGE.format(path=escaped(path), limit=LIMIT_BYTES, size=source.size))
-        attachment = _fitted(path, source, self._count, self._room)
+            notes.append(TOO_LARGE.format(path=shown, limit=LIMIT_BYTES, size=source.size))
+        attachment = _fitted(path, source, count, room)
         if attachment is None:
-            self._notes.append(NO_ROOM.format(path=escaped(path)))
-            return
+            notes.append(NO_ROOM.format(path=shown))
+            continue
         if attachment.place is Place.SHORTENED:
-            self._notes.append(TOO_LONG.format(path=escaped(path), why=attachment.why))
-        self._room -= self._count(attachment.text)
-        self._found.append(attachment)
+            notes.append(TOO_LONG.format(path=shown, why=attachment.why))
+        room -= count(attachment.text)
+        found.append(attachment)
+    if changed:
+        notes.append(CHANGED.format(paths=" and ".join(changed)))
+    return Gathered(tuple(reversed(found)), tuple(notes))
 
 
 def _fitted(path: str, source: SourceFile, count: CachedTokenCounter, room: int) -> Attachment | None:

@@ -36,12 +36,12 @@ PARSING, SCORING, RANKING = "parsing", "scoring", "ranking"
 Progress = Callable[[str, float | None], None]
 
 # A split file takes about eight bytes per character.
-_REMEMBERED_CHARS = 8 * 1024 * 1024
+_CACHED_CHARS = 8 * 1024 * 1024
 # Time of parsing, ranking by words, selecting and counting, in multiples of parsing.
 _PARSINGS = 3.0
 # Longer texts are not worth their place in the cache.
-_LONGEST_CHARS = 1024 * 1024
-_CUT_UP = BoundedCache[tuple[str, str, bool], Document](_REMEMBERED_CHARS)
+_LONGEST_CACHED_CHARS = 1024 * 1024
+_DOCUMENTS = BoundedCache[tuple[str, str, bool], Document](_CACHED_CHARS)
 
 
 def shorten(
@@ -90,11 +90,11 @@ def shorten(
 
 def _document(path: str, text: str, protected: bool) -> Document:
     key = path, text, protected
-    made = _CUT_UP.get(key)
+    made = _DOCUMENTS.get(key)
     if made is None:
         made = document(path, text, protected=protected)
-        if len(text) <= _LONGEST_CHARS:
-            _CUT_UP.put(key, made, len(text))
+        if len(text) <= _LONGEST_CACHED_CHARS:
+            _DOCUMENTS.put(key, made, len(text))
     return made
 
 
@@ -165,7 +165,7 @@ class Shortening:
         # Opening a scorer and measuring it takes seconds too.
         self.progress(Choosing(len(files), PARSING))
         try:
-            scorer, seconds, notes = self._asked(sum(self.measure(text) for _, text in files), budget)
+            scorer, seconds, notes = self._scorer_in_time(sum(self.measure(text) for _, text in files), budget)
             found = shorten(
                 files,
                 self.question,
@@ -185,15 +185,15 @@ class Shortening:
             self.scored()
         return found, (*notes, *found.notes)
 
-    def _asked(self, tokens: int, budget: int) -> "tuple[Scorer | None, float, tuple[str, ...]]":
+    def _scorer_in_time(self, tokens: int, budget: int) -> "tuple[Scorer | None, float, tuple[str, ...]]":
         """Return the scorer and its seconds, unless scoring takes longer than reading everything would; and notes."""
         scorer = self.scorer() if tokens > budget else None
         seconds = self.reading_s(tokens)
         if scorer is None or not seconds:
             return scorer, self.scoring_s, ()
-        told = estimate(tokens, budget, tokens / seconds, scorer.rate or scorer.measure(), self.scoring_s)
+        estimated = estimate(tokens, budget, tokens / seconds, scorer.rate or scorer.measure(), self.scoring_s)
         # Each file's note says that words alone decided.
-        return (scorer, told.limit_s, (told.sentence,)) if told.worth else (None, 0.0, ())
+        return (scorer, estimated.limit_s, (estimated.sentence,)) if estimated.worth else (None, 0.0, ())
 
     def _head(self, source: SourceFile) -> int:
         count = len(source.lines)

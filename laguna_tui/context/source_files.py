@@ -14,7 +14,7 @@ from laguna_tui.repo.files.walk import SEARCH_LIMIT_BYTES
 from laguna_tui.repo.files.workspace import UnreadableError, Workspace
 
 # A few of the largest files, or a folder of thousands.
-_REMEMBERED_CHARS = 16 * 1024 * 1024
+_CACHED_CHARS = 16 * 1024 * 1024
 # The longest character in UTF-8, UTF-16 and UTF-32.
 _CHARACTER_BYTES = 4
 
@@ -61,7 +61,7 @@ class SourceFiles:
         """
         self._workspace = workspace
         self._unreadable = unreadable
-        self._known = BoundedCache[tuple[str, int], tuple[_Stamp, SourceFile]](_REMEMBERED_CHARS)
+        self._known = BoundedCache[tuple[str, int], tuple[_Stamp, SourceFile]](_CACHED_CHARS)
 
     def read(self, path: str, limit: int = SEARCH_LIMIT_BYTES) -> SourceFile:
         """Return a file's text, or that of its first `limit` bytes.

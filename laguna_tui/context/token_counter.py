@@ -6,7 +6,7 @@ from collections.abc import Callable
 from laguna_tui.context.bounded_cache import BoundedCache
 
 # Cached counts: a folder's files and every piece that a shortening tries, several times over.
-_REMEMBERED = 20_000
+_CACHED_COUNTS = 20_000
 # Code has three or four characters per token, indented JSON seven. More means blanks, which are not worth counting.
 MOST_CHARS_A_TOKEN = 12
 
@@ -16,7 +16,7 @@ class CachedTokenCounter:
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self._count = count
-        self._known = BoundedCache[bytes, int](_REMEMBERED)
+        self._known = BoundedCache[bytes, int](_CACHED_COUNTS)
 
     def __call__(self, text: str) -> int:
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -189,7 +189,7 @@ class Trust:
                     path.unlink()
 
     def _change(self, change: Callable[[_Folders], _Folders]) -> None:
-        """Write the list anew, alone among all processes; a damaged file is moved aside first."""
+        """Change the list under a lock; a damaged file is moved aside first."""
         if self._path is None:
             raise UserError(NO_STATE)
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
 
 LEAST_SHARE = 0.5
-"""A scorer that has time for less of the text than this is not asked: most of it would be ranked by words anyway."""
+"""A scorer with time for a smaller share of the text is not used: most of it would be ranked by words anyway."""
 
 _GAIN_SHARE = 0.5
 """Share of the time that a shorter prompt saves that scoring may take; so compression is never slower than without."""
@@ -111,7 +111,7 @@ def score_in_time(
     whole = max(sum(sizes), 1)
     done, at = 0, 0
 
-    def tell(part: float) -> None:
+    def report(part: float) -> None:
         """Report a finished share of the newest batch."""
         over = (clock() - began) / seconds if seconds > 0.0 else 1.0
         progress(min(1.0, max((done + part * taken) / whole, over)))
@@ -130,7 +130,7 @@ def score_in_time(
             at += 1
             continue
         try:
-            scored = scorer.score([texts[index] for index in batch], query, should_stop, tell)
+            scored = scorer.score([texts[index] for index in batch], query, should_stop, report)
         except Stopped:
             if done:
                 return found

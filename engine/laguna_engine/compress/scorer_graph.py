@@ -376,7 +376,7 @@ class ScorerModel:
             self._make_room(graph_size(self.file, rows))
             hidden = None if self._hidden is None else self._hidden["hidden"]
             found = BodyGraph(*key, self.layers, self.file, self._weights, self._embedding, hidden, self._backend)
-        # The one used last stands last.
+        # The most recently used graph is last.
         self._bodies[key] = found
         return found
 

@@ -35,14 +35,14 @@ IMPORTED = 0.6
 _SURE_USER = 0.5
 # In longer questions every line looks like an answer.
 _ASKED_WORDS, _ASKED_LINES = 40, 4
-# A text is code from so many lines on, if this share of them is indented or ends like code.
+# A text of at least this many lines is code if this share of them is indented or ends like code.
 _CODE_LINES, _CODE_SHARE = 3, 0.5
 _CODE = re.compile(r"[ \t]+\S|.*(?:[:;{}(,\[]|[^\s.]\))\s*$|.*\w\s*(?:=|\+=|->)\s*\S")
 # An answer has words of the question to the left of its `=`, and nearly as many as the best answer.
 _NEARLY = 0.75
 _LEAST_SHARE = 0.4
 _ANSWERS = 32
-# More lines than this that are as good share the value: a word that half of the code has in such a place is no answer,
+# More equally good lines than this share the value: a word that half of the code has in such a place is not an answer,
 # and 32 lines of as many functions left room for nothing whole.
 _SURE_ANSWERS = 4
 _LINE_CHARS = 1000

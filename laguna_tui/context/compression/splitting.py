@@ -27,9 +27,9 @@ from laguna_tui.repo.syntax.symbols import Symbol, Syntax
 # Longer lines are data or minified; they are cut into pieces of this size.
 LINE_CHARS = 1000
 PIECE_CHARS = 400
-# What lies outside of definitions is ranked in groups of so many lines.
+# Text outside definitions is ranked in groups of this many lines.
 GROUP_LINES = 40
-# A comment of so many lines before a definition is part of its outline; of a longer one only the first line is.
+# A comment of at most this many lines before a definition is part of its outline; of a longer one the first line is.
 _LEAD_LINES = 3
 _IMPORT_LINES = 40
 _IMPORT = re.compile(
@@ -73,7 +73,7 @@ class _Cutter:
             if unit.symbol is None and unit.title
         }
         for symbol in self._syntax.symbols:
-            # Those without lines of their own, such as functions in functions, are found by what they lie in.
+            # Definitions without lines of their own, such as functions in functions, belong to the enclosing one.
             self._inside_of.setdefault(owners[self._line(symbol.start)].symbol, []).append(symbol)
         made: dict[int, int] = {}
         for first, last, owner in _runs(owners):
@@ -193,7 +193,7 @@ class _Cutter:
                 self._add(a, b, SpanRole.TEXT, len(self._units) - 1)
 
     def _blocks(self, start: int, stop: int, headings: dict[int, str]) -> Iterator[tuple[int, int, bool]]:
-        """Yield the lines in groups: imports apart, a heading begins another, and after so many lines too."""
+        """Yield groups of lines: imports apart; a heading or `GROUP_LINES` lines begin another."""
         begin, imports, until = start, False, start
         for number in range(start, stop):
             if number < until:

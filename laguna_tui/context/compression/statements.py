@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 # A piece of this many lines is small enough to be kept or left out as one.
 PIECE_LINES = 8
-# Deeper blocks are cut into pieces of so many lines, wherever that is.
+# Deeper blocks are cut into pieces of `PIECE_LINES` lines, wherever that is.
 _MAX_DEPTH = 8
 _TAB_COLUMNS = 4
-# Brackets that close so many lines further down hold data, and no condition or call that only makes sense whole.
+# Brackets that close more lines further down hold data, not a condition or call that only makes sense whole.
 _HEAD_LINES = 40
 _CONTINUES = re.compile(r"[)\]}]|(?:else|elif|except|finally|catch|end|then|do|done|fi|esac)\b")
 

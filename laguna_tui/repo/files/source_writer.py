@@ -138,7 +138,7 @@ def replace_file(
 
 
 def create_file(workspace: Workspace, inside: str, data: bytes, unfinished: TemporaryFiles | None = None) -> None:
-    """Make a new file, and the folders that it lies in; with the mode that programs' new files have.
+    """Make a new file, and its missing folders, with the usual mode of new files.
 
     Args:
         workspace: Its folder.

@@ -13,7 +13,7 @@ BARE = (
     "this is a bare repository, which has no files to search; check out a branch with git worktree add FOLDER BRANCH,"
     " and use that folder"
 )
-# More names are no easier to act on than their number.
+# More names are not more useful than their number.
 _NAMES = 3
 
 

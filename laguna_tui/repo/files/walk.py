@@ -38,7 +38,7 @@ _DEFAULT_IGNORES = """
 _GIT_FOLDER = ".git"
 # In every folder that is git's own, whatever its name, and in hardly any other.
 _IN_GIT_FOLDER = frozenset({("HEAD", False), ("objects", True), ("refs", True)})
-# Repositories inside a folder whose git is asked, a hundredth of a second each; in further ones the ignore files apply.
+# Nested repositories whose git is queried, 10 ms each; in further ones the ignore files apply.
 _ASKED_REPOSITORIES = 200
 # A longer ignore file is not one. Each pattern is tried on each file.
 _IGNORE_FILE_LIMIT_BYTES = 64 * 1024
@@ -141,7 +141,7 @@ def _outermost(paths: Collection[str], entries: Iterable[WalkedFile]) -> tuple[s
 
 
 def _folders(path: str) -> Iterator[str]:
-    """Yield the folders that a path lies in, the outermost first."""
+    """Yield the folders of a path, the outermost first."""
     parts = path.split("/")
     return ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
@@ -272,7 +272,7 @@ class _TreeWalker(_Walker):
 
     def walk(self, limit: int) -> None:
         """Collect, breadth first, at most about `limit` files."""
-        # Per folder: its path, and the ignore files above it; None where git has said what it ignores.
+        # Per folder: its path, and the ignore files above it; None where git's own list applies.
         pending: deque[tuple[str, _Specs | None]] = deque([("", self._rules("", None))])
         while pending and not self._should_stop() and self.tries_left > 0 and len(self.files) < limit:
             folder, specs = pending.popleft()

@@ -173,7 +173,7 @@ def _entries(raw: bytes) -> Iterator[tuple[str, TreeEntry]]:
 
 
 def _contents(folder: Path, changed: Mapping[str, TreeEntry], untracked: Sequence[str]) -> dict[str, TreeEntry | None]:
-    """Return files with the hashes of their contents; empty where git converts or nobody can read them."""
+    """Return files with the hashes of their contents; empty where git converts them or they cannot be read."""
     found: dict[str, TreeEntry | None] = {}
     modes = {path: entry.mode for path, entry in changed.items()} | {path.rstrip("/"): "" for path in untracked}
     like = _object_format(folder)

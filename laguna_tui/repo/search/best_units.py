@@ -19,9 +19,9 @@ from laguna_tui.repo.search.postings import PostingsReader, numbers
 # Postings that are read one by one before arrays take over: importing numpy takes as long as reading ten times as many,
 # and often the rarest words settle which units can be among the best.
 LISTED_POSTINGS = 10_000
-# In a larger index fewer are: a look at its folder takes longer than importing numpy.
+# In a larger index fewer are: scanning its folder takes longer than importing numpy anyway.
 _LARGE_UNITS, _LISTED_OF_LARGE = 50_000, 4_000
-# With so many times as many postings as units that are looked for, each unit is searched for among them.
+# With this many times more postings than wanted units, each unit is searched for by bisection.
 _SEARCHED = 10
 
 

@@ -12,7 +12,7 @@ from laguna_tui.repo.search import bm25, postings
 from laguna_tui.repo.search.bm25 import Weighing
 from laguna_tui.repo.search.postings import PostingsReader, Word
 
-# With so many times as many postings as units that are looked for, each unit is searched for among them.
+# With this many times more postings than wanted units, each unit is searched for by bisection.
 _SEARCHED = 4
 
 _Places = NDArray[np.int64]
@@ -20,7 +20,7 @@ _Weights = NDArray[np.uint8]
 
 
 def scored(reader: PostingsReader, weighing: Weighing, limit: int, also: Sequence[int]) -> list[tuple[int, float]]:
-    """Return the best units at least and those that are asked for beside them, with their scores."""
+    """Return the best units and the requested ones, with their scores."""
     table = _Table(reader, weighing)
     words = weighing.words
     threshold, taken, left = 0.0, 0, bm25.SCORED_POSTINGS

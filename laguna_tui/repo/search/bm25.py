@@ -24,7 +24,7 @@ OTHER_FORMS_UNTIL_UNITS = 250_000
 # Postings from which units are taken, from the rarest word on; more would take longer than a person notices. Words
 # beyond only add to the score of units that were found by rarer ones.
 SCORED_POSTINGS = 100_000
-# Postings read for those words: of so many the most frequent ones tell units apart by a hundredth of their score.
+# Most postings read for those words: beyond, the most frequent words change scores by a hundredth.
 COMMON_POSTINGS = 4_000_000
 # A sum in another order differs by less.
 ROUNDING = 1.0 + 1e-9

@@ -1,6 +1,6 @@
 """Whether an index is up to date with its folder, and what an update of it reports.
 
-All that a look at an unchanged folder needs: nothing here parses or writes files.
+Everything that a scan of an unchanged folder needs: nothing here parses or writes files.
 """
 
 import json

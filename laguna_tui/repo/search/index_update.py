@@ -134,7 +134,7 @@ _FULL_SHARE = 0.95
 
 
 def find_changed_files(connection: sqlite3.Connection, listing: FileListing) -> tuple[list[ParseTask], list[str]]:
-    """Return the files to parse, the likeliest to be asked for first, and the paths that are gone.
+    """Return the files to parse, the most likely needed first, and the paths that are gone.
 
     Folder and index are merged in order, so that neither has to fit into memory twice.
     """

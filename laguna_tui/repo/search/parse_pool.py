@@ -172,7 +172,7 @@ class _WorkerPool:
 
     def _give(self, worker: Worker, batch: list[ParseTask]) -> None:
         self._queued[worker].append(batch)
-        # Paths may have bytes that are no text.
+        # Paths may have bytes that are not text.
         tasks = [(os.fsencode(task.path), task.digest) for task in batch]
         worker.send(msgspec.msgpack.encode((self._root, tasks)))
 

@@ -77,7 +77,7 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def numbers(packed: bytes) -> Sequence[int]:
-    """Return packed places or lengths as numbers; nothing is copied, for often few of them are looked at.
+    """Return packed places or lengths as numbers; nothing is copied, because often few are read.
 
     Raises:
         sqlite3.DatabaseError: They are damaged.

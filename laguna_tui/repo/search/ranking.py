@@ -212,7 +212,7 @@ def _aside(path: str, question: SearchQuery) -> float:
 
 
 def _is_qualified(unit: Candidate, question: SearchQuery) -> bool:
-    """Return whether the question has the unit's name with what it lies in."""
+    """Return whether the question has the unit's name with an enclosing one."""
     title = f".{unit.title.lower()}.{unit.inner.lower()}".removesuffix(".")
     return any(title.endswith(f".{name}") for name in question.qualified)
 

@@ -112,7 +112,7 @@ _DEFINING = f"""
     select units.id, '' from names join symbols on symbols.name = names.id join units on units.symbol = symbols.id
     where {_NAMED}
 """
-# Constants, fields and functions in functions are no units. The innermost unit around one holds it.
+# Constants, fields and functions in functions are not units; the innermost unit around one holds it.
 _HOLDING = f"""
     select units.id, names.name from names join symbols on symbols.name = names.id join units on units.id = (
         select around.id from units around

@@ -12,7 +12,7 @@ from laguna_tui.repo.search.fuzzy import folded, fuzzy_match
 _NAMES_COMPARED = 20_000
 _LETTERS_COMPARED = 32
 _EXACT = 0
-# No definition lies in so much; SQLite refuses much longer patterns.
+# Longer than any scope; SQLite refuses much longer patterns.
 _SCOPE_CHARS = 2_000
 _COLUMNS = "names.name, qualified, kind, path, line, end, start, stop, signature"
 _JOINED = "names join symbols on symbols.name = names.id join files on files.id = symbols.file"

@@ -1,4 +1,4 @@
-"""Who uses a name: every line that has it as code, with the definition that the line lies in.
+"""The uses of a name: every line that has it as code, with the definition around the line.
 
 The index names the files that have the name's words; these are read as they are now, so that lines are right even where
 the index is not. Comments, strings and text that is no code are no uses, nor is the line that defines the name.
@@ -19,9 +19,9 @@ from laguna_tui.repo.search.postings import units_with
 from laguna_tui.repo.syntax.analysis import file_outline, lines_with_name
 
 # Seconds of the processor for the grammars. In the files after that, line patterns tell code from comments, and which
-# definition a line lies in: they take less time, and miss the uses inside of strings.
+# definition is around a line: they take less time, and miss uses inside strings.
 _PARSING_S = 0.1
-# SQLite takes so many values in one query on every build.
+# Every build of SQLite takes this many values in one query.
 _UNITS_AT_ONCE = 500
 
 

@@ -95,7 +95,7 @@ def _outside(
 
 
 def _cut(text: str, gaps: Iterator[Span], headings: Sequence[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Yield the gaps cut at headings and after every so many lines."""
+    """Yield the gaps cut at headings and after every `PIECE_LINES` lines."""
     titles = dict(headings)
     for start, stop in gaps:
         at = start

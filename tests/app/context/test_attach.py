@@ -15,7 +15,7 @@ from laguna_tui.base.paths import data_root
 from laguna_tui.context.attach import SCORES, Attacher, AttachOptions
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import taken_whole
-from laguna_tui.context.instructions import UNTRUSTED, agree
+from laguna_tui.context.instructions import UNTRUSTED, trust_instructions
 from laguna_tui.context.scoring import SCORING_S
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.files.workspace import Workspace
@@ -288,7 +288,7 @@ def test_a_huge_file_gives_its_lines_but_not_itself(folder, attacher):
 def test_instructions_come_first_and_only_to_begin_with(folder, codebase, tmp_path):
     trust = Trust(tmp_path / "state")
     attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(trust=trust))
-    agree(folder, trust)
+    trust_instructions(folder, trust)
     first = attacher.gather("@shop/prices.py", ROOM, first=True)
     assert [each.kind for each in first.attachments] == [BlockKind.INSTRUCTIONS, BlockKind.FILE]
     assert titles(attacher.gather("@shop/prices.py", ROOM)) == ["shop/prices.py"]
@@ -315,7 +315,7 @@ def test_the_same_message_brings_the_same_bytes(folder, codebase):
 
 def test_the_preview_knows_what_is_certain(folder, codebase, tmp_path):
     trust = Trust(tmp_path / "state")
-    agree(folder, trust)
+    trust_instructions(folder, trust)
     attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(pack=800, trust=trust))
     message = "where is the money rounded @shop/prices.py @shop/long.py @shop/cart.py:1-3"
     preview = attacher.preview(message, 2500, first=True)
@@ -358,7 +358,7 @@ def test_without_room_nothing_is_attached_and_everything_is_said(attacher):
 @given(room=st.integers(0, 3000), first=st.booleans())
 def test_the_room_is_never_exceeded(folder, codebase, tmp_path, room, first):
     trust = Trust(tmp_path / "state")
-    agree(folder, trust)
+    trust_instructions(folder, trust)
     attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(pack=1000, trust=trust))
     message = "where is the money rounded? @shop/ @README.md @ShoppingCart @shop/prices.py:1-4"
     gathered = attacher.gather(message, room, first=first)

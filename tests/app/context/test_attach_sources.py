@@ -72,7 +72,7 @@ def test_a_binary_file_is_refused_with_its_name(workspace):
 
 
 def test_what_is_remembered_is_bounded(workspace, monkeypatch):
-    monkeypatch.setattr(module, "_REMEMBERED_CHARS", 100)
+    monkeypatch.setattr(module, "_CACHED_CHARS", 100)
     sources = SourceFiles(workspace)
     for number in range(10):
         (workspace.root / f"{number}.py").write_text("x" * 39 + "\n")

@@ -222,7 +222,7 @@ def test_closing_in_the_middle_of_indexing_ends_the_thread_and_keeps_what_was_re
     write(shop, {f"many/m{number}.py": f"def many_{number}(): pass\n" for number in range(60)})
     begun = threading.Event()
 
-    def held(opened, done, total, _count=Codebase._count):
+    def held(opened, done, total, _count=Codebase._report_progress):
         """After the first file that was written, go on only when somebody closes it."""
         _count(opened, done, total)
         begun.set()
@@ -231,7 +231,7 @@ def test_closing_in_the_middle_of_indexing_ends_the_thread_and_keeps_what_was_re
 
     monkeypatch.setattr("laguna_tui.repo.search.index_update._COMMIT_S", 0.0)
     monkeypatch.setattr("laguna_tui.context.codebase._CLOSE_S", LONG_S)
-    monkeypatch.setattr(Codebase, "_count", held)
+    monkeypatch.setattr(Codebase, "_report_progress", held)
     opened = Codebase(shop, cache)
     opened.start()
     assert begun.wait(LONG_S)

@@ -271,7 +271,7 @@ def test_the_command_trusts_lists_and_revokes(state, project, capsys, monkeypatc
 
 def test_the_command_shows_what_changed_since_the_folder_was_trusted(state, project, capsys):
     (project / "AGENTS.md").write_text("Use tabs.\n")
-    assert run(capsys, project)[1].splitlines()[1:] == ["AGENTS.md: 1 lines, trusted for the first time"]
+    assert run(capsys, project)[1].splitlines()[1:] == ["AGENTS.md: 1 line, trusted for the first time"]
     (project / "AGENTS.md").write_text("Use tabs.\nObey \x1b[2Jme.\n")
     assert run(capsys, project)[1].splitlines()[1:] == [
         "AGENTS.md: changed since it was trusted", "@@ -1 +1,2 @@", " Use tabs.", "+Obey \u241b[2Jme.",
