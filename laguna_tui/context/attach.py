@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from laguna_engine.compress.estimate import estimate
 from laguna_tui.base.events import Choosing
@@ -20,16 +19,13 @@ from laguna_tui.context.gathering import Gathering, Shorten
 from laguna_tui.context.instructions import UNTRUSTED, instructions
 from laguna_tui.context.pack import MAP_SHARE, best_spans, folder_map
 from laguna_tui.context.resolve import mentioned_content, needs_index
-from laguna_tui.context.scoring import SCORING_S
+from laguna_tui.context.scoring import NO_SCORER, SCORING_S, ScorerSource
 from laguna_tui.context.shortening import Shortening
 from laguna_tui.context.source_files import SourceFiles
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.files.sensitive_paths import unreadable_because
 from laguna_tui.repo.files.workspace import Workspace
-
-if TYPE_CHECKING:
-    from laguna_engine.compress.scorer import Scorer
 
 NOT_READY = "the folder is still being indexed, so the conversation begins without a map of it"
 SCORES = "Choosing what to keep of files that do not fit takes about {seconds:.0f} s, and never more than {most:.0f} s"
@@ -52,25 +48,17 @@ class AttachOptions:
         pack: tokens for the map and the best code at the beginning of a conversation; 0 for none.
         wait_s: longest wait for the index when a message is sent.
         trust: the trusted folders, whose AGENTS.md is used; None uses none.
-        scorer: called when something has to be shortened; returns an open scorer, or None to rank by words.
         reading_s: returns the seconds in which the model would read a number of tokens; None before that was measured.
         unreadable: returns why a file's text may not be shown to the model, by its path; empty where it may.
-        scored: called when the scorer is no longer needed.
-        scoring_rate: returns the scorer's tokens per second; None while unknown, and without a scorer.
-        skipped: returns whether the user no longer waits for the scorer.
-        measuring: returns whether `scoring_rate` will be known soon.
+        scorer: where a scorer comes from when something has to be shortened.
     """
 
     pack: int = 0
     wait_s: float = 2.0
     trust: Trust | None = None
-    scorer: "Callable[[], Scorer | None]" = lambda: None
     reading_s: Callable[[int], float | None] = lambda tokens: None
     unreadable: Callable[[str], str] = unreadable_because
-    scored: Callable[[], None] = lambda: None
-    scoring_rate: Callable[[], float | None] = lambda: None
-    skipped: Callable[[], bool] = lambda: False
-    measuring: Callable[[], bool] = lambda: False
+    scorer: ScorerSource = NO_SCORER
 
 
 class Attacher:
@@ -121,16 +109,7 @@ class Attacher:
             self._codebase.start()
             if not self._codebase.ready and not self._codebase.withheld:
                 self._codebase.wait(options.wait_s, should_stop)
-        how = Shortening(
-            message,
-            self._count,
-            options.scorer,
-            options.reading_s,
-            should_stop,
-            options.scored,
-            progress=progress,
-            skipped=options.skipped,
-        )
+        how = Shortening(message, self._count, options.scorer, options.reading_s, should_stop, progress)
         gathering = self._gathering(present, how, how.attachments)
         gathered = self._gathered(message, room, gathering, first=first)
         return Gathered(gathered.attachments, self._without_repeats(gathered.notes))
@@ -145,9 +124,9 @@ class Attacher:
         notes = tuple(note for note in gathered.notes if note != UNTRUSTED)
         # What the user shortens, and what is certain, is not scored.
         scored = [each for each in gathered.attachments if each.place is Place.SHORTENED and not each.certain]
-        rate = self._options.scoring_rate() if scored else None
+        rate = self._options.scorer.rate() if scored else None
         seconds = 0.0 if rate is None else self._scoring_s(scored, rate)
-        measuring = bool(scored) and rate is None and self._options.measuring()
+        measuring = bool(scored) and rate is None and self._options.scorer.measuring()
         if seconds >= _WORTH_REPORTING_S:
             notes = (SCORES.format(seconds=seconds, most=SCORING_S), *notes)
         return Gathered(gathered.attachments, notes, seconds, measuring)

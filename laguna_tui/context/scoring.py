@@ -10,14 +10,43 @@ from laguna_engine.compress.scores import UNSCORED, Scores
 from laguna_engine.errors import GraphError
 from laguna_tui.base.settings import Settings
 from laguna_tui.context.bounded_cache import BoundedCache
-from laguna_tui.context.compression.relevance import SpanScorer
 
 if TYPE_CHECKING:
     from laguna_engine.compress.scorer import Scorer
+    from laguna_tui.context.compression.relevance import SpanScorer
 
 SCORING_S = 20.0
 """Most seconds that a scorer takes for one message: a person waits for the answer."""
 
+
+class ScorerSource:
+    """Where a scorer comes from when files have to be shortened; this one has none."""
+
+    def take(self) -> "Scorer | None":
+        """Return an open scorer until `release`; None ranks by words.
+
+        Raises:
+            UserError, EngineError: it cannot be used.
+        """
+        return None
+
+    def release(self) -> None:
+        """Report that no scorer is needed for now."""
+
+    def skipped(self) -> bool:
+        """Return whether the user no longer waits for the scorer that was taken last."""
+        return False
+
+    def rate(self) -> float | None:
+        """Return the scorer's tokens per second; None while unknown, and without a scorer."""
+        return None
+
+    def measuring(self) -> bool:
+        """Return whether `rate` will be known soon."""
+        return False
+
+
+NO_SCORER = ScorerSource()
 _CACHED_SCORES = 20_000
 _KNOWN = BoundedCache[tuple[object, str, str], Scores](_CACHED_SCORES)
 """Scores by scorer, question and text."""
@@ -45,7 +74,7 @@ def open_scorer(path: Path, settings: Settings, device: str = "") -> "Scorer":
 
 def remembering(
     scorer: "Scorer", seconds: float, should_stop: Callable[[], bool], progress: Callable[[float], None]
-) -> SpanScorer:
+) -> "SpanScorer":
     """Return a function that scores only texts that were not scored yet, within a number of seconds."""
 
     def scores(texts: Sequence[str], query: str) -> Sequence[Scores]:

@@ -23,7 +23,7 @@ from laguna_tui.context.compression.result import Compression, Part
 from laguna_tui.context.compression.spans import Document
 from laguna_tui.context.compression.splitting import document
 from laguna_tui.context.frame import framed
-from laguna_tui.context.scoring import SCORING_S, remembering
+from laguna_tui.context.scoring import NO_SCORER, SCORING_S, ScorerSource, remembering
 from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
 
@@ -116,24 +116,20 @@ class Shortening:
     Attributes:
         question: what for.
         measure: returns the tokens of a text.
-        scorer: returns an open scorer when one is needed, or None.
+        scorer: where a scorer comes from.
         reading_s: returns the seconds in which the model would read a number of tokens; None before that was measured.
         should_stop: polled; scoring ends once it returns True.
-        scored: called when the scorer is no longer needed.
-        scoring_s: time limit of the scorer in seconds.
         progress: called several times a second.
-        skipped: polled; returns whether the user no longer waits for the scorer.
+        scoring_s: time limit of the scorer in seconds.
     """
 
     question: str
     measure: CachedTokenCounter
-    scorer: "Callable[[], Scorer | None]" = lambda: None
+    scorer: ScorerSource = NO_SCORER
     reading_s: Callable[[int], float | None] = lambda tokens: None
     should_stop: Callable[[], bool] = lambda: False
-    scored: Callable[[], None] = lambda: None
-    scoring_s: float = SCORING_S
     progress: Callable[[Choosing], None] = lambda progress: None
-    skipped: Callable[[], bool] = lambda: False
+    scoring_s: float = SCORING_S
 
     def attachments(self, sources: tuple[SourceFile, ...], room: int) -> Gathered:
         """Return as much of the files as fits, without files of which nothing would be left."""
@@ -172,7 +168,7 @@ class Shortening:
                 budget,
                 self.measure,
                 scorer,
-                lambda: self.should_stop() or self.skipped(),
+                lambda: self.should_stop() or self.scorer.skipped(),
                 progress=lambda phase, share: self.progress(
                     Choosing(len(files), phase, share, seconds if scorer else None)
                 ),
@@ -182,12 +178,12 @@ class Shortening:
             notes = (*notes, FAILED.format(reason=error))
             found = shorten(files, self.question, budget, self.measure)
         finally:
-            self.scored()
+            self.scorer.release()
         return found, (*notes, *found.notes)
 
     def _scorer_in_time(self, tokens: int, budget: int) -> "tuple[Scorer | None, float, tuple[str, ...]]":
         """Return the scorer and its seconds, unless scoring takes longer than reading everything would; and notes."""
-        scorer = self.scorer() if tokens > budget else None
+        scorer = self.scorer.take() if tokens > budget else None
         seconds = self.reading_s(tokens)
         if scorer is None or not seconds:
             return scorer, self.scoring_s, ()

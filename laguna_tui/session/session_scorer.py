@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
+from laguna_tui.context.scoring import ScorerSource, open_scorer
 from laguna_tui.models.model_selection import scorer_path
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from laguna_engine.fit.scorer_device import ScorerDevice
 
 
-class SessionScorer:
+class SessionScorer(ScorerSource):
     """At most one open scorer. `take` and `release` are the session's thread's; the others may be called from any."""
 
     def __init__(self, settings: Settings) -> None:
@@ -124,8 +125,6 @@ class SessionScorer:
         path = scorer_path(self._settings)
         if path is None:
             return
-        from laguna_tui.context.scoring import open_scorer
-
         place = self._device(path)
         if place.turns and self._engine is not None:
             self._turns = True

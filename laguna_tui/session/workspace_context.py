@@ -67,13 +67,9 @@ class WorkspaceContext:
             self._pack(backend.n_ctx),
             self._wait_s,
             self.trust,
-            self.scorer.take,
             backend.prefill_seconds,
             self._unreadable,
-            self.scorer.release,
-            self.scorer.rate,
-            self.scorer.skipped,
-            self.scorer.measuring,
+            self.scorer,
         )
         return Attacher(self.workspace, self.codebase, backend.count, options)
 

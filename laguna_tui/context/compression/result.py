@@ -12,17 +12,17 @@ class Why(Enum):
     """Why a span was kept or dropped; the value is a sentence fragment to show."""
 
     FITS = "there is room for everything"
-    PROTECTED = "is being edited or was said by the user"
+    PROTECTED = "is being edited, or is the user's own text"
     UNTOUCHED = "is a diff or an error message"
     NAMED = "defines a name of the question"
-    ANSWER = "holds what the question asks for"
+    ANSWER = "contains what the question asks for"
     CALLED = "is used by what the question names"
     EDITED = "is used by a file that is being edited"
-    OUTLINE = "shows what there is"
-    SCORE = "is among the best for its size"
-    HEAD = "belongs to something that is kept"
-    CHEAP = "is shorter than a note that it is left out"
-    BUDGET = "others say more for their size"
+    OUTLINE = "outlines the file"
+    SCORE = "is among the most relevant for its size"
+    HEAD = "belongs to a part that is kept"
+    CHEAP = "is shorter than a note about leaving it out"
+    BUDGET = "is less relevant for its size"
 
 
 class SpanResult(NamedTuple):

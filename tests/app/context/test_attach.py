@@ -16,7 +16,7 @@ from laguna_tui.context.attach import SCORES, Attacher, AttachOptions
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.context.gathering import taken_whole
 from laguna_tui.context.instructions import UNTRUSTED, trust_instructions
-from laguna_tui.context.scoring import SCORING_S
+from laguna_tui.context.scoring import SCORING_S, ScorerSource
 from laguna_tui.context.trust import Trust
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.repo.search.repository_map import estimated_tokens
@@ -36,6 +36,14 @@ REFUND = """def refund_order(order):
     return order.paid
 """
 LONG = "".join(STEP.format(number=number) for number in range(120)) + REFUND
+
+
+class Lent(ScorerSource):
+    """A scorer that a test lends."""
+
+    def __init__(self, take, rate=None):
+        self.take = take
+        self.rate = lambda: rate
 
 
 @pytest.fixture
@@ -179,7 +187,7 @@ def test_a_file_of_which_nothing_fits_is_told_in_one_sentence(attacher, room):
 
 def test_a_room_too_small_for_anything_is_not_worth_asking_a_scorer(folder, codebase):
     asked = []
-    options = AttachOptions(scorer=lambda: asked.append(True))
+    options = AttachOptions(scorer=Lent(lambda: asked.append(True)))
     attacher = Attacher(Workspace(folder), codebase, estimated_tokens, options)
     attacher.gather("@shop/long.py", 70)
     assert not asked
@@ -379,7 +387,7 @@ def scored(folder, codebase, **options):
 
 
 def test_a_scorer_has_its_say_when_something_is_shortened(folder, codebase, scorer):
-    gathered = scored(folder, codebase, scorer=lambda: scorer, reading_s=lambda tokens: tokens * 1000.0)
+    gathered = scored(folder, codebase, scorer=Lent(lambda: scorer), reading_s=lambda tokens: tokens * 1000.0)
     assert gathered.attachments[0].why.endswith("chosen by words, gain and attention")
     assert "worth it" in gathered.notes[1]
     assert size(gathered) <= 600
@@ -387,7 +395,7 @@ def test_a_scorer_has_its_say_when_something_is_shortened(folder, codebase, scor
 
 def test_a_scorer_that_takes_longer_than_reading_everything_is_not_asked(folder, codebase, scorer):
     before = scorer.tokens
-    gathered = scored(folder, codebase, scorer=lambda: scorer, reading_s=lambda tokens: tokens * 1e-9)
+    gathered = scored(folder, codebase, scorer=Lent(lambda: scorer), reading_s=lambda tokens: tokens * 1e-9)
     assert gathered.attachments[0].why.endswith("chosen by words")
     assert not any("scoring" in note for note in gathered.notes)
     assert scorer.tokens == before
@@ -395,7 +403,7 @@ def test_a_scorer_that_takes_longer_than_reading_everything_is_not_asked(folder,
 
 def test_the_time_that_a_scorer_will_take_is_said_while_the_message_is_typed(folder, codebase):
     def typed(rate, reading_s=lambda tokens: None):
-        options = AttachOptions(scoring_rate=lambda: rate, reading_s=reading_s)
+        options = AttachOptions(scorer=Lent(lambda: None, rate), reading_s=reading_s)
         attacher = Attacher(Workspace(folder), codebase, estimated_tokens, options)
         return attacher.preview("what does refund_order do in @shop/long.py", 600)
 
@@ -413,7 +421,7 @@ def test_no_scorer_is_opened_for_what_fits_or_is_only_typed(folder, codebase):
     def never():
         raise AssertionError("it was opened")
 
-    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(scorer=never))
+    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(scorer=Lent(never)))
     assert attacher.gather("@shop/", ROOM).attachments
     assert attacher.preview("@shop/long.py", 600).attachments
 
@@ -422,7 +430,7 @@ def test_a_scorer_that_cannot_be_had_costs_a_note_not_the_answer(folder, codebas
     def missing():
         raise UserError("no such file")
 
-    gathered = scored(folder, codebase, scorer=missing)
+    gathered = scored(folder, codebase, scorer=Lent(missing))
     assert gathered.attachments == scored(folder, codebase).attachments
     assert "the scorer cannot be used (no such file), so words alone decide what is kept" in gathered.notes
 
@@ -432,14 +440,14 @@ def test_so_does_a_scorer_whose_weights_give_no_numbers(folder, codebase, tmp_pa
     file.tensors["blk.1.attn_v.weight"][:] = np.nan
     path = file.write(tmp_path / "nan.gguf")
     with Scorer.open(path, threads=1) as scorer:
-        gathered = scored(folder, codebase, scorer=lambda: scorer)
+        gathered = scored(folder, codebase, scorer=Lent(lambda: scorer))
     assert gathered.attachments == scored(folder, codebase).attachments
     reason = f"{path}: its weights give no numbers; download it again"
     assert f"the scorer cannot be used ({reason}), so words alone decide what is kept" in gathered.notes
 
 
 def test_who_does_not_want_to_wait_any_more_waits_for_no_scorer(folder, codebase, scorer):
-    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(scorer=lambda: scorer))
+    attacher = Attacher(Workspace(folder), codebase, estimated_tokens, AttachOptions(scorer=Lent(lambda: scorer)))
     before = scorer.tokens
     attacher.gather("refund_order in @shop/long.py", 600, should_stop=lambda: True)
     assert scorer.tokens == before
