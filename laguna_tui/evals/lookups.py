@@ -7,10 +7,9 @@ nothing that would be another answer.
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 REPOSITORIES, FILES, FUNCTIONS, OF_EACH = 4, 8, 14, 5
 """Repositories, files of each, functions of each file, and questions of each kind about each repository."""
@@ -44,18 +43,34 @@ class _Function:
         return f"{self.name}({', '.join(self.takes)})"
 
 
-def lookup_tables() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The name and the table of each task: `files`, `question`, `wanted` and `others` (words), and wrong answers."""
+@dataclass(frozen=True)
+class Lookup:
+    """A question about a repository.
+
+    Attributes:
+        question: what the model is asked.
+        wanted: words that a right answer has.
+        others: words that a right answer does not have.
+        wrong: answers that must fail.
+    """
+
+    question: str
+    wanted: Sequence[str]
+    others: Sequence[str]
+    wrong: Sequence[str]
+
+
+def lookups() -> Iterator[tuple[str, Mapping[str, str], Lookup]]:
+    """Yield the name of each task, the files of its repository and its question."""
+    kinds = {"where": _where, "takes": _takes, "callers": _callers, "number": _number}
     for seed in range(REPOSITORIES):
         rng = random.Random(seed)
         functions = _functions(rng)
         files = _files(functions, rng)
-        kinds = {"where": _where, "takes": _takes, "callers": _callers, "number": _number}
-        for kind, asked in kinds.items():
+        for kind, lookup in kinds.items():
             fitting = [at for at in range(len(functions)) if _is_fitting(kind, functions, at)]
             for at in rng.sample(fitting, OF_EACH):
-                table = asked(functions, at, tuple(files))
-                yield f"{kind}_{functions[at].name}_{seed}", {**table, "files": files}
+                yield f"{kind}_{functions[at].name}_{seed}", files, lookup(functions, at)
 
 
 def _functions(rng: random.Random) -> list[_Function]:
@@ -114,52 +129,30 @@ def _callers_of(functions: list[_Function], at: int) -> list[str]:
     return [each.name for each in functions if at in each.calls]
 
 
-Table = Mapping[str, Any]
-
-
-def _where(functions: list[_Function], at: int, paths: tuple[str, ...]) -> Table:
-    names = [path.rpartition("/")[2] for path in paths]
+def _where(functions: list[_Function], at: int) -> Lookup:
+    names = [path.rpartition("/")[2] for path in dict.fromkeys(each.file for each in functions)]
     right = functions[at].file.rpartition("/")[2]
     others = [name for name in names if name != right]
-    return {
-        "question": f"Where is `{functions[at].name}` defined?",
-        "wanted": [right],
-        "others": others,
-        "wrong": [f"In src/{others[0]}.", f"In src/{right} or src/{others[1]}.", "I do not know."],
-    }
+    wrong = (f"In src/{others[0]}.", f"In src/{right} or src/{others[1]}.", "I do not know.")
+    return Lookup(f"Where is `{functions[at].name}` defined?", [right], others, wrong)
 
 
-def _takes(functions: list[_Function], at: int, paths: tuple[str, ...]) -> Table:
-    del paths
+def _takes(functions: list[_Function], at: int) -> Lookup:
     right = functions[at].takes
     others = sorted({name for each in functions for name in each.takes} - set(right))
-    return {
-        "question": f"What does `{functions[at].name}` take?",
-        "wanted": list(right),
-        "others": others,
-        "wrong": [f"It takes {', '.join(right[1:])}.", f"It takes {', '.join((*right, others[0]))}.", "Nothing."],
-    }
+    wrong = (f"It takes {', '.join(right[1:])}.", f"It takes {', '.join((*right, others[0]))}.", "Nothing.")
+    return Lookup(f"What does `{functions[at].name}` take?", list(right), others, wrong)
 
 
-def _callers(functions: list[_Function], at: int, paths: tuple[str, ...]) -> Table:
-    del paths
+def _callers(functions: list[_Function], at: int) -> Lookup:
     right = _callers_of(functions, at)
     others = [each.name for each in functions if each.name not in right and each is not functions[at]]
-    return {
-        "question": f"Who calls `{functions[at].name}`?",
-        "wanted": right,
-        "others": others,
-        "wrong": ["Nobody.", f"{others[0]} calls it.", f"{', '.join(right)} and {others[1]} call it."],
-    }
+    wrong = ("Nobody.", f"{others[0]} calls it.", f"{', '.join(right)} and {others[1]} call it.")
+    return Lookup(f"Who calls `{functions[at].name}`?", right, others, wrong)
 
 
-def _number(functions: list[_Function], at: int, paths: tuple[str, ...]) -> Table:
-    del paths
+def _number(functions: list[_Function], at: int) -> Lookup:
     right = functions[at].number
     others = [str(each.number) for each in functions if not each.takes and each.number != right]
-    return {
-        "question": f"Which number does `{functions[at].name}` return?",
-        "wanted": [str(right)],
-        "others": others,
-        "wrong": [f"{others[0]}.", f"{right} or {others[1]}.", "I do not know."],
-    }
+    wrong = (f"{others[0]}.", f"{right} or {others[1]}.", "I do not know.")
+    return Lookup(f"Which number does `{functions[at].name}` return?", [str(right)], others, wrong)

@@ -15,9 +15,10 @@ from enum import StrEnum
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Any
 
-from laguna_tui.evals.lookups import lookup_tables
+import msgspec
+
+from laguna_tui.evals.lookups import Lookup, lookups
 
 SOLUTION, CHECK, ANSWER = "solution.py", "check.py", "answer.txt"
 
@@ -116,7 +117,7 @@ class Task:
 
 @cache
 def load_tasks() -> Mapping[str, Task]:
-    """All tasks by name, set by set.
+    """Return all tasks by name, set by set.
 
     Raises:
         ValueError: a file of the app is wrong; the message names the task.
@@ -132,8 +133,8 @@ def load_tasks() -> Mapping[str, Task]:
 
 def _tasks_of(task_set: TaskSet) -> Iterator[Task]:
     if task_set is TaskSet.LOOKUPS:
-        for name, table in lookup_tables():
-            yield _lookup(name, task_set, table)
+        for name, files, lookup in lookups():
+            yield _lookup_task(name, files, lookup)
         return
     folder = resources.files(__package__) / task_set.value
     for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
@@ -142,71 +143,87 @@ def _tasks_of(task_set: TaskSet) -> Iterator[Task]:
 
 
 def parse_tasks(text: str, task_set: TaskSet) -> Iterator[Task]:
-    """The tasks of a file of this set; ValueError says which one is wrong."""
-    read = _function if task_set is TaskSet.FUNCTIONS else _file_task
+    """Yield the tasks of a file of this set. Raises ValueError, which says which one is wrong."""
+    kind = _FunctionTable if task_set is TaskSet.FUNCTIONS else _FileTable
     for name, table in tomllib.loads(text).items():
         try:
-            yield read(name, task_set, table)
-        except KeyError as error:
-            raise ValueError(f"{name}: {error} is missing") from error
+            yield msgspec.convert(table, kind).task(name, task_set)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{name}: {error}") from error
 
 
-def _function(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:
-    prompt: str = table["prompt"]
-    right = prompt + table["reference"]
-    mutants = [prompt + _replaced(name, table["reference"], old, new) for old, new in table["mutants"]]
+class _FunctionTable(msgspec.Struct, forbid_unknown_fields=True):
+    """A function as its file describes it."""
+
+    prompt: str
+    reference: str
+    tests: str
+    mutants: list[tuple[str, str]]
+
+    def task(self, name: str, task_set: TaskSet) -> Task:
+        """Return the task."""
+        mutants = [_replaced(name, self.reference, old, new) for old, new in self.mutants]
+        return Task(
+            name=name,
+            set=task_set,
+            language="python",
+            question=_FUNCTION.format(prompt=self.prompt),
+            files={},
+            hidden={CHECK: self.tests},
+            check="",
+            reference={SOLUTION: self.prompt + self.reference},
+            mutants=[{SOLUTION: self.prompt + mutant} for mutant in mutants],
+            entry=name,
+        )
+
+
+class _FileTable(msgspec.Struct, forbid_unknown_fields=True):
+    """A task about files as its file describes it."""
+
+    question: str
+    files: dict[str, str]
+    hidden: dict[str, str]
+    reference: list[tuple[str, str, str]]
+    mutants: list[tuple[str, str, str]]
+    language: str = "python"
+    check: str | None = None
+
+    def task(self, name: str, task_set: TaskSet) -> Task:
+        """Return the task."""
+        right = dict(self.files)
+        for path, old, new in self.reference:
+            right[path] = _replaced(name, right.get(path, ""), old, new)
+        mutants = [{**right, path: _replaced(name, right[path], old, new)} for path, old, new in self.mutants]
+        return Task(
+            name=name,
+            set=task_set,
+            language=self.language,
+            question=self.question.strip(),
+            files=self.files,
+            hidden=self.hidden,
+            check=LANGUAGES[self.language].check if self.check is None else self.check,
+            reference=right,
+            mutants=mutants,
+        )
+
+
+def _lookup_task(name: str, files: Mapping[str, str], lookup: Lookup) -> Task:
+    check = _ANSWER_CHECK.format(answer=ANSWER, wanted=lookup.wanted, others=lookup.others)
     return Task(
         name=name,
-        set=task_set,
+        set=TaskSet.LOOKUPS,
         language="python",
-        question=_FUNCTION.format(prompt=prompt),
-        files={},
-        hidden={CHECK: table["tests"]},
-        check="",
-        reference={SOLUTION: right},
-        mutants=[{SOLUTION: mutant} for mutant in mutants],
-        entry=name,
-    )
-
-
-def _file_task(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:
-    files, language = table["files"], table.get("language", "python")
-    right = dict(files)
-    for path, old, new in table["reference"]:
-        right[path] = _replaced(name, right.get(path, ""), old, new)
-    mutants = []
-    for path, old, new in table["mutants"]:
-        mutants.append({**right, path: _replaced(name, right[path], old, new)})
-    return Task(
-        name=name,
-        set=task_set,
-        language=language,
-        question=table["question"].strip(),
+        question=lookup.question,
         files=files,
-        hidden=table["hidden"],
-        check=table.get("check", LANGUAGES[language].check),
-        reference=right,
-        mutants=mutants,
-    )
-
-
-def _lookup(name: str, task_set: TaskSet, table: Mapping[str, Any]) -> Task:
-    check = _ANSWER_CHECK.format(answer=ANSWER, wanted=table["wanted"], others=table["others"])
-    return Task(
-        name=name,
-        set=task_set,
-        language="python",
-        question=table["question"],
-        files=table["files"],
         hidden={CHECK: check},
         check=LANGUAGES["python"].check,
-        reference={ANSWER: ", ".join(table["wanted"])},
-        mutants=[{ANSWER: wrong} for wrong in table["wrong"]],
+        reference={ANSWER: ", ".join(lookup.wanted)},
+        mutants=[{ANSWER: wrong} for wrong in lookup.wrong],
     )
 
 
 def _replaced(name: str, text: str, old: str, new: str) -> str:
-    """The text with one place changed; a file that is not there yet is written with an empty `old`."""
+    """Return the text with one place changed; a file that is not there yet is written with an empty `old`."""
     if not old and not text:
         return new
     if not old or text.count(old) != 1:

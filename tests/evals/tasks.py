@@ -9,27 +9,23 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from laguna_tui.evals.task import SOLUTION, Task, TaskSet, load_tasks
+from laguna_tui.evals.task import SOLUTION, Task, load_tasks
 from laguna_tui.evals.verdict import check_solution, missing_program
 
 LEAST_MUTANTS = 3
-_FUNCTION_KEYS = frozenset({"prompt", "reference", "tests", "mutants"})
-_FILE_KEYS = frozenset({"language", "question", "files", "hidden", "check", "reference", "mutants"})
+_KEYS = frozenset({"language", "question", "files", "hidden", "check", "reference", "mutants"})
 
 
-def misplaced_keys(text: str, task_set: TaskSet) -> Iterator[str]:
-    """What is wrong with the keys of a file of tasks: misspelt, or where TOML takes them for a file's name."""
-    known = _FUNCTION_KEYS if task_set is TaskSet.FUNCTIONS else _FILE_KEYS
+def misplaced_keys(text: str) -> Iterator[str]:
+    """Say which keys of a file of tasks stand where TOML takes them for a file's name."""
     for name, table in tomllib.loads(text).items():
-        for key in sorted(table.keys() - known):
-            yield f"{name}: a task has no `{key}`; it has {', '.join(sorted(known))}"
         for inside in ("files", "hidden"):
-            for key in sorted(table.get(inside, {}).keys() & known):
+            for key in sorted(table.get(inside, {}).keys() & _KEYS):
                 yield f"{name}: `{key}` stands behind [{name}.{inside}], so it would be a file; put it above that line"
 
 
 def problems(task: Task) -> Iterator[str]:
-    """What is wrong with a task; nothing of a good one."""
+    """Say what is wrong with a task."""
     right = check_solution(task, task.reference)
     if not right.passed:
         yield f"the reference fails: {right.output[-400:]}"

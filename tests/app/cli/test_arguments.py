@@ -27,8 +27,7 @@ def refusal(capsys, *words: str) -> str:
         ),
         (
             "bench everything",
-            "laguna-tui bench: unknown command 'everything'; choose from ab, sweep, kv, profile, model; "
-            "see: laguna-tui bench --help",
+            "laguna-tui bench: unknown command 'everything'; choose from ab; see: laguna-tui bench --help",
         ),
         (
             "ask --modell x y",
