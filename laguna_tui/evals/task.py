@@ -144,7 +144,7 @@ def _tasks_of(task_set: TaskSet) -> Iterator[Task]:
 
 def parse_tasks(text: str, task_set: TaskSet) -> Iterator[Task]:
     """Yield the tasks of a file of this set. Raises ValueError, which says which one is wrong."""
-    kind = _FunctionTable if task_set is TaskSet.FUNCTIONS else _FileTable
+    kind: type[_FunctionTable | _FileTable] = _FunctionTable if task_set is TaskSet.FUNCTIONS else _FileTable
     for name, table in tomllib.loads(text).items():
         try:
             yield msgspec.convert(table, kind).task(name, task_set)
