@@ -18,6 +18,12 @@ from laguna_engine.events import Source
 MAX_SEED = 0xFFFF_FFFE
 """The largest usable seed; 0xFFFFFFFF means "random" to llama.cpp."""
 
+MAX_LAST_N = 1 << 20
+"""Largest `repeat_last_n`: llama.cpp allocates it at once, and no context is longer."""
+
+MAX_TOP_K = 2**31 - 1
+"""Largest `top_k`: llama.cpp counts in 32 bits."""
+
 
 class KvType(Enum):
     """Type of the KV cache. q8_0 takes half of f16 at next to no loss; q4_0 halves it again and costs accuracy."""
@@ -62,11 +68,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         _require(_at_least(self.temperature, 0), "temperature", self.temperature, "0 or more; 0 is greedy")
-        _require(self.top_k >= 0, "top_k", self.top_k, "0 or more; 0 keeps every token")
+        _require(0 <= self.top_k <= MAX_TOP_K, "top_k", self.top_k, f"0 to {MAX_TOP_K}; 0 keeps every token")
         _require(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1; 1 keeps every token")
         _require(0 <= self.min_p <= 1, "min_p", self.min_p, "between 0 and 1; 0 keeps every token")
         _require(_at_least(self.repeat_penalty, 1), "repeat_penalty", self.repeat_penalty, "1 or more; 1 is off")
-        _require(self.repeat_last_n >= 0, "repeat_last_n", self.repeat_last_n, "0 or more")
+        _require(0 <= self.repeat_last_n <= MAX_LAST_N, "repeat_last_n", self.repeat_last_n, f"0 to {MAX_LAST_N}")
         _require(self.seed is None or 0 <= self.seed <= MAX_SEED, "seed", self.seed, f"between 0 and {MAX_SEED}")
 
     @property

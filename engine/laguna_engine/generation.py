@@ -29,7 +29,7 @@ from laguna_engine.events import (
 )
 from laguna_engine.gguf.laguna import END_THINK, END_TOOL_CALL, THINK, TOOL_CALL
 from laguna_engine.llama.context import Context, DecodeStatus, Outputs
-from laguna_engine.llama.sampler import LOGITS, LogprobRecorder, Readout, SamplerChain, stages_of
+from laguna_engine.llama.sampler import LOGITS, LogprobRecorder, Readout, SamplerChain
 from laguna_engine.llama.vocab import Vocab
 from laguna_engine.sequence import TokenSequence
 from laguna_engine.speculate.speculator import Committed, NullSpeculator
@@ -123,7 +123,7 @@ class Generation:
         recorder = None if self._request.logprobs is None else LogprobRecorder(self._request.logprobs)
         self._sequence.context.read_out(LOGITS if recorder is not None else Readout.of(self._sampling))
         size, position = self._sequence.model.vocab.size, len(self._prompt)
-        with closing(SamplerChain(stages_of(self._sampling), size, position, self._constraints)) as chain:
+        with closing(SamplerChain(self._sampling, size, position, self._constraints)) as chain:
             chain.recorder = recorder
             return self._prefill(chain) or self._decode(chain)
 

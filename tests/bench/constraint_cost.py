@@ -29,7 +29,7 @@ from laguna_engine.chat.call_grammar import written
 from laguna_engine.config import Sampling
 from laguna_engine.constrain.base import FREE, Constraints
 from laguna_engine.llama import masked_row
-from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, stages_of
+from laguna_engine.llama.sampler import CANDIDATE, SamplerChain
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.base.events import DraftRound, StepFinished
 from tests.engine import tiny
@@ -160,7 +160,7 @@ def row_cost(before: Constraints, last: int, greedy: bool, meant: bool) -> float
     order = np.argsort(-logits)[: 1 if greedy else TOP_K]
     likeliest = np.zeros(len(order), CANDIDATE)
     likeliest["id"], likeliest["logit"] = order, logits[order]
-    chain = SamplerChain(stages_of(Sampling() if greedy else Sampling(temperature=1.0, top_k=TOP_K, seed=1)), SIZE)
+    chain = SamplerChain(Sampling() if greedy else Sampling(temperature=1.0, top_k=TOP_K, seed=1), SIZE)
     with closing(chain):
         return timed(lambda: pick(chain, states.pop(), likeliest.copy(), logits.copy))
 

@@ -8,7 +8,7 @@ import pytest
 from laguna_engine.config import GREEDY, Sampling
 from laguna_engine.engine import Engine, EngineOptions, Request
 from laguna_engine.errors import RequestError
-from laguna_engine.llama.sampler import Distribution, Greedy, MinP, Penalties, Temperature, TopK, TopP, stages_of
+from laguna_engine.llama.sampler import stages_of
 from tests.engine.runs import gather
 
 PROMPT = list(range(40, 60))
@@ -37,6 +37,8 @@ def tokens(engine: Engine, sampling: Sampling, prompt: list[int] = PROMPT, count
         {"min_p": math.nan},
         {"repeat_penalty": 0.9},
         {"repeat_last_n": -1},
+        {"top_k": 2**31},
+        {"repeat_last_n": 2**31},
         {"seed": -1},
         {"seed": 2**32 - 1},
     ],
@@ -49,23 +51,23 @@ def test_a_setting_out_of_range_is_refused_by_name(wrong):
 
 def test_the_stages_come_in_llama_cpps_order():
     full = Sampling(0.7, top_k=20, top_p=0.9, min_p=0.05, repeat_penalty=1.1, repeat_last_n=32, seed=7)
-    assert stages_of(full) == [
-        Penalties(32, repeat=1.1),
-        TopK(20),
-        TopP(0.9),
-        MinP(0.05),
-        Temperature(0.7),
-        Distribution(7),
+    assert stages_of(full, 512) == [
+        ("penalties", (512, 32, 1.1, 0.0, 0.0)),
+        ("top_k", (20,)),
+        ("top_p", (0.9, 1)),
+        ("min_p", (0.05, 1)),
+        ("temp", (0.7,)),
     ]
 
 
 def test_stages_that_do_nothing_are_left_out():
-    assert stages_of(GREEDY) == [Greedy()]
-    assert stages_of(Sampling(temperature=1.0, seed=1)) == [Temperature(1.0), Distribution(1)]
+    assert stages_of(GREEDY, 512) == [("greedy", ())]
+    assert stages_of(Sampling(temperature=1.0, seed=1), 512) == [("temp", (1.0,))]
 
 
 def test_greedy_keeps_the_penalty_and_drops_the_filters():
-    assert stages_of(Sampling(top_k=5, top_p=0.5, repeat_penalty=1.3)) == [Penalties(64, repeat=1.3), Greedy()]
+    penalised = Sampling(top_k=5, top_p=0.5, repeat_penalty=1.3)
+    assert stages_of(penalised, 512) == [("penalties", (512, 64, 1.3, 0.0, 0.0)), ("greedy", ())]
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_one_another(engine):

@@ -30,7 +30,7 @@ from laguna_engine.constrain.base import FREE, Constraints
 from laguna_engine.gguf.laguna import TOOL_CALL
 from laguna_engine.llama import masked_row
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, stages_of
+from laguna_engine.llama.sampler import CANDIDATE, SamplerChain
 from laguna_engine.llama.vocab import Vocab
 from laguna_tui.agent.tools.base.call_rules import CallRules
 from laguna_tui.agent.tools.full.change_files import EDIT
@@ -150,7 +150,7 @@ class Writer:
         head = f"edit\n<arg_key>path</arg_key>\n<arg_value>{edit.path}</arg_value>\n<arg_key>old</arg_key>\n<arg_value>"
         for token in [opening, *vocab.tokenize(head, special=True)]:
             constraints.advance(token)
-        chain = SamplerChain(stages_of(Sampling(temperature=1.0, top_k=TOP_K, seed=seed)), vocab.size)
+        chain = SamplerChain(Sampling(temperature=1.0, top_k=TOP_K, seed=seed), vocab.size)
         said = b""
         for _ in range(MOST_TOKENS):
             text = said.decode("utf-8", "ignore")

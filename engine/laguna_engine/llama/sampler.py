@@ -1,30 +1,25 @@
-"""Sampler chains: stages as values, turned into llama.cpp's samplers.
+"""Sampler chains: sampling settings turned into llama.cpp's samplers, and the selection of a token.
 
-Every chain ends in exactly one selecting stage (`Distribution` or `Greedy`); others are refused, because llama.cpp
-aborts on them. A `Readout` is the part of a row of logits that is copied from the device after a decode: the best
-token, a few candidates, or the whole row.
+A `Readout` is the part of a row of logits that is copied from the device after a decode: the best token, a few
+candidates, or the whole row.
 
-`Distribution` is our own: it selects argmax(logit + noise), with Gumbel noise computed from the seed, the position and
-the token id, which samples from the softmax of the logits (the Gumbel-max trick). llama.cpp's own stage takes the next
-number of one random sequence. With ours the token at a position does not depend on what was sampled or drafted before
-it, and a drafter that uses the same noise proposes the target's token as often as their distributions allow (Daliri et
-al., "Coupling without Communication and Drafter-Invariant Speculative Decoding", arXiv 2408.07978).
+Unless it is greedy, the selection is our own: argmax(logit + noise), with Gumbel noise computed from the seed, the
+position and the token id, which samples from the softmax of the logits (the Gumbel-max trick). llama.cpp's own stage
+takes the next number of one random sequence. With ours the token at a position does not depend on what was sampled or
+drafted before it, and a drafter that uses the same noise proposes the target's token as often as their distributions
+allow (Daliri et al., "Coupling without Communication and Drafter-Invariant Speculative Decoding", arXiv 2408.07978).
 """
 
 import ctypes
-import math
-import secrets
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laguna_engine.config import MAX_SEED, Sampling
+from laguna_engine.config import Sampling
 from laguna_engine.constrain.base import Constraints
-from laguna_engine.errors import RequestError
 from laguna_engine.events import Logprobs
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import SamplerHandle, TokenData, TokenDataArray
@@ -76,75 +71,8 @@ LOGITS = Readout(ReadoutKind.LOGITS)
 CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 """`llama_token_data` as a numpy dtype."""
 
-MAX_LAST_N = 1 << 20
-"""Largest `last_n`: llama.cpp allocates it at once, and no context is longer."""
-
-MAX_K = 2**31 - 1
-"""Largest `k`: llama.cpp counts in 32 bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Penalties:
-    """Make the last `last_n` tokens less likely.
-
-    Attributes:
-        last_n: tokens penalised, prompt included.
-        repeat: divides their positive logits.
-        frequency: subtracted once per occurrence.
-        presence: subtracted once.
-    """
-
-    last_n: int
-    repeat: float = 1.0
-    frequency: float = 0.0
-    presence: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class TopK:
-    """Keep the `k` most likely tokens; 0 keeps all."""
-
-    k: int
-
-
-@dataclass(frozen=True, slots=True)
-class TopP:
-    """Keep the most likely tokens until their probabilities add up to `p`."""
-
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class MinP:
-    """Keep tokens at least `p` times as likely as the most likely one."""
-
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Temperature:
-    """Divide the logits by `t`; 0 keeps only the best."""
-
-    t: float
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """Sample from the remaining tokens; the result depends on `seed` and position only."""
-
-    seed: int
-
-
-@dataclass(frozen=True, slots=True)
-class Greedy:
-    """Select the most likely token."""
-
-
-Stage = Penalties | TopK | TopP | MinP | Temperature | Distribution | Greedy
-
 _KEEP_AT_LEAST = 1
-"""Tokens every stage keeps at least."""
-
+"""Tokens every filter keeps at least."""
 
 _GAMMA, _MIX_1, _MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _64_BITS = 2**64 - 1
@@ -174,29 +102,29 @@ def _mixed_key(number: int) -> int:
     return number ^ (number >> 31)
 
 
-def stages_of(sampling: Sampling) -> list[Stage]:
-    """Return the chain of `sampling`, without stages that have no effect. For a seed of None each call draws a new one.
+def stages_of(sampling: Sampling, n_vocab: int) -> list[tuple[str, tuple[float, ...]]]:
+    """Return llama.cpp's samplers for `sampling`, without those that have no effect, and their arguments.
 
-    Order as in llama.cpp's own programs: penalties, top-k, top-p, min-p, temperature, then selection. So filters see
-    the probabilities before the temperature is applied. At temperature 0 only the penalties matter.
+    A sampler is named as in `llama_sampler_init_*`. The order is that of llama.cpp's own programs: penalties, top-k,
+    top-p, min-p, temperature. So filters see the probabilities before the temperature is applied. At temperature 0 only
+    the penalties matter. The selection of a token follows, which is our own unless it is greedy.
     """
-    penalties = Penalties(sampling.remembered, repeat=sampling.repeat_penalty) if sampling.remembered else None
+    stages: list[tuple[str, tuple[float, ...]]] = []
+    if sampling.remembered:
+        stages.append(("penalties", (n_vocab, sampling.remembered, sampling.repeat_penalty, 0.0, 0.0)))
     if sampling.temperature == 0:
-        chain: list[Stage | None] = [penalties, Greedy()]
-    else:
-        chain = [
-            penalties,
-            TopK(sampling.top_k) if sampling.top_k else None,
-            TopP(sampling.top_p) if sampling.top_p < 1 else None,
-            MinP(sampling.min_p) if sampling.min_p else None,
-            Temperature(sampling.temperature),
-            Distribution(secrets.randbelow(MAX_SEED + 1) if sampling.seed is None else sampling.seed),
-        ]
-    return [stage for stage in chain if stage is not None]
+        return [*stages, ("greedy", ())]
+    if sampling.top_k:
+        stages.append(("top_k", (sampling.top_k,)))
+    if sampling.top_p < 1:
+        stages.append(("top_p", (sampling.top_p, _KEEP_AT_LEAST)))
+    if sampling.min_p:
+        stages.append(("min_p", (sampling.min_p, _KEEP_AT_LEAST)))
+    return [*stages, ("temp", (sampling.temperature,))]
 
 
 class LogprobRecorder:
-    """Notes how likely the target found each token that is picked, and what it found likelier.
+    """Records how likely each picked token was to the target, and which tokens were more likely.
 
     The probabilities are those of the logits alone: before penalties, filters, the temperature and any constraint.
     """
@@ -212,8 +140,8 @@ class LogprobRecorder:
         row -= row.max()
         row -= np.log(np.exp(row).sum())
         most = min(self._most, len(row))
-        likeliest = np.argpartition(row, -most)[-most:] if most else np.empty(0, np.int64)
-        top = sorted(((int(each), float(row[each])) for each in likeliest), key=lambda found: (-found[1], found[0]))
+        top_ids = np.argpartition(row, -most)[-most:] if most else np.empty(0, np.int64)
+        top = sorted(((int(each), float(row[each])) for each in top_ids), key=lambda found: (-found[1], found[0]))
         self._recorded.append(Logprobs(float(row[token]), tuple(top)))
 
     def take(self) -> Logprobs | None:
@@ -225,35 +153,28 @@ class SamplerChain:
     """A native sampler chain. Not thread-safe; used on the engine thread only.
 
     Attributes:
-        draws: whether tokens are sampled rather than the likeliest selected.
+        draws: whether tokens are sampled rather than the most likely selected.
         position: position of the next token, for the noise.
         constraints: what the next token may be; None allows all.
-        recorder: told of every token that was picked, with its row of logits; None for nobody.
+        recorder: records every token that was picked, with its row of logits; may be None.
     """
 
     def __init__(
-        self, stages: Sequence[Stage], n_vocab: int, position: int = 0, constraints: Constraints | None = None
+        self, sampling: Sampling, n_vocab: int, position: int = 0, constraints: Constraints | None = None
     ) -> None:
-        """Build the chain for a vocabulary of `n_vocab` tokens; RequestError for values out of range."""
-        selecting = [isinstance(stage, Distribution | Greedy) for stage in stages]
-        if not selecting or not selecting[-1] or any(selecting[:-1]):
-            raise RequestError("a sampling chain needs exactly one Distribution or Greedy stage, at its end")
-        for stage in stages:
-            _check_values(stage)
-        last = stages[-1]
-        self._seed = last.seed if isinstance(last, Distribution) else None
+        """Build the chain for a vocabulary of `n_vocab` tokens; for a seed of None each chain draws a new one."""
+        self._seed = sampling.seeded().seed if sampling.temperature else None
         self.draws = self._seed is not None
         self.position = position
         self.constraints = constraints
         self.recorder: LogprobRecorder | None = None
         self._handle: SamplerHandle = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
-        for stage in stages:
-            if not isinstance(stage, Distribution):
-                lib.llama_sampler_chain_add(self._handle, _native(stage, n_vocab))
+        for name, arguments in stages_of(sampling, n_vocab):
+            lib.llama_sampler_chain_add(self._handle, getattr(lib, f"llama_sampler_init_{name}")(*arguments))
 
     @property
     def handle(self) -> SamplerHandle:
-        """llama.cpp's handle, for `Context.sample` of chains without `Distribution`."""
+        """llama.cpp's handle, for `Context.sample` of greedy chains."""
         return self._handle
 
     def accept(self, token: int) -> None:
@@ -293,40 +214,3 @@ class SamplerChain:
         if self._handle:
             lib.llama_sampler_free(self._handle)
             self._handle.value = None
-
-
-def _check_values(stage: Stage) -> None:
-    match stage:
-        case Penalties(last_n, repeat, frequency, presence):
-            finite = math.isfinite(repeat) and math.isfinite(frequency) and math.isfinite(presence)
-            valid = finite and 0 <= last_n <= MAX_LAST_N and repeat > 0
-        case TopK(k):
-            valid = 0 <= k <= MAX_K
-        case TopP(p) | MinP(p):
-            valid = 0 <= p <= 1
-        case Temperature(t):
-            valid = math.isfinite(t) and t >= 0
-        case Distribution(seed):
-            valid = 0 <= seed <= MAX_SEED
-        case Greedy():
-            valid = True
-    if not valid:
-        raise RequestError(f"{stage} is out of range; check the sampling settings")
-
-
-def _native(stage: Penalties | TopK | TopP | MinP | Temperature | Greedy, n_vocab: int) -> SamplerHandle:
-    handle: SamplerHandle
-    match stage:
-        case Penalties(last_n, repeat, frequency, presence):
-            handle = lib.llama_sampler_init_penalties(n_vocab, last_n, repeat, frequency, presence)
-        case TopK(k):
-            handle = lib.llama_sampler_init_top_k(k)
-        case TopP(p):
-            handle = lib.llama_sampler_init_top_p(p, _KEEP_AT_LEAST)
-        case MinP(p):
-            handle = lib.llama_sampler_init_min_p(p, _KEEP_AT_LEAST)
-        case Temperature(t):
-            handle = lib.llama_sampler_init_temp(t)
-        case Greedy():
-            handle = lib.llama_sampler_init_greedy()
-    return handle

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from laguna_engine.config import GREEDY
 from laguna_engine.errors import ContextError, EngineError
 from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.sampler import LOGITS, Greedy, SamplerChain
+from laguna_engine.llama.sampler import LOGITS, SamplerChain
 from laguna_engine.llama.taps import CallbackTaps, Taps, TargetShape
 
 _TOKENS = 8
@@ -63,7 +64,7 @@ def compare_taps(model: Model, options: ContextOptions, context: Context, taps: 
     Raises:
         EngineError: one of them could not be computed.
     """
-    with closing(SamplerChain([Greedy()], model.vocab.size)) as chain:
+    with closing(SamplerChain(GREEDY, model.vocab.size)) as chain:
         found, best = _tapped(context, taps, chain, model.vocab.size)
         context.clear()
         shape = TargetShape(model.n_embd, model.n_layer)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from laguna_engine.config import Sampling
 from laguna_engine.constrain.base import Constraints, RowMask
 from laguna_engine.llama import masked_row
-from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, gumbel, stages_of
+from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, gumbel
 from tests.engine.constrain.only import Ids, Only, OnlyConstraint
 
 VOCABULARY = 100_352
@@ -36,7 +36,7 @@ def hostile() -> tuple[np.ndarray, np.ndarray]:
 
 def drawn(logits: np.ndarray, allowed: Ids, top_k: int = TOP_K, draws: int = DRAWS) -> np.ndarray:
     """Tokens sampled from one row at as many positions, at temperature 1."""
-    chain = SamplerChain(stages_of(Sampling(temperature=1.0, top_k=top_k, seed=5)), len(logits))
+    chain = SamplerChain(Sampling(temperature=1.0, top_k=top_k, seed=5), len(logits))
     try:
         mask, constraints = RowMask(allowed=allowed), Constraints([])
         likeliest = candidates_of(logits, top_k)
@@ -95,7 +95,7 @@ def test_that_comparison_notices_a_mask_that_comes_after_top_k(hostile, monkeypa
 
 def test_where_all_candidates_pass_nothing_else_is_read(hostile):
     logits, _ = hostile
-    chain = SamplerChain(stages_of(Sampling(temperature=1.0, top_k=TOP_K, seed=5)), VOCABULARY)
+    chain = SamplerChain(Sampling(temperature=1.0, top_k=TOP_K, seed=5), VOCABULARY)
     likeliest = candidates_of(logits, TOP_K)
     mask = RowMask(allowed=Ids(likeliest["id"].tolist()))
     found = masked_row.pick(chain, Constraints([]), mask, likeliest, lambda: pytest.fail("the row was read"))
@@ -105,7 +105,7 @@ def test_where_all_candidates_pass_nothing_else_is_read(hostile):
 
 @pytest.fixture
 def greedy() -> Iterator[SamplerChain]:
-    chain = SamplerChain(stages_of(Sampling()), 64)
+    chain = SamplerChain(Sampling(), 64)
     yield chain
     chain.close()
 
@@ -116,7 +116,7 @@ SETS = st.sets(st.integers(0, 63), min_size=1)
 
 @given(ROWS, SETS, st.sets(st.integers(0, 63)), st.sampled_from([1, 5, 64, None]))
 def test_any_row_and_any_set_give_the_token_that_the_whole_masked_row_gives(logits, allowed, banned, top_k):
-    chain = SamplerChain(stages_of(Sampling(temperature=1.0, top_k=top_k or 0, seed=9)), 64)
+    chain = SamplerChain(Sampling(temperature=1.0, top_k=top_k or 0, seed=9), 64)
     mask = RowMask(banned=frozenset(banned), allowed=Ids(allowed))
     likeliest = None if top_k is None else candidates_of(logits, top_k)
     left = np.array(sorted(allowed - banned), int)

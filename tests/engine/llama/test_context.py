@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from laguna_engine.config import KvType
+from laguna_engine.config import GREEDY, KvType, Sampling
 from laguna_engine.errors import ContextError, EngineClosed, RequestError
 from laguna_engine.llama.context import Context, ContextOptions, DecodeStatus, Outputs
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.sampler import Distribution, Greedy, SamplerChain, Temperature, TopK
+from laguna_engine.llama.sampler import SamplerChain
 
 OPTIONS = ContextOptions(n_ctx=256, n_batch=64, n_ubatch=16, threads=1)
 PROMPT = list(range(40, 60))
@@ -27,7 +27,7 @@ def context(tiny_model: Model) -> Iterator[Context]:
 
 @pytest.fixture
 def greedy(tiny_model: Model) -> Iterator[SamplerChain]:
-    chain = SamplerChain([Greedy()], tiny_model.vocab.size)
+    chain = SamplerChain(GREEDY, tiny_model.vocab.size)
     yield chain
     chain.close()
 
@@ -166,7 +166,7 @@ def test_a_context_that_cannot_be_allocated_quotes_llama_cpp(tiny_model_path: Pa
 def test_one_seed_gives_one_text(context: Context, tiny_model: Model) -> None:
     texts = []
     for seed in (7, 7, 8):
-        chain = SamplerChain([TopK(50), Temperature(1.5), Distribution(seed)], tiny_model.vocab.size)
+        chain = SamplerChain(Sampling(1.5, top_k=50, seed=seed), tiny_model.vocab.size)
         context.clear()
         context.decode(PROMPT, 0)
         texts.append(generate(context, chain, 16))

@@ -7,19 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from laguna_engine.config import GREEDY, Sampling
 from laguna_engine.errors import RequestError
 from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
 from laguna_engine.llama.sampler import (
     BEST,
     LOGITS,
-    Distribution,
-    Greedy,
     Readout,
     ReadoutKind,
     SamplerChain,
-    Temperature,
-    TopK,
 )
 from laguna_engine.llama.taps import CallbackTaps, Taps, TargetShape
 from laguna_engine.native.library import lib
@@ -93,7 +90,7 @@ def test_positions_wrap_around_the_rows(hooked: tuple[Context, Taps], called: tu
 
 def test_the_best_tokens_are_those_of_the_logits(hooked: tuple[Context, Taps], plain: Context) -> None:
     context, _ = hooked
-    with closing(SamplerChain([Greedy()], 512)) as chain:
+    with closing(SamplerChain(GREEDY, 512)) as chain:
         for start in (0, 9):
             for each in (context, plain):
                 each.decode(PROMPT[start : start + 9], start, Outputs.ALL)
@@ -104,12 +101,12 @@ def test_candidates_and_logits_pick_the_same_token_with_the_same_seed(
     hooked: tuple[Context, Taps], plain: Context
 ) -> None:
     context, _ = hooked
-    stages = [TopK(20), Temperature(1.5), Distribution(7)]
+    sampling = Sampling(1.5, top_k=20, seed=7)
     for readout in (Readout(ReadoutKind.CANDIDATES, 20), LOGITS):
         context.read_out(readout)
         context.clear()
         plain.clear()
-        with closing(SamplerChain(stages, 512)) as ours, closing(SamplerChain(stages, 512)) as theirs:
+        with closing(SamplerChain(sampling, 512)) as ours, closing(SamplerChain(sampling, 512)) as theirs:
             for each in (context, plain):
                 each.decode(PROMPT[:16], 0, Outputs.ALL)
             found = [context.sample(ours, row) for row in range(16)]
@@ -120,7 +117,7 @@ def test_candidates_and_logits_pick_the_same_token_with_the_same_seed(
 def test_the_readout_can_be_changed_again_and_again(hooked: tuple[Context, Taps], plain: Context) -> None:
     context, _ = hooked
     plain.decode(PROMPT[:8], 0)
-    with closing(SamplerChain([Greedy()], 512)) as chain:
+    with closing(SamplerChain(GREEDY, 512)) as chain:
         expected = plain.sample(chain)
         for readout in (LOGITS, BEST, LOGITS, BEST, Readout(ReadoutKind.CANDIDATES, 5), BEST):
             context.read_out(readout)
@@ -182,7 +179,7 @@ def test_more_outputs_than_planned_are_refused_before_llama_cpp_aborts(hooked: t
 def test_taps_leave_the_answer_as_it_is(hooked: tuple[Context, Taps], plain: Context) -> None:
     context, _ = hooked
     answers = []
-    with closing(SamplerChain([Greedy()], 512)) as chain:
+    with closing(SamplerChain(GREEDY, 512)) as chain:
         for each in (context, plain):
             each.decode(PROMPT, 0)
             tokens = [each.sample(chain)]

@@ -22,7 +22,8 @@ from laguna_engine.errors import NativeAbort
 from laguna_engine.llama.context import Context
 from laguna_engine.llama.context import ContextOptions
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.sampler import Greedy, SamplerChain
+from laguna_engine.config import GREEDY
+from laguna_engine.llama.sampler import SamplerChain
 from laguna_engine.native.abort import AbortWatch, install
 from tests.app.sandbox.guarded import run_guarded
 from laguna_engine.native.library import lib
@@ -31,7 +32,7 @@ good, bad = Path(sys.argv[1]), Path(sys.argv[2])
 
 def answer():
     model = Model.open(good)
-    context, chain = Context(model, ContextOptions(n_ctx=256, n_batch=64, threads=2)), SamplerChain([Greedy()], 512)
+    context, chain = Context(model, ContextOptions(n_ctx=256, n_batch=64, threads=2)), SamplerChain(GREEDY, 512)
     context.decode([5, 6, 7], 0)
     return context.sample(chain)
 

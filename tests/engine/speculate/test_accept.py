@@ -12,7 +12,7 @@ import pytest
 from laguna_engine.config import Sampling
 from laguna_engine.llama.context import Context, ContextOptions, Outputs
 from laguna_engine.llama.model import Model
-from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, gumbel, stages_of
+from laguna_engine.llama.sampler import CANDIDATE, SamplerChain, gumbel
 from laguna_engine.native.library import lib
 from laguna_engine.native.structs import TokenData, TokenDataArray
 from laguna_engine.speculate.speculator import accept
@@ -185,7 +185,7 @@ def from_llama_cpp(logits: np.ndarray, sampling: Sampling) -> dict[int, float]:
     data = np.zeros(len(logits), CANDIDATE)
     data["id"], data["logit"] = np.arange(len(logits)), logits
     array = TokenDataArray(ctypes.cast(data.ctypes.data, ctypes.POINTER(TokenData)), len(data), -1, False)
-    chain = SamplerChain(stages_of(sampling), len(logits))
+    chain = SamplerChain(sampling, len(logits))
     lib.llama_sampler_apply(chain.handle, array)
     chain.close()
     left = data[: array.size]
@@ -200,7 +200,7 @@ def test_llama_cpps_own_chain_commits_through_a_draft_what_it_would_commit_witho
     proposed = int(context.logits().argmax())
     context.remove(2)
     context.decode([7, proposed], 2, Outputs.ALL)
-    chain = SamplerChain(stages_of(sampling), tiny_model.vocab.size)
+    chain = SamplerChain(sampling, tiny_model.vocab.size)
     first, second = (from_llama_cpp(context.logits(row), sampling) for row in (0, 1))
     committed = Counter(tuple(accept([proposed], lambda row: context.sample(chain, row))) for _ in range(DRAWS // 2))
     chain.close()
