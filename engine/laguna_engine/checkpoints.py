@@ -76,7 +76,7 @@ class Checkpoints:
         self.seconds = 0.0
         self._most = most
         self._limit = limit
-        self._kept: dict[int, Checkpoint] = {}
+        self._checkpoints: dict[int, Checkpoint] = {}
         self._shared: set[int] = set()
 
     @property
@@ -87,20 +87,20 @@ class Checkpoints:
     @property
     def nbytes(self) -> int:
         """Bytes of all checkpoints."""
-        return sum(checkpoint.nbytes for checkpoint in self._kept.values())
+        return sum(checkpoint.nbytes for checkpoint in self._checkpoints.values())
 
     def at(self, length: int) -> Checkpoint:
         """Return the checkpoint at `length`, which must be in `lengths`."""
-        return self._kept[length]
+        return self._checkpoints[length]
 
     def share(self) -> tuple[Checkpoint, ...]:
         """Return all checkpoints for a copy of the sequence. Their memory is not reused from now on."""
         self._shared.update(self.lengths)
-        return tuple(self._kept[length] for length in self.lengths)
+        return tuple(self._checkpoints[length] for length in self.lengths)
 
     def before(self, length: int) -> int:
         """Return the largest checkpoint length up to `length`; 0, where none is needed, if there is none."""
-        return max((kept for kept in self.lengths if kept <= length), default=0)
+        return max((known for known in self.lengths if known <= length), default=0)
 
     def fits(self, nbytes: int) -> bool:
         """Return whether a checkpoint of `nbytes` may be added at all."""
@@ -112,9 +112,9 @@ class Checkpoints:
         Returns one of the evicted whose memory may be reused, None if there is none.
         """
         unused = self._pop(length)
-        while self._kept and (len(self._kept) >= self._most or self.nbytes + nbytes > self._limit):
+        while self._checkpoints and (len(self._checkpoints) >= self._most or self.nbytes + nbytes > self._limit):
             unused = self._pop(self._least_missed(length)) or unused
-        self.lengths = tuple(sorted(self._kept))
+        self.lengths = tuple(sorted(self._checkpoints))
         return unused
 
     def add(self, checkpoint: Checkpoint, *, shared: bool = False) -> None:
@@ -124,21 +124,21 @@ class Checkpoints:
             checkpoint: the new one.
             shared: whether a copy of the sequence may refer to it too, so that its memory must not be reused.
         """
-        self._kept[checkpoint.length] = checkpoint
-        self.lengths = tuple(sorted(self._kept))
+        self._checkpoints[checkpoint.length] = checkpoint
+        self.lengths = tuple(sorted(self._checkpoints))
         if shared:
             self._shared.add(checkpoint.length)
 
     def cut(self, length: int) -> None:
         """Drop the checkpoints beyond `length`: the sequence was truncated to it."""
         if self.lengths and self.lengths[-1] > length:
-            self.lengths = tuple(kept for kept in self.lengths if kept <= length)
-            self._kept = {kept: self._kept[kept] for kept in self.lengths}
+            self.lengths = tuple(known for known in self.lengths if known <= length)
+            self._checkpoints = {known: self._checkpoints[known] for known in self.lengths}
             self._shared.intersection_update(self.lengths)
 
     def _pop(self, length: int) -> Checkpoint | None:
         """Remove the checkpoint at `length` if there is one; returns it if its memory may be reused."""
-        checkpoint = self._kept.pop(length, None)
+        checkpoint = self._checkpoints.pop(length, None)
         if length not in self._shared:
             return checkpoint
         self._shared.discard(length)
@@ -150,7 +150,7 @@ class Checkpoints:
         A divergence is assumed as likely 10 to 20 tokens before the end as 1,000 to 2,000, so older checkpoints get
         further apart. Without a checkpoint, prefill starts from the one before it.
         """
-        lengths = sorted({*self._kept, coming})
+        lengths = sorted({*self._checkpoints, coming})
         end = lengths[-1] + 1
 
         def missed(index: int) -> float:
@@ -193,18 +193,18 @@ class CheckpointPolicy:
         self._save = save
         self._boundary = self._end = 0
 
-    def begin(self, boundary: int, kept: int, length: int) -> None:
+    def begin(self, boundary: int, cached: int, length: int) -> None:
         """Start the prefill of a prompt.
 
         Args:
             boundary: position where the prompt diverges from the cached tokens.
-            kept: prompt tokens in the cache.
+            cached: prompt tokens in the cache.
             length: tokens of the prompt.
         """
         self._boundary = boundary
         self._end = length
-        if kept == self._boundary:
-            self._make(kept, apart=_LEAST)
+        if cached == self._boundary:
+            self._make(cached, apart=_LEAST)
 
     def part(self, position: int, size: int) -> int:
         """Return the tokens to prefill from `position` on: at most `size`, and not across the boundary."""

@@ -47,9 +47,9 @@ class Sampling:
 
     Attributes:
         temperature: 0 is greedy.
-        top_k: keep the k likeliest tokens; 0 keeps all.
-        top_p: keep the likeliest tokens whose probabilities add up to this.
-        min_p: keep tokens with at least this fraction of the likeliest token's probability.
+        top_k: keep the k most likely tokens; 0 keeps all.
+        top_p: keep the most likely tokens whose probabilities add up to this.
+        min_p: keep tokens with at least this fraction of the most likely token's probability.
         repeat_penalty: divides the logits of the last `repeat_last_n` tokens; 1 is off.
         repeat_last_n: tokens penalised, prompt included.
         seed: the same seed and prompt give the same answer, whatever is drafted; None draws a seed.
@@ -135,7 +135,7 @@ class EngineOptions:
         swa_full: full-length caches for sliding-window layers, which let any edit of the prompt reuse the cache, at
             the memory of a full-attention model.
         check_tensors: check for damaged weights, which reads the whole file.
-        kept_experts: regular expression of tensors that stay in RAM, whatever `gpu_layers` is.
+        tensors_in_ram: regular expression of tensors that stay in RAM, whatever `gpu_layers` is.
         split: share of the layers of each GPU, in llama.cpp's order; empty leaves it to llama.cpp.
         repack: let the CPU repack its weights, which is faster and takes additional memory.
         speculation: mode of speculative decoding.
@@ -143,7 +143,7 @@ class EngineOptions:
         adapters: named LoRA files for the drafter, selected by request.
         economy: `Engine.economy` of an earlier session, so that costs and acceptance need not be learned again.
         draft_context: most positions that a drafter looks back, whatever it was trained on.
-        checkpoints: most checkpoints of the sliding window kept in RAM, which save the prefill of the whole prompt
+        checkpoints: most checkpoints of the sliding window in RAM, which save the prefill of the whole prompt
             when it changes further back than the window; 0 for none. `swa_full` needs none.
         checkpoint_bytes: their total size. A checkpoint of Laguna XS takes 63 MB at f16, 33 at q8_0, 18 at q4_0, and
             its drafter's part 10.
@@ -158,7 +158,7 @@ class EngineOptions:
     threads: int = 0
     swa_full: bool = False
     check_tensors: bool = False
-    kept_experts: str = ""
+    tensors_in_ram: str = ""
     split: tuple[float, ...] = ()
     repack: bool = True
     speculation: Speculation = Speculation.FAST
@@ -214,7 +214,7 @@ class Drafting:
         sources: drafters allowed, None for all.
         length: tokens drafted in every round; None lets the engine choose for each round, 0 included.
         sampled: let drafters that can sample use the noise that the answer is sampled with, which pays where many
-            tokens are about equally likely; otherwise drafts are the likeliest tokens.
+            tokens are about equally likely; otherwise drafts are the most likely tokens.
         adapter: name of the drafter's adapter, None for none.
         files: tokens of files that are open or were read, latest last, to copy from.
         script: the draft of each round, used instead of any drafter's; nothing is learned from it.
@@ -262,7 +262,7 @@ class Request:
         no_repeat: stretches of tokens that were repeated without end; the token that would begin another round of one,
             right after a whole round, is not sampled.
         constraints: what else the next token may be; one that fails is left out with a warning (`ConstraintFailed`).
-        logprobs: note for each token how likely it was, and so many of the likeliest; None notes nothing. The whole row
+        logprobs: report each token's probability and that many of the most likely; None reports nothing. The whole row
             of logits leaves the device for it.
     """
 

@@ -4,7 +4,7 @@ A byte-level vocabulary splits characters across tokens. Incomplete bytes wait f
 U+FFFD; a character still incomplete at the end of a generation is dropped, until another one continues from there.
 
 Stop texts are found across token boundaries. A token is held back while its text may begin a stop text. It is then
-released unchanged, or, if the stop text is complete, without that part of its text: the token itself is kept because it
+released unchanged, or, if the stop text is complete, without that part of its text: the token itself stays because it
 is in the KV cache and belongs to the transcript.
 """
 

@@ -169,7 +169,7 @@ class Engine:
 
         Cancelled when one begins.
 
-        A request with what was generated so far behind its prompt, and with the seed of its `Stats`, continues as if
+        A request with what was generated so far after its prompt, and with the seed of its `Stats`, continues as if
         nothing had happened. `when_free` says when to try again.
         """
         started = self._try_start(request, guest=True)
@@ -270,7 +270,7 @@ class Engine:
     def restore(self, folder: Path, tokens: Sequence[int]) -> Restored:
         """Restore as much of the prompt `tokens` into the cache as the snapshots in `folder` have.
 
-        What is cached already is kept if it is as much. Files that cannot be used are refused before llama.cpp sees
+        What is cached already stays if it is as much. Files that cannot be used are refused before llama.cpp sees
         them, and named in the result; whatever happens, the next request gives the right answer.
 
         Raises:

@@ -100,7 +100,7 @@ class Logprobs:
 
     Attributes:
         chosen: of the token that was committed.
-        top: the likeliest tokens, as many as were asked for, each with its own; the likeliest first.
+        top: the most likely tokens, as many as were requested, each with its own; most likely first.
     """
 
     chosen: float
@@ -118,7 +118,7 @@ class Token:
         source: where the token was proposed.
         index: position in the generation, from 0.
         constrained: whether a constraint allowed only some tokens here.
-        logprobs: how likely it was; None unless the request wants to know.
+        logprobs: how likely it was; None unless requested.
     """
 
     id: int
@@ -218,7 +218,7 @@ class Stats:
         accepted: tokens accepted.
         seed: the seed used, to reproduce the answer; None if nothing was sampled.
         constrained: tokens of the answer where a constraint allowed only some.
-        dropped: how often a constraint let go, because what it allowed was not what the model meant.
+        dropped: how often a constraint was relaxed, because what it allowed was not what the model meant.
     """
 
     prompt_tokens: int

@@ -214,7 +214,7 @@ class Generation:
         self._report_failures()
         self._sequence.settle()
         elapsed = time.perf_counter() - self._began
-        self._batcher.tell(Prefill(self._read, len(self._prompt), self._cached, elapsed))
+        self._batcher.publish_now(Prefill(self._read, len(self._prompt), self._cached, elapsed))
 
     def _report_failures(self) -> None:
         """Report failed drafters, except in a prefill ahead or a replay, whose events are not shown."""

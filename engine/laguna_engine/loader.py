@@ -67,15 +67,15 @@ class Loader:
             gpu_layers=self._options.gpu_layers,
             check_tensors=self._options.check_tensors,
             extra_bufts=self._options.repack and not strict,
-            kept=self._options.kept_experts,
+            tensors_in_ram=self._options.tensors_in_ram,
             split=self._options.split,
-            progress=lambda fraction: self._tell("weights", fraction),
+            progress=lambda fraction: self._report("weights", fraction),
         )
         assembly = self._assembly = SpeculatorFactory(model, self._options)
         assembly.check()
         capacity, warnings = usable_context(model.header, self._options.n_ctx)
         warnings = [*model.warnings, *warnings]
-        self._tell("context", 0.0)
+        self._report("context", 0.0)
         if strict and not _on_cpu(self._options):
             warnings.append(STRICT_ON_GPU)
         context = self._context = assembly.context(context_options(self._options, capacity))
@@ -87,7 +87,7 @@ class Loader:
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
             warnings.append("the model names no token that ends an answer; every answer continues until it is stopped")
-        self._tell("context", 1.0)
+        self._report("context", 1.0)
         info = _info(model, self._options, sequence.capacity, assembly.described, warnings + assembly.warnings)
         return LoadedModel(sequence, speculator, info, assembly, self.undo)
 
@@ -97,7 +97,7 @@ class Loader:
             if part is not None:
                 part.close()
 
-    def _tell(self, stage: str, fraction: float) -> bool:
+    def _report(self, stage: str, fraction: float) -> bool:
         """Report progress; returns whether to continue."""
         if self._progress is not None:
             self._progress(LoadProgress(stage, fraction))
@@ -287,12 +287,12 @@ class SpeculatorFactory:
         resting, self._resting = self._resting, {}
         for source, snapshot in resting.items():
             assert taps is not None, "it had drafters"
-            told = len(self.warnings)
+            reported = len(self.warnings)
             drafter = None
             with suppress(EngineError):
                 drafter = self._open(source, self._plans[source], sequence, taps)
             if drafter is None:
-                problem = " ".join(self.warnings[told:]) or "it could not be opened again"
+                problem = " ".join(self.warnings[reported:]) or "it could not be opened again"
                 speculator.report(DrafterFailed(source, problem))
             else:
                 speculator.put_back(drafter, snapshot if same else None)

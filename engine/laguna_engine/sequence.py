@@ -104,7 +104,7 @@ class Preview:
     """The estimated cost of a prompt.
 
     Attributes:
-        cached: tokens kept.
+        cached: tokens that are reused.
         new: tokens to prefill; those between a checkpoint that is restored and the change count as new.
         first_changed: position where the prompt diverges from the cache, None if it only extends it.
         reprefill: whether a shared prefix must be prefilled again, for lack of its sliding window and of a checkpoint.
@@ -252,9 +252,9 @@ class TokenSequence:
         return len(prompt) <= self.position and self._tokens[: len(prompt)] == prompt
 
     def rewind(self, prompt: list[int], at_most: int | None = None) -> Reuse:
-        """Make `prompt` the committed tokens, and truncate the KV cache to what can be kept, at most `at_most` tokens.
+        """Make `prompt` the committed tokens, and truncate the KV cache to what can be reused, up to `at_most` tokens.
 
-        Returns what was kept, which is nothing if the plan failed.
+        Returns what was reused, which is nothing if the plan failed.
         """
         self.settle()
         reuse = self.plan(prompt, at_most)
@@ -285,7 +285,7 @@ class TokenSequence:
         return self._compute(self._tokens[self.position : self.position + count], outputs)
 
     def verify(self, draft: Sequence[int]) -> DecodeStatus:
-        """Decode the newest token and `draft` after it, all with logits; `commit` then keeps the accepted part."""
+        """Decode the newest token and `draft` after it, all with logits; `commit` then adds the accepted part."""
         return self._compute([*self._tokens[self.position :], *draft], Outputs.ALL)
 
     def sample(self, chain: SamplerChain) -> int:
@@ -375,7 +375,7 @@ class TokenSequence:
             observer.committed(tokens)
 
     def _compute(self, tokens: Sequence[int], outputs: Outputs) -> DecodeStatus:
-        """Compute `tokens` behind what is in the KV cache; unless all went well, `position` is what it kept."""
+        """Compute `tokens` after what is in the KV cache; on a failure `position` is what is still cached."""
         start, count = self.position, len(tokens)
         rows = max(count, 2) if self._paired else count
         for observer in self.observers:
@@ -401,7 +401,7 @@ class TokenSequence:
         return status
 
     def _decode_pair(self, token: int, start: int, outputs: Outputs) -> DecodeStatus:
-        """Compute `token` together with a second one that is thrown away."""
+        """Compute `token` together with a second one that is dropped."""
         both = Outputs.NONE if outputs is Outputs.NONE else Outputs.ALL
         status = self.context.decode((token, token), start, both)
         if status is DecodeStatus.OK:

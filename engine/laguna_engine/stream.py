@@ -124,7 +124,7 @@ class EventBatcher:
         self._channel.publish(self.batch.copy())
         self.batch.clear()
 
-    def tell(self, event: Event) -> None:
+    def publish_now(self, event: Event) -> None:
         """Publish `event` at once, without delaying the next `publish`."""
         self.put(event)
         self.publish()
@@ -146,18 +146,18 @@ class _Held:
         """Cancel the generation if it is running; what it still gives can be read, up to its `Finished`. Any thread."""
         self._cancel()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._closed = True
         self._unread.clear()
         self._cancel()
 
     @contextmanager
-    def _or_let_go(self) -> Iterator[None]:
+    def _or_release(self) -> Iterator[None]:
         """Cancel if the wait is interrupted (Ctrl-C, a cancelled task): the reader will not return."""
         try:
             yield
         except BaseException:
-            self._let_go()
+            self._release()
             raise
 
     def __del__(self) -> None:
@@ -173,7 +173,7 @@ class EventStream(_Held):
     def __next__(self) -> Event:
         """Wait for the next event; raises the engine's error if the generation failed."""
         if not self._unread and not self._closed:
-            with self._or_let_go():
+            with self._or_release():
                 self._unread.extend(self._channel.take())
         if not self._unread:
             raise StopIteration
@@ -181,7 +181,7 @@ class EventStream(_Held):
 
     def close(self) -> None:
         """Cancel the generation if it is running, and end the iteration. Does not wait."""
-        self._let_go()
+        self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -199,7 +199,7 @@ class AsyncEventStream(_Held):
     async def __anext__(self) -> Event:
         """Wait for the next event; raises the engine's error if the generation failed."""
         if not self._unread and not self._closed:
-            with self._or_let_go():
+            with self._or_release():
                 self._unread.extend(await self._take())
         if not self._unread:
             raise StopAsyncIteration
@@ -218,7 +218,7 @@ class AsyncEventStream(_Held):
 
     async def aclose(self) -> None:
         """Cancel the generation if it is running, and end the iteration. Does not wait."""
-        self._let_go()
+        self._release()
 
     async def __aenter__(self) -> Self:
         return self

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _shortened(arguments: argparse.Namespace) -> Compression:
-    verdicts.keep_in(state_dir() / VERDICTS)
+    verdicts.store_in(state_dir() / VERDICTS)
     settings = load_settings().merged({"scorer": arguments.scorer, "model": arguments.model})
     with ExitStack() as stack:
         measure = _counter(settings.model, stack)

@@ -54,7 +54,7 @@ def open_selection(
         EngineError: it cannot be opened; says why and what to do.
     """
     if state is not None:
-        verdicts.keep_in(state / VERDICTS)
+        verdicts.store_in(state / VERDICTS)
 
     def opened(options: EngineOptions) -> Engine:
         if state is not None:

@@ -116,7 +116,7 @@ def _with_plan(options: EngineOptions, settings: Settings, plan: Plan) -> Engine
         kv_type=plan.load.kv,
         gpu_layers=plan.load.gpu_layers,
         threads=plan.threads if settings.threads is None else settings.threads,
-        kept_experts=plan.kept_experts,
+        tensors_in_ram=plan.tensors_in_ram,
         split=plan.load.split,
         repack=not plan.paged,
         draft_context=plan.load.draft_context,

@@ -100,7 +100,7 @@ class AnswerConstraint(Constraint):
 
 
 class _OrToken:
-    """Some tokens and one more, which is none of them."""
+    """Some tokens and one more."""
 
     def __init__(self, allowed: AllowedTokens, other: int) -> None:
         self._allowed = allowed

@@ -1,6 +1,6 @@
 """Parses the raw arguments of a tool call by the tool's JSON schema.
 
-Laguna writes strings verbatim and everything else as JSON, so only the schema can tell the string `12` from the
+Laguna writes strings verbatim and everything else as JSON, so only the schema distinguishes the string `12` from the
 number. Only the top level is checked: unknown names, required names, and the type of each value.
 """
 

@@ -1,8 +1,8 @@
 """Tool calls in Laguna's format: names that exist, arguments that the tool has, values that it accepts.
 
 A call is `<tool_call>NAME`, then `<arg_key>KEY</arg_key>` and `<arg_value>VALUE</arg_value>` for each argument, then
-`</tool_call>`; blanks between the tags vary. What is outside of calls is free, and so is a value that nobody knows
-anything about. Values are as the template writes them: turn markers escaped, line breaks as line feeds.
+`</tool_call>`; blanks between the tags vary. What is outside of calls is free, and so is a value of which
+nothing is known. Values are as the template writes them: turn markers escaped, line breaks as line feeds.
 
 All calls are one grammar (`call_grammar`), in which values are free unless their schema says what they are. Beside it
 runs a second matcher while a value is written of which `ValueRules` know more, such as that it occurs in a file.
@@ -255,7 +255,7 @@ class _Value:
         rule: what it is.
         text: what it continues with; None where only the closing tag is possible.
         said: what is written.
-        closing: so many bytes of the closing tag, which is text, are written; 0 for none.
+        closing: how many bytes of the closing tag, which is text, are written; 0 for none.
     """
 
     rule: Choices | Excerpt

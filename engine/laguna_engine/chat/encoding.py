@@ -11,7 +11,7 @@ markup and contents would not: contents that begin or end with a line break, as 
 token with the markup. It costs no safety: that markup is ordinary text on either side, and only the escape keeps it
 unforgeable.
 
-The escape puts one backslash behind the `<` (`<user>` becomes `<\\user>`), and one more where there are backslashes
+The escape puts one backslash after the `<` (`<user>` becomes `<\\user>`), and one more where there are backslashes
 already, so `unescape(escape(text)) == text` for every text. Web pages use the same form to keep `<\\/script>` out of
 inline scripts: plain ASCII, obvious to a reader, familiar to a model, invalid in XML (so it cannot become other markup)
 and free of invisible characters. The model's output is unescaped the same way, so an argument copied from a file in the
@@ -61,8 +61,8 @@ _OTHER_CASE = rf"(?<![\w:.])<(?={{}}{_OPEN}(?i:{_NAME})\s*>)"
 _AT_END = rf"<(?={{}}{_OPEN}(?:(?i:{_PREFIX})\s*)?\Z)"
 
 
-def _markers(behind: str, *alternatives: str) -> re.Pattern[str]:
-    return re.compile("|".join(pattern.format(behind) for pattern in alternatives))
+def _markers(following: str, *alternatives: str) -> re.Pattern[str]:
+    return re.compile("|".join(pattern.format(following) for pattern in alternatives))
 
 
 _TO_ESCAPE = _markers("", _EXACT, _OTHER_CASE, _AT_END)

@@ -22,7 +22,7 @@ class ToolSpec:
 
     Attributes:
         parameters: a JSON schema of type object; its key order is preserved.
-        strict: whether calls have to keep to it while they are written. The model is not told.
+        strict: whether calls have to keep to it while they are written. The model does not see this.
     """
 
     name: str

@@ -39,7 +39,7 @@ class RowMask:
         forced: the only token allowed; it needs no logits. None if others are allowed too.
         banned: tokens that are not allowed.
         allowed: the only tokens allowed; None for all.
-        least: share of the probability that `allowed` must hold. Where it holds less, the constraint is asked to
+        least: share of the probability that `allowed` must have. Where it has less, the constraint has to
             `relax`, because forcing a choice among what the model does not mean is worse than none. 0 always holds.
         wide: whether `allowed` is nearly everything, so that the row does not count as constrained.
     """
@@ -161,7 +161,7 @@ class Constraints:
 
     Attributes:
         constrained: sampled tokens of rows in which only some tokens were allowed.
-        dropped: how often a constraint let go.
+        dropped: how often a constraint was relaxed.
     """
 
     def __init__(self, constraints: Sequence[Constraint]) -> None:

@@ -21,7 +21,7 @@ _FEW = 64
 """Candidates that are tested one by one (3 µs each); for more the whole mask is computed (0.1 to 10 ms)."""
 
 _COMPILED = 3
-"""Compiled values that a vocabulary keeps: the texts of two files (10 MB for 200 KB) and a list of paths."""
+"""Compiled values cached per vocabulary: the texts of two files (10 MB for 200 KB) and a list of paths."""
 
 _LEXER_FUEL, _LEXER_STATES = 50_000_000, 1_000_000
 """llguidance's own limits refuse the text of a file of 100 KB."""
@@ -64,7 +64,7 @@ def allows(matcher: "LLMatcher", vocabulary: Vocabulary, piece: bytes) -> bool:
 
 
 def after(matcher: "LLMatcher", vocabulary: Vocabulary, piece: bytes) -> "LLMatcher | None":
-    """Return the matcher behind these bytes; None where it does not allow them. `matcher` stays as it is."""
+    """Return the matcher after these bytes; None where it does not allow them. `matcher` stays as it is."""
     tokens = _view(vocabulary).bytes_of(piece)
     ahead: LLMatcher = matcher.deep_copy()
     return ahead if tokens is not None and ahead.try_consume_tokens(tokens) == len(tokens) else None

@@ -1,4 +1,4 @@
-"""The loop breaker: where a stretch has just gone round once, the token that would begin another round is banned."""
+"""The loop breaker: after one whole round of a repeated stretch, the token that would begin another is banned."""
 
 from collections import deque
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ class ThinkingBudget(Constraint):
     """Limits the tokens between `<think>` and `</think>` of one answer, over all its spans.
 
     A span that the prompt leaves open counts from where it was opened, so that an answer which is continued does not
-    get its budget again. A span that is opened when nothing is left is closed at once. A tool call inside a span is no
+    get its budget again. A span that is opened when nothing is left is closed at once. A tool call inside a span is not
     thinking: its tokens do not count, and it is not cut.
     """
 

@@ -1,6 +1,6 @@
 """DFlash: a small model that reads the target's hidden states and drafts a whole block of tokens in one pass.
 
-`DFlash` is that model, `DFlashDrafter` the drafter: the model kept up to date with what the target computed.
+`DFlash` is that model, `DFlashDrafter` the drafter: the model, updated with what the target computed.
 
 One implementation for all of the family, driven by the drafter's file: DFlash (arXiv 2602.06036), DSpark with its
 Markov and confidence heads, Laguna's gated drafters; own or shared embeddings and output matrix, reduced vocabularies,
@@ -52,11 +52,11 @@ from laguna_engine.sequence import TokenSequence
 _EMBEDDING = "token_embd.weight"
 
 CANDIDATES = 64
-"""Of how many of its likeliest tokens a sampled draft draws one; what is beyond has next to no probability."""
+"""A sampled draft draws one of this many most likely tokens; the others have almost no probability."""
 
 
 class DFlash:
-    """A drafter that continues what it was last told to `follow`. Engine thread only.
+    """A drafter that continues what it last was set to `follow`. Engine thread only.
 
     taps: the target's layer outputs it reads, in order. block: tokens it sees at once. window: how many positions
     before the block matter to it.
@@ -211,7 +211,7 @@ class DFlash:
     def gives_numbers(self, adapter: str | None = None) -> bool:
         """Return whether what it computes of one position, and drafts after it, is finite.
 
-        Forgets every position. A device that cannot sort logits cannot tell, which counts as yes.
+        Forgets every position. A device that cannot sort logits counts as yes.
         """
         self.use_adapter(adapter)
         try:
@@ -225,14 +225,14 @@ class DFlash:
         return all(np.isfinite(part).all() for part in (found.logits, found.confidence) if part is not None)
 
     def leave_out(self, adapter: str) -> None:
-        """Draft without this adapter when it is asked for."""
+        """Draft without this adapter when it is requested."""
         self._left_out.add(adapter)
 
     def sample_with(self, top_k: int | None, choose: Choose | None = None) -> bool:
         """Have `choose` draw each token from its `top_k` most likely; None goes back to the most likely alone.
 
-        Returns whether drafts are sampled from now on: not with a Markov head, which chains the likeliest tokens on the
-        device, and not on a device that cannot sort logits.
+        Returns whether drafts are sampled from now on: not with a Markov head, which chains the most likely tokens on
+        the device, and not on a device that cannot sort logits.
         """
         self._top_k, self._choose = 0, _first
         if top_k is None or choose is None or self.drafter.has(MARKOV):
@@ -494,7 +494,7 @@ ENTRY = DrafterEntry(DFlash.source, plan)
 
 
 def _open(drafter: DrafterHeader, path: Path, options: EngineOptions, target: DraftTarget) -> DFlashDrafter | None:
-    assert target.features is not None, "it asked for the outputs of layers"
+    assert target.features is not None, "it requested the outputs of layers"
     head, copy = target.head, None
     try:
         if drafter.own_head is None and head is None:

@@ -3,7 +3,7 @@
 A block begins with the newest token and is masks from there on. KV injection turns the target's tapped hidden states
 into keys and values of every drafter layer; they never leave the device. Spare rows go to a slot that no mask shows.
 
-Graphs are built when they are first needed and kept while there is room: a few shapes serve all lengths. Every graph
+Graphs are built when they are first needed and cached while there is room: a few shapes serve all lengths. Every graph
 has memory of its own. The room is enough for one answer, drawn or not: the largest graph that takes features in and all
 of a round's. Another adapter, or attention that looks further back, needs others, and the graph that was used longest
 ago makes room for a new one; building it again takes 1 to 3 ms.
@@ -315,7 +315,7 @@ class GraphCache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all graphs that are kept."""
+        """Bytes of all cached graphs."""
         return sum(graph.nbytes for graph in self._kept.values())
 
     def injection(self, count: int, adapter: str | None) -> InjectionGraph:

@@ -18,7 +18,7 @@ GRAIN = 256
 """CUDA's attention kernels want whole steps of keys."""
 
 _UNDO = 64
-"""Positions a ring holds beyond those that matter: so many can be taken back before older features are asked for."""
+"""Positions a ring holds beyond those that matter: this many can be taken back before older features are needed."""
 
 _HIDDEN = np.uint16(0xFC00)
 """Minus infinity in half precision: added to the score of what may not be seen."""

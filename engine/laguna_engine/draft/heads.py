@@ -1,7 +1,7 @@
 """From hidden states to proposals: the output matrix, the Markov chain, the confidence head, the best candidates.
 
 With a Markov head (DSpark) a token's logits get a bias from the token drafted before it, so the rows are chained inside
-the graph, each taking the likeliest (`build_dspark_markov_head` in llama.cpp's `src/models/dflash.cpp`).
+the graph, each taking the most likely token (`build_dspark_markov_head` in llama.cpp's `src/models/dflash.cpp`).
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Proposals:
     """One entry a drafted token, in the drafter's own token ids.
 
     Attributes:
-        tokens: the likeliest.
+        tokens: the most likely.
         confidence: the chance that each is accepted if those before it are.
         best, logits: the candidates in no order, [tokens, top_k].
     """

@@ -7,8 +7,8 @@ over rounds; meanwhile there are drafts from what has been read.
 
 Text goes into a suffix automaton through a `SuffixReader`, so that no round waits for all of it. A text may grow, be
 cut, or be replaced by another one. What is held serves until its successor has been read: an automaton cannot forget
-its beginning, so forgetting means reading the rest into a new one, which takes 4 to 7 microseconds a token. For so many
-rounds there are two, of at most 36 MB each at 65,536 tokens.
+its beginning, so forgetting means reading the rest into a new one, which takes 4 to 7 microseconds per token.
+Meanwhile there are two, of at most 36 MB each at 65,536 tokens.
 """
 
 from collections.abc import Sequence
@@ -164,7 +164,7 @@ _BUCKETS = ("1-2", "1-2", "1-2", "3-4", "3-4", "5-7", "5-7", "5-7", "8+")
 
 _PRIORS = {"1-2": 0.35, "3-4": 0.5, "5-7": 0.65, "8+": 0.85}
 _ALONE = "8+"
-"""A match so long is accepted so often that nobody else needs to be asked."""
+"""A match of this length is accepted so often that no other drafter is considered."""
 
 TRANSCRIPT = Source("suffix", colour="amber", title="Drafting from the conversation")
 FILES = Source("file", colour="violet", title="Drafting from files")
@@ -187,7 +187,7 @@ def kind(source: Source, match: int) -> Kind:
 
 
 class CopyDraft:
-    """One look at an automaton: an offer and the tokens behind it, made together because both take microseconds."""
+    """One query of an automaton: an offer and its tokens, computed together because both take microseconds."""
 
     def __init__(self, source: Source, automaton: SuffixAutomaton, state: int, match: int, longest: int) -> None:
         self._tokens, self._chances = automaton.follow(state, match, longest, SHORTEST)

@@ -7,9 +7,9 @@ latest of several such), and how often that was.
 
 Matches are capped at `MAX_MATCH` tokens: votes are then counted along at most `MAX_MATCH + 1` suffix links a token,
 even where a text repeats itself a thousand times and the links form a chain as long as that. Hash chains of n-grams
-were the alternative: they forget more easily, but either miss the longest match or hold one entry a token for every
+were the alternative: they forget more easily, but either miss the longest match or hold one entry per token for every
 length. Text goes in at the end, and out at the end by undoing; nothing can leave at the front, so who forgets rebuilds.
-Measured on 65,536 tokens of Python: 4 to 7 microseconds a token in or out, 9 for a draft of 16, 560 bytes a token.
+Measured on 65,536 tokens of Python: 4 to 7 microseconds per token in or out, 9 for a draft of 16, 560 bytes per token.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ _COUNTED = MAX_MATCH + 1
 """Votes for what follows the longest matches are the occurrences of one token more."""
 
 _DOUBT = 1 / 3
-"""What speaks for none of the tokens seen so far, in votes. On 40,000 tokens of Python a token with one vote of one was
+"""Votes for none of the tokens seen so far. On 40,000 tokens of Python a token with one vote of one was
 right in 75 of 100 cases, with two of two in 88, with eight or more in 99; this third comes closest to all of them."""
 
 
@@ -80,7 +80,7 @@ class SuffixAutomaton:
         return len(self._link)
 
     def shed(self, count: int) -> int:
-        """Free up to `count` states of an automaton that nobody uses any more; returns how many it were."""
+        """Free up to `count` states of an automaton that is not used any more; return how many."""
         freed = min(count, len(self._link))
         for column in (self._next, self._link, self._length, self._votes, self._best, self._wins, self._origin):
             del column[len(column) - freed :]
@@ -142,7 +142,7 @@ class SuffixAutomaton:
         return (link if self._length[link] >= MAX_MATCH else state), MAX_MATCH
 
     def _append(self, token: int) -> int:
-        """Add a state for the text with `token` behind it; returns the state that was split off, or NONE."""
+        """Add a state for the text with `token` appended; return the state that was split off, or NONE."""
         following, links = self._next, self._link
         state = self._last
         new = self._last = self._add({}, self._length[state] + 1, NONE)

@@ -121,7 +121,7 @@ _APPLE_SHARE = 2 / 3
 
 _APPLE_LARGE, _APPLE_LARGE_SHARE = 36 * GIB, 3 / 4
 _SYSTEM_SHARE, _SYSTEM_LEAST = 0.1, 2 * GIB
-"""RAM of the system and other programs: a share, but at least so many bytes."""
+"""RAM of the system and other programs: a share, but at least this many bytes."""
 
 _DEFAULT_RAM, _DEFAULT_CORES = 32 * GIB, 8
 _PART = re.compile(r"(?:(\d+)x)?(?:(ram|cpu|apple)-)?(\d+(?:\.\d+)?)gi?b")
@@ -145,9 +145,9 @@ def simulated_machine(specification: str) -> Machine:
         elif part == "desktop":
             desktop = True
         elif part != "cpu":
-            raise ValueError(f"{part!r} is no part of a machine; write it like 24GB, 2x12GB, apple-32GB or cpu-16GB")
+            raise ValueError(f"{part!r} is not part of a machine; write 24GB, 2x12GB, apple-32GB or cpu-16GB")
     if not specification.strip() or (apple and cards):
-        raise ValueError(f"{specification!r} is no machine; write it like 24GB, 2x12GB, apple-32GB or cpu-16GB")
+        raise ValueError(f"{specification!r} is not a machine; write 24GB, 2x12GB, apple-32GB or cpu-16GB")
     ram = ram or _DEFAULT_RAM
     found = [_apple(apple)] if apple else [_card(index, size, desktop) for index, size in enumerate(cards)]
     free = ram - round(max(_SYSTEM_SHARE * ram, _SYSTEM_LEAST))

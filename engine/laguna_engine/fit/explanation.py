@@ -13,7 +13,7 @@ _GPU_THREADS = 4
 """With every layer on a GPU the CPU only looks up embeddings."""
 
 _FEW_CORES = 4
-"""On a CPU of at most so many cores a large model uses all of them."""
+"""On a CPU with at most this many cores a large model uses all of them."""
 
 _KIB = 1024
 _SMALLEST_AMOUNT = GIB // 20

@@ -66,7 +66,7 @@ class Plan(PlanCandidate):
         return bool(self.memory.gpus) and self.load.gpu_layers == ALL and not self.load.experts_in_ram
 
     @property
-    def kept_experts(self) -> str:
+    def tensors_in_ram(self) -> str:
         """Regular expression of the tensors that stay in RAM, for llama.cpp's `tensor_buft_overrides`; may be empty."""
         layers = "|".join(map(str, self.load.experts_in_ram))
         return rf"blk\.({layers})\.ffn_(up|down|gate|gate_up)_exps" if layers else ""
@@ -117,8 +117,8 @@ def search_space(
     shape = ModelShape.of(target) if isinstance(target, Header) else target
     constraints = constraints or PlanConstraints()
     if constraints.context is not None and constraints.context > shape.n_ctx:
-        asked, most = (explanation.tokens(count) for count in (constraints.context, shape.n_ctx))
-        raise DoesNotFit(f"{shape.name} can use {most} tokens of context, not {asked}; ask for {most} or less")
+        wanted, most = (explanation.tokens(count) for count in (constraints.context, shape.n_ctx))
+        raise DoesNotFit(f"{shape.name} can use {most} tokens of context, not {wanted}; request {most} or less")
     last = isinstance(drafter, DrafterHeader) and len(shape.layers) - 1 in drafter.taps
     parts = DrafterShape.of(drafter, shape.n_vocab) if isinstance(drafter, DrafterHeader) else drafter
     return SearchSpace(shape, parts, machine, constraints, scorer, last)
@@ -183,11 +183,13 @@ def fit_table(space: SearchSpace, contexts: tuple[int, ...] = TABLE_CONTEXTS) ->
 
 
 def _cell(space: SearchSpace, context: int, kv: KvType) -> FitCell:
-    asked = replace(space, constraints=replace(space.constraints, context=context, kv=kv))
-    found = best(asked, candidates(asked))
+    narrowed = replace(space, constraints=replace(space.constraints, context=context, kv=kv))
+    found = best(narrowed, candidates(narrowed))
     if found is None:
-        load = replace(asked.load(context, drafter=False), kv=kv)
-        return FitCell(context, kv, None, -max(shortfall(asked.memory(load, False), asked.machine).values(), default=0))
+        load = replace(narrowed.load(context, drafter=False), kv=kv)
+        return FitCell(
+            context, kv, None, -max(shortfall(narrowed.memory(load, False), narrowed.machine).values(), default=0)
+        )
     room = budgets(space.machine)
     gpus = {device.name: device.total for device in found.memory.gpus}
     used = gpus or {HOST: found.memory.host.total}

@@ -1,7 +1,7 @@
 """Writes GGUF files: the header with ggml's own functions, quantized weights with llama.cpp's own quantizers.
 
 Files are written atomically. Weights are read and converted in pieces, so memory stays at a few tens of megabytes
-whatever their size. A quantized drafter keeps its source's metadata.
+whatever their size. A quantized drafter has its source's metadata.
 """
 
 import ctypes

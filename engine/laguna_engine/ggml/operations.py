@@ -241,7 +241,7 @@ class Operations:
 def _padded(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
     one, two, three, four = [*shape, 1, 1, 1, 1][:4]
     if not 0 < len(shape) <= 4 or min(shape) < 1:
-        raise GraphError(f"{shape} is no shape; give one to four positive sizes")
+        raise GraphError(f"{shape} is not a shape; give one to four positive sizes")
     return one, two, three, four
 
 

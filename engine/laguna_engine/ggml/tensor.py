@@ -113,7 +113,7 @@ class Tensor:
         """Read the native struct; GraphError for NULL or an unsupported type."""
         address = handle.value
         if not address:
-            raise GraphError("there is no such tensor; the graph was put together wrongly")
+            raise GraphError("there is no such tensor; the graph was built wrongly")
         number = tensor_layout.type_of(address)
         if number not in Type._value2member_map_:
             raise GraphError(f"a tensor of ggml's type {number} cannot be used; use f16, q8_0 or q4_K weights")
@@ -277,7 +277,7 @@ class TensorContext:
         """Create a tensor, not yet allocated; GraphError for an invalid shape."""
         dims = [*shape, 1, 1, 1, 1][:4]
         if len(shape) > 4 or min(dims) < 1 or dims[0] % kind.block:
-            raise GraphError(f"{name}: {list(shape)} is no shape for {kind.name}")
+            raise GraphError(f"{name}: {list(shape)} is not a shape for {kind.name}")
         self.take()
         handle = lib.ggml_new_tensor_4d(self.handle, kind, *dims)
         lib.ggml_set_name(handle, name.encode()[:MAX_NAME_BYTES])

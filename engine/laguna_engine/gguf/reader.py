@@ -25,7 +25,7 @@ MAX_INSPECTED_BYTES = 1 << 22
 """Longest array of numbers passed to `inspect`: one number for each token takes less."""
 
 SHORT_ARRAY = 1024
-"""Entries of the longest array kept: per-layer settings have at most 512, vocabularies are only counted."""
+"""Entries of the longest array that is read: per-layer settings have at most 512, vocabularies are only counted."""
 
 
 class Damaged(Exception):
@@ -34,7 +34,7 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LongArray:
-    """An array that was checked but not kept.
+    """An array that was checked but not read into memory.
 
     Attributes:
         kind: type of its entries.

@@ -2,7 +2,7 @@
 
 Token texts must differ (llama.cpp asserts it), merges must be pairs, all tables must be of the same length, and a
 SentencePiece vocabulary must have a token for every byte (llama.cpp throws an exception that nothing catches). The
-texts are not kept: 100,352 of them take tens of megabytes in Python.
+texts are not held in memory: 100,352 of them take tens of megabytes in Python.
 """
 
 import re
@@ -39,7 +39,7 @@ _BYTE_TYPE = 6
 
 @dataclass(frozen=True, slots=True)
 class Tokens(LongArray):
-    """The token texts, which are not kept.
+    """The token texts, which are not held in memory.
 
     Attributes:
         missing_bytes: bytes without a token.
@@ -54,7 +54,7 @@ class Tokens(LongArray):
 
 @dataclass(frozen=True, slots=True)
 class TokenTypes(LongArray):
-    """The token types, which are not kept.
+    """The token types, which are not held in memory.
 
     Attributes:
         byte_ids: ids of tokens of type BYTE.
@@ -183,7 +183,7 @@ def _check_bytes(metadata: Mapping[str, Value]) -> None:
         raise Damaged(f"{len(tokens.missing_bytes)} of 256 bytes have no token")
     stray = types.byte_ids - tokens.byte_ids if isinstance(types, TokenTypes) and isinstance(tokens, Tokens) else ()
     if stray:
-        raise Damaged(f"its token {min(stray)} is said to be a byte and is none")
+        raise Damaged(f"its token {min(stray)} has the type of a byte and is not one")
 
 
 def _check_special_ids(metadata: Mapping[str, Value], size: int) -> None:

@@ -156,7 +156,7 @@ class Context:
 
         Returns:
             FULL if the cache has no room (nothing was added), ABORTED after `request_abort` (whole micro-batches before
-            the stop are kept, see `positions`), else OK.
+            the stop stay cached, see `positions`), else OK.
 
         Raises:
             RequestError: tokens outside the vocabulary, none or too many of them, or `start` does not continue the
@@ -309,7 +309,7 @@ class Context:
         only with their sliding window (`load_window`), where there is one. After a refusal the cache must be cleared.
 
         Args:
-            rows: those behind what is cached.
+            rows: those after what is cached.
             caches: as from `read_rows`.
         """
         memory = self._live_memory()

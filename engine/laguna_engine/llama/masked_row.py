@@ -1,6 +1,6 @@
 """Samples a row of logits under a mask: the mask first, the chain's filters after.
 
-A chain that keeps the k most likely tokens is to keep the k most likely of those allowed, so that inside the allowed
+A chain that keeps the k most likely tokens must keep the k most likely of those allowed, so that inside the allowed
 set the distribution is the model's own. The tokens that are read anyway are tested first, most likely first; if all are
 allowed nothing else is read. Otherwise the row's logits are read as a whole, from where the graph left them: the graph
 never changes for a constraint. Only the most likely of them are tested in Python, as long as enough of those are

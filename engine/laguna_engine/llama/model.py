@@ -80,7 +80,7 @@ class Model:
         use_mmap: bool = True,
         check_tensors: bool = False,
         extra_bufts: bool = True,
-        kept: str = "",
+        tensors_in_ram: str = "",
         split: Sequence[float] = (),
         vocab_only: bool = False,
         progress: Callable[[float], bool] | None = None,
@@ -95,7 +95,7 @@ class Model:
             use_mmap: map the file instead of reading it into memory.
             check_tensors: check every weight for NaN and infinity, which reads the whole file.
             extra_bufts: allow repacked CPU weights (faster, not bit-identical) where they work on this processor.
-            kept: regular expression of tensors that stay in RAM.
+            tensors_in_ram: regular expression of tensors that stay in RAM, even with `gpu_layers`.
             split: share of the layers of each GPU.
             vocab_only: load no weights; all attributes but the vocabulary's are 0.
             progress: called with 0 to 1; returning False cancels, an exception cancels and is raised from here.
@@ -107,14 +107,14 @@ class Model:
         """
         header = gguf_header.check(path)
         watcher = _Progress(progress)
-        doubt = None if tried or header.architecture == laguna.ARCHITECTURE else trial.check(path, watcher.going_on)
+        doubt = None if tried or header.architecture == laguna.ARCHITECTURE else trial.check(path, watcher.still_wanted)
         params: ModelParams = lib.llama_model_default_params()
         params.vocab_only = vocab_only
         params.n_gpu_layers = gpu_layers
         params.load_mode = _LOAD_MAPPED if use_mmap else _LOAD_INTO_MEMORY
         params.check_tensors = check_tensors
         params.use_extra_bufts = extra_bufts and not vocab_only and may_repack(header)
-        placement = _Placement(kept, split)
+        placement = _Placement(tensors_in_ram, split)
         params.tensor_buft_overrides, params.tensor_split = placement.overrides, placement.split
         params.progress_callback = watcher.callback
         params.kv_overrides = _native_overrides(overrides or {})
@@ -152,15 +152,15 @@ class Model:
 class _Placement:
     """Native arrays for `tensor_buft_overrides` and `tensor_split`; must live while the model is loaded."""
 
-    def __init__(self, kept: str, split: Sequence[float]) -> None:
+    def __init__(self, tensors_in_ram: str, split: Sequence[float]) -> None:
         most = lib.llama_max_devices()
         if len(split) > most or min(split, default=0) < 0:
             raise ModelFileError(f"the split {list(split)} does not suit {most} GPUs; give each a share of 0 or more")
         self._list = (BufferOverride * 2)()
-        if kept:
-            self._list[0].pattern = kept.encode()
+        if tensors_in_ram:
+            self._list[0].pattern = tensors_in_ram.encode()
             self._list[0].buffer_type = lib.ggml_backend_dev_buffer_type(Device.cpu().handle).value
-        self.overrides = ctypes.addressof(self._list) if kept else None
+        self.overrides = ctypes.addressof(self._list) if tensors_in_ram else None
         self.split = (ctypes.c_float * most)(*split) if split else None
 
 
@@ -183,7 +183,7 @@ class _Progress:
             self._error, self.cancelled = error, True
         return not self.cancelled
 
-    def going_on(self) -> bool:
+    def still_wanted(self) -> bool:
         """Return whether loading is still wanted, before it begins; raises what the progress function raised."""
         wanted = self._on_progress(0.0, None)
         self.raise_stored()

@@ -42,7 +42,7 @@ class Readout:
 
     Attributes:
         wanted: which part.
-        k: for CANDIDATES, the number of likeliest tokens, read with their logits.
+        k: for CANDIDATES, the number of most likely tokens, read with their logits.
     """
 
     wanted: ReadoutKind

@@ -367,7 +367,7 @@ class Taps:
         assert features is not None, "there are taps, so there is a place for them"
         width, count, step = self._n_embd, hidden.shape[1], features.tensor.strides[1]
         if hidden.shape != (width, count, 1, 1) or count > features.rows:
-            raise GraphError(f"{hidden} is no hidden state of width {width}; this model cannot be tapped")
+            raise GraphError(f"{hidden} is not a hidden state of width {width}; this model cannot be tapped")
         into = ops.view(features.tensor, (width, features.rows), (step,), 4 * width * place)
         # llama.cpp computes the last layer only for the rows that have outputs.
         name = "output_ids" if layer == self._n_layer - 1 else "ids"

@@ -34,12 +34,12 @@ _NO_GPU = {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1", "GGML_VK_V
 _REASON_CHARS = 120
 
 
-def check(path: Path, going_on: Callable[[], bool]) -> str | None:
+def check(path: Path, still_wanted: Callable[[], bool]) -> str | None:
     """Open the file in a child process unless its verdict is stored.
 
     Args:
         path: the GGUF file.
-        going_on: polled while the child runs; False cancels the trial.
+        still_wanted: polled while the child runs; False cancels the trial.
 
     Returns:
         A warning for the user if the trial could not be completed.
@@ -54,7 +54,7 @@ def check(path: Path, going_on: Callable[[], bool]) -> str | None:
             trial_command(TRIAL, str(path.absolute())),
             LIMIT_S,
             {**os.environ, **_NO_GPU},
-            _giving_up(path, going_on),
+            _giving_up(path, still_wanted),
         )
         if ended.code == REFUSED:
             raise ModelFileError(ended.text.strip())
@@ -80,9 +80,9 @@ def _subject(path: Path) -> str:
     return f"file {state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
-def _giving_up(path: Path, going_on: Callable[[], bool]) -> Callable[[], None]:
+def _giving_up(path: Path, still_wanted: Callable[[], bool]) -> Callable[[], None]:
     def ask() -> None:
-        if not going_on():
+        if not still_wanted():
             raise ModelFileError(f"{path}: loading was cancelled; open it again when wanted")
 
     return ask

@@ -25,7 +25,7 @@ from laguna_engine.native.prototypes import PROTOTYPES, QUICK
 from laguna_engine.native.structs import LogCallback
 
 RING_LINES = 512
-"""Lines kept: a model load logs about 200; two loads and their errors fit."""
+"""Lines in the ring: a model load logs about 200; two loads and their errors fit."""
 
 LEVEL_INFO, LEVEL_WARN, LEVEL_ERROR, LEVEL_CONTINUE = 2, 3, 4, 5
 """`ggml_log_level`."""

@@ -25,7 +25,7 @@ _MAX_BYTES = 1 << 18
 """Largest file read; a verdict takes about 100 bytes."""
 
 _MAX_VERDICTS = 512
-"""Most verdicts kept; the oldest are dropped first."""
+"""Most verdicts stored; the oldest are dropped first."""
 
 _MAX_LENGTH = 200
 """Most characters of a key or a verdict."""
@@ -54,7 +54,7 @@ class Verdicts:
         self._known: dict[str, str] = {}
         self._path: Path | None = None
 
-    def keep_in(self, path: Path) -> None:
+    def store_in(self, path: Path) -> None:
         """Load verdicts from this file and save them to it. A file that cannot be read or written is ignored."""
         with self._lock:
             if path != self._path:

@@ -33,7 +33,7 @@ class DrafterAgreement:
     """Drafts of one device beside those in float64.
 
     Attributes:
-        error: squared error of the likeliest tokens' logits over their squared size, the largest of all rows.
+        error: squared error of the most likely tokens' logits over their squared size, the largest of all rows.
         same: drafted tokens that are equal.
         drafted: drafted tokens compared.
         held: bytes of the drafter on the device.

@@ -21,7 +21,7 @@ _PIECE = 8192
 
 
 class Float64Weights(Mapping[str, Array]):
-    """Tensors of checked files as float64, dequantized whenever one is asked for; earlier files take precedence."""
+    """Tensors of checked files as float64, dequantized on access; earlier files take precedence."""
 
     def __init__(self, *files: Header) -> None:
         self._found: dict[str, tuple[Header, TensorInfo]] = {}

@@ -58,13 +58,13 @@ def check_target(options: EngineOptions) -> TargetCheck:
     buffers: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     with _model(options) as (model, factory):
         _add_buffers(buffers)
-        asked = context_options(options, usable_context(model.header, options.n_ctx)[0])
-        taps = factory.taps(asked)
-        with closing(Context(model, asked, taps)) as context:
+        wanted = context_options(options, usable_context(model.header, options.n_ctx)[0])
+        taps = factory.taps(wanted)
+        with closing(Context(model, wanted, taps)) as context:
             _add_buffers(buffers)
             taken = {facts.name: free[facts.name] - facts.free for facts in devices() if facts.kind != "cpu"}
             resident = process.memory_info().rss - resident
-            return TargetCheck(buffers, taken, resident, compare_taps(model, asked, context, taps))
+            return TargetCheck(buffers, taken, resident, compare_taps(model, wanted, context, taps))
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def _model(options: EngineOptions) -> Iterator[tuple[Model, SpeculatorFactory]]:
         options.model,
         gpu_layers=options.gpu_layers,
         extra_bufts=options.repack,
-        kept=options.kept_experts,
+        tensors_in_ram=options.tensors_in_ram,
         split=options.split,
     )
     with closing(model):

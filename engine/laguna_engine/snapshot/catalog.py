@@ -129,7 +129,7 @@ class Catalog:
         found = [tip]
         while found[-1].parent is not None:
             parent = self.chunks.get(found[-1].parent)
-            # A child always begins behind the beginning of its parent, so this ends.
+            # A child always begins after the beginning of its parent, so this ends.
             if parent is None or not parent.start < found[-1].start <= parent.stop or parent.caches != tip.caches:
                 return []
             found.append(parent)

@@ -8,7 +8,7 @@ folder. In this order a file holds
 
 The end is written last, so that a torn file has none. The file's name is the hash of the header, which holds checksums
 of everything else: a file that was cut, changed, swapped or renamed is refused before llama.cpp sees a byte of it. And
-no structure of llama.cpp's is stored: states are put together anew from rows of known size.
+no structure of llama.cpp's is stored: states are built again from rows of known size.
 """
 
 import os

@@ -40,7 +40,7 @@ _HEADER_BYTES = 4096
 _TOKEN_BYTES = 4
 
 FOREIGN_TOKENS = 64
-"""So many at the end of the cache may be none of the conversation's: an answer that was not kept as it was said."""
+"""Tokens at the end of the cache that may not be the conversation's: an answer that was changed afterwards."""
 
 
 class EngineCall(Protocol):
@@ -285,7 +285,7 @@ class Saver:
     def _window(self, drafter: DrafterSnapshot | None) -> tuple[Checkpoint | None, Rows]:
         """Copy the sliding window, and have llama.cpp hold it as a restored one would be held.
 
-        The order of its cells decides the order of sums, and so the last bit of what is computed behind them.
+        The order of its cells decides the order of sums, and so the last bit of what is computed after them.
         """
         context, sequence = self._sequence.context, self._sequence
         saved = context.save_window()
@@ -301,7 +301,7 @@ class Saver:
         return Checkpoint(sequence.position, state, drafter), rows
 
     def _keep(self, checkpoint: Checkpoint) -> None:
-        """Keep the window in memory too, now that nobody reads it any more: its memory may be used again."""
+        """Add the window to the checkpoints, now that nothing reads it any more: its memory may be reused."""
         checkpoints = self._sequence.checkpoints
         if checkpoint.length <= self.mark.unchanged and checkpoints.fits(checkpoint.nbytes):
             checkpoints.make_room(checkpoint.length, checkpoint.nbytes)

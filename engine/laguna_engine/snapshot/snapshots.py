@@ -128,7 +128,7 @@ def _piece(rows: Sequence[Rows]) -> NDArray[Any]:
 
 
 _FIRST_GUESS = 1e9
-"""Bytes a second that are restored, before any was measured."""
+"""Bytes restored per second, before that was measured."""
 
 _OVERHEAD_S = 0.01
 """Of any restore: reading headers, clearing the cache."""

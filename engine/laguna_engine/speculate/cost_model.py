@@ -2,12 +2,12 @@
 
 A round drafts k tokens in d(k) seconds, verifies them in v(k) and commits the accepted ones and one more. Positions
 accept in order, so with conditional acceptance a1, a2, … it commits 1 + a1 + a1·a2 + … tokens on average. The best k
-has the most committed tokens a second; k = 0 is plain decoding, one token in v(0). With constant acceptance a, equal
+has the most committed tokens per second; k = 0 is plain decoding, one token in v(0). With constant acceptance a, equal
 verify costs and a draft cost of k·c this is Leviathan et al., arXiv 2211.17192, theorem 3.8.
 
 Verification costs the same for every drafter, so its record is shared; drafting and acceptance have one for each kind
-of draft. Context lengths fall into buckets, powers of two from 1 K, because attention makes all of it dearer. Pure
-bookkeeping in plain Python: it runs every round and must cost microseconds. Nothing here decides.
+of draft. Context lengths fall into buckets, powers of two from 1 K, because attention makes all of it more expensive.
+Pure bookkeeping in plain Python: it runs every round and must cost microseconds. Nothing here decides.
 """
 
 from bisect import bisect_left, insort
@@ -32,10 +32,10 @@ _LEAST = 1e-5
 """Seconds by which an estimate can always move, so that one that began at nothing is not stuck there."""
 
 _NEW_LENGTHS = 2
-"""A draft may be this much longer than twice what was tried before: nobody pays for 16 wrong tokens to learn of one."""
+"""A draft may be this much longer than twice what was tried before: 16 wrong tokens are a high price for one."""
 
 _SOME = (0, 1, 2, 4, 8, MAX_DRAFT)
-"""Enough lengths to tell a guess by."""
+"""Enough lengths to represent a guess."""
 
 _DOUBT = 0.3
 """How much cheaper a length may really be than it was measured n times: this share over 2 + n."""

@@ -1,4 +1,4 @@
-"""Which drafter drafts this round and how many tokens, none and 0 included: whatever commits the most tokens a second.
+"""Chooses the drafter of a round and the length, none and 0 included: whatever commits the most tokens per second.
 
 Every round is measured, and what was measured decides. What is not known yet is tried, as far as a small allowance of
 lost time goes, and what did not pay is tried again ever more rarely; so a drafter that is always wrong costs next to
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WORTH_IT = 1.03
 """A change of the length, or from plain decoding to drafting, must promise this much: each makes llama.cpp build its
-graph anew, and estimates wobble."""
+graph again, and estimates wobble."""
 
 _BASELINE_ROUNDS = 2
 """Plain rounds before anything is drafted; the first after a prompt is slower than those that follow."""
@@ -57,7 +57,7 @@ _LOYAL = 32
 """Chosen so often, a drafter gets its next trial twice as soon if it ever stops paying."""
 
 _LOSS_ROUNDS, _LOSS_SHARE, _LOSS_MEMORY = 1.5, 0.01, 4096
-"""The time that trials may lose: that of so many plain rounds, and a hundredth of what the latest 4096 rounds took."""
+"""Time that trials may lose: that of this many plain rounds, and a hundredth of what the latest 4096 rounds took."""
 
 
 class Purpose(Enum):
@@ -74,7 +74,7 @@ class Purpose(Enum):
 class DraftChoice:
     """What to do this round: ask `offer`'s drafter for `length` tokens, or decode plainly when there is none.
 
-    reason: a sentence fragment for the user, 40 characters at most. rate: expected tokens a second, 0 when unknown.
+    reason: a sentence fragment for the user, 40 characters at most. rate: expected tokens per second, 0 when unknown.
     otherwise: seconds a token would be expected to take had the choice been made without curiosity.
     """
 
@@ -341,9 +341,9 @@ _LONGEST_BACKOFF = 16
 
 
 class Backoff:
-    """Counts the rounds until the drafters are asked again.
+    """Counts the rounds until the drafters are consulted again.
 
-    While nothing pays, even asking costs: on a tiny model a tenth of a token's time. On one whose tokens take
+    While nothing pays, even consulting them costs: on a tiny model a tenth of a token's time. On one whose tokens take
     milliseconds no round goes by without asking.
     """
 

@@ -1,7 +1,7 @@
 """What speculation brought: an engine's events added up for a view or a benchmark, in bounded memory.
 
 Feed it every event of one or many generations; ask `summary()` whenever there is something to draw. Needs no model
-and no numpy. Not thread-safe: it belongs to whoever reads the events.
+and no numpy. Not thread-safe: it belongs to the reader of the events.
 """
 
 from collections import Counter, deque
@@ -15,12 +15,12 @@ HISTORY = 512
 """Rounds that are recorded one by one: more than any sparkline is wide."""
 
 POSITIONS = 64
-"""Positions of a draft that are told apart; longer drafts count in the sums all the same."""
+"""Positions of a draft that are counted separately; longer drafts count in the sums only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One round in short. drafter: None when nobody drafted. committed: tokens, the target's own included."""
+    """One round in short. drafter: None without a draft. committed: tokens, the target's own included."""
 
     drafter: Source | None
     drafted: int
@@ -133,7 +133,7 @@ class Summary:
 
     @property
     def rate(self) -> float | None:
-        """Committed tokens a second over all rounds."""
+        """Committed tokens per second over all rounds."""
         return (self.together.accepted + self.rounds) / self.seconds.total if self.seconds.total > 0 else None
 
 
@@ -181,15 +181,15 @@ class SpeculationMetrics:
             rejected=self._rejected,
         )
 
-    def _add_round(self, told: Round) -> None:
+    def _add_round(self, event: Round) -> None:
         self._rounds += 1
-        self._reason, self._rejected = told.reason, told.rejected
-        self._steps.append(Step(told.drafter, told.drafted, told.accepted, told.total_s))
-        other = max(0.0, told.total_s - told.draft_s - told.verify_s - told.sample_s)
-        phases = (told.draft_s, told.verify_s, told.sample_s, other)
+        self._reason, self._rejected = event.reason, event.rejected
+        self._steps.append(Step(event.drafter, event.drafted, event.accepted, event.total_s))
+        other = max(0.0, event.total_s - event.draft_s - event.verify_s - event.sample_s)
+        phases = (event.draft_s, event.verify_s, event.sample_s, other)
         self._phases = [before + now for before, now in zip(self._phases, phases, strict=True)]
-        if told.drafter is not None:
-            self._records.setdefault(told.drafter, _Sums()).add(told)
+        if event.drafter is not None:
+            self._records.setdefault(event.drafter, _Sums()).add(event)
 
 
 class _Sums:
@@ -200,12 +200,12 @@ class _Sums:
         self._draft_s = 0.0
         self._drafts: Counter[tuple[int, int]] = Counter()
 
-    def add(self, told: Round) -> None:
+    def add(self, event: Round) -> None:
         self._rounds += 1
-        self._drafted += told.drafted
-        self._accepted += told.accepted
-        self._draft_s += told.draft_s
-        self._drafts[min(told.drafted, POSITIONS), min(told.accepted, POSITIONS)] += 1
+        self._drafted += event.drafted
+        self._accepted += event.accepted
+        self._draft_s += event.draft_s
+        self._drafts[min(event.drafted, POSITIONS), min(event.accepted, POSITIONS)] += 1
 
     def merge(self, other: "_Sums") -> None:
         self._rounds += other._rounds

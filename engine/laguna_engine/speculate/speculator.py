@@ -40,7 +40,7 @@ _Result = TypeVar("_Result")
 class Committed:
     """What a round brought: `tokens`, of which all but the last were drafted by `source`.
 
-    report: of a round in which somebody might have drafted.
+    report: of the round; None without speculation.
     """
 
     tokens: list[int]
@@ -134,16 +134,16 @@ class Speculator(NullSpeculator, SequenceObserver):
         reuse = self._sequence.rewind(prompt)
         choose = chain.propose if chain is not None and chain.draws and drafting.sampled else None
         constraints = None if chain is None else chain.constraints
-        asked = DraftRequest(
+        for_drafters = DraftRequest(
             reuse.keep, len(prompt), drafting.adapter, drafting.files, choose, reuse.drafter, constraints
         )
         if not drafting.enabled:
             for source, drafter in self._drafters.items():
-                self._try(source, partial(drafter.pause, _own(asked, source)))
+                self._try(source, partial(drafter.pause, _own(for_drafters, source)))
             return reuse
         keep = reuse.keep
         for source, drafter in self._drafters.items():
-            call = partial(drafter.begin, _own(asked, source))
+            call = partial(drafter.begin, _own(for_drafters, source))
             keep = min(keep, self._try(source, call, keep, passed=(RequestError,)))
         if drafting.adapter is not None and drafting.adapter not in self._adapters:
             raise RequestError(f"there is no drafter that {drafting.adapter!r} could adapt; open one with the model")
@@ -162,7 +162,7 @@ class Speculator(NullSpeculator, SequenceObserver):
 
     @property
     def drafters(self) -> Collection[Drafter]:
-        """Those that may be asked."""
+        """Those that may draft."""
         return self._drafters.values()
 
     def take_out(self, source: Source) -> DrafterSnapshot | None:
@@ -370,7 +370,7 @@ def accept(draft: Sequence[int], pick: Callable[[int], int]) -> list[int]:
     """Return the tokens to commit: the draft up to where the target picks otherwise, and what it picks there.
 
     draft: proposed token ids. pick: runs the whole sampling chain on a verify row and lets it remember the token; it is
-    asked for rows 0, 1, … in order, `len(draft)` at most, and for none after the first that differs.
+    called for rows 0, 1, … in order, `len(draft)` at most, and for none after the first that differs.
     """
     committed: list[int] = []
     for row, proposed in enumerate(draft):

@@ -72,7 +72,7 @@ def check_target_files(selection: ModelSelection) -> list[Finding]:
 def _memory(found: TargetCheck, options: EngineOptions) -> list[Finding]:
     """Report each device that holds something."""
     shape, machine = ModelShape.of(header.check(options.model)), read_machine()
-    kept, layers = options.kept_experts, range(len(shape.layers))
+    kept, layers = options.tensors_in_ram, range(len(shape.layers))
     home = [layer for layer in layers if kept and re.search(kept, f"blk.{layer}.ffn_up_exps.weight")]
     load = Load(
         min(options.n_ctx or shape.n_ctx, shape.n_ctx),
@@ -247,7 +247,7 @@ def _run_check(check: str, model: str, chosen: str) -> list[Finding]:
     """Run a check with the settings given as flags, a JSON object."""
     try:
         settings = checked_settings(model, json.loads(chosen))
-        verdicts.keep_in(state_dir() / VERDICTS)
+        verdicts.store_in(state_dir() / VERDICTS)
         selection = select_model(settings) if settings.model == model else select_other(settings, model)
         return CHECKS[check](selection)
     except (EngineError, UserError) as error:

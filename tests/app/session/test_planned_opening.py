@@ -208,8 +208,8 @@ def test_experts_that_stay_in_ram_are_named_to_the_engine():
     plan = choose_plan(shape, XS_DRAFTER, simulated_machine("8GB ram-32GB"))
     options = planned_opening._with_plan(EngineOptions(Path("model.gguf")), Settings(), plan)
     assert plan.load.experts_in_ram
-    assert re.search(options.kept_experts, f"blk.{plan.load.experts_in_ram[0]}.ffn_up_exps.weight")
-    assert not re.search(options.kept_experts, f"blk.{plan.load.experts_in_ram[0]}.attn_q.weight")
+    assert re.search(options.tensors_in_ram, f"blk.{plan.load.experts_in_ram[0]}.ffn_up_exps.weight")
+    assert not re.search(options.tensors_in_ram, f"blk.{plan.load.experts_in_ram[0]}.attn_q.weight")
     assert options.draft_context == plan.load.draft_context
 
 

@@ -119,7 +119,7 @@ def _state(state: Path, folder: Path) -> None:
     plan = choose_plan(ModelShape.of(header.check(options.model)), None, simulated_machine("cpu-16GB"), None)
     FailedPlans(state / "plans.json", "model", plan.machine, "build").failed(plan)
     verdicts = Verdicts()
-    verdicts.keep_in(state / "native.json")
+    verdicts.store_in(state / "native.json")
     verdicts.put("buffer AMX", "it dies of SIGSEGV")
     for lock in state.rglob("*.lock"):
         lock.unlink()

@@ -112,7 +112,7 @@ def test_a_wish_that_cannot_be_had_is_refused_with_the_numbers_and_what_fits():
 def test_a_context_beyond_the_model_is_refused():
     with pytest.raises(DoesNotFit) as error:
         plan("80GB", context=524_288)
-    assert str(error.value) == "Laguna XS 2.1 can use 256 K tokens of context, not 512 K; ask for 256 K or less"
+    assert str(error.value) == "Laguna XS 2.1 can use 256 K tokens of context, not 512 K; request 256 K or less"
 
 
 def test_a_drafter_that_is_not_there_is_no_wish_to_be_had():
@@ -132,10 +132,10 @@ def test_experts_at_home_are_named_for_llama_cpp_and_nothing_else_is(tmp_path: P
     shape = tiny.Shape(n_layer=XS_LAYERS, n_vocab=512)
     path = outlines.write(tmp_path / "names.gguf", shape, lambda name: outlines.F16)
     names = [info.name for info in header.check(path).tensors]
-    kept = [name for name in names if re.search(found.kept_experts, name)]
+    kept = [name for name in names if re.search(found.tensors_in_ram, name)]
     assert len(kept) == 3 * len(found.load.experts_in_ram)
     assert {int(name.split(".")[1]) for name in kept} == set(found.load.experts_in_ram)
-    assert plan("24GB").kept_experts == ""
+    assert plan("24GB").tensors_in_ram == ""
 
 
 XS_LAYERS = len(XS.layers)

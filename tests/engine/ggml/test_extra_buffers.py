@@ -144,7 +144,7 @@ def test_a_remembered_verdict_starts_no_child(
     tried = trials(SEGFAULT)
     for _ in range(2):
         remembering = Verdicts()
-        remembering.keep_in(tmp_path / "native.json")
+        remembering.store_in(tmp_path / "native.json")
         monkeypatch.setattr(extra_buffers, "verdicts", remembering)
         assert extra_buffers.faults() == dict.fromkeys(kinds, "it dies of SIGSEGV")
     assert tried == kinds

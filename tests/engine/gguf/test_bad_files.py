@@ -409,7 +409,7 @@ GENERIC_WRONG: dict[str, tuple[str, str, Change, str]] = {
     ),
     "a byte that is none": (
         "llama", generic.SENTENCEPIECE,
-        lambda f: f.metadata["tokenizer.ggml.token_type"][1].__setitem__(300, 6), "token 300 is said to be a byte",
+        lambda f: f.metadata["tokenizer.ggml.token_type"][1].__setitem__(300, 6), "token 300 has the type of a byte",
     ),
 }  # fmt: skip
 
@@ -432,7 +432,7 @@ def test_a_large_vocabulary_without_bytes_is_found_too(tmp_path: Path) -> None:
     file.tensors["token_embd.weight"] = np.zeros((2512, generic.EMBD), np.float16)
     header.check(file.write(tmp_path / "whole.gguf"))
     file.metadata["tokenizer.ggml.token_type"][1][2511] = 6
-    assert "token 2511 is said to be a byte" in refusal(file.write(tmp_path / "raw.gguf"))
+    assert "token 2511 has the type of a byte" in refusal(file.write(tmp_path / "raw.gguf"))
     tokens[13] = "newline"
     file.set("tokenizer.ggml.tokens", [*tokens, *more])
     assert "1 of 256 bytes have no token" in refusal(file.write(tmp_path / "bytes.gguf"))

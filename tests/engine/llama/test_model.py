@@ -94,7 +94,7 @@ def test_closing_a_model_closes_its_contexts_first(tiny_model_path: Path) -> Non
 
 
 def test_experts_can_be_kept_in_ram_and_the_answer_is_the_same(tiny_model_path: Path, tiny_model: Model) -> None:
-    kept = Model.open(tiny_model_path, kept=r"blk\.\d+\.ffn_(up|gate|down)_exps", split=(1.0,))
+    kept = Model.open(tiny_model_path, tensors_in_ram=r"blk\.\d+\.ffn_(up|gate|down)_exps", split=(1.0,))
     logits = []
     for model in (kept, tiny_model):
         context = Context(model, ContextOptions(n_ctx=256, threads=1))
@@ -107,7 +107,7 @@ def test_experts_can_be_kept_in_ram_and_the_answer_is_the_same(tiny_model_path: 
 
 def test_a_pattern_that_is_no_regular_expression_is_refused_with_a_reason(tiny_model_path: Path) -> None:
     with pytest.raises(ModelFileError, match="cannot load it"):
-        Model.open(tiny_model_path, kept="(")
+        Model.open(tiny_model_path, tensors_in_ram="(")
 
 
 def test_a_share_below_nothing_is_refused(tiny_model_path: Path) -> None:

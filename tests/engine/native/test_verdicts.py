@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> Path:
 
 def kept(path: Path) -> Verdicts:
     found = Verdicts()
-    found.keep_in(path)
+    found.store_in(path)
     return found
 
 
@@ -47,7 +47,7 @@ def test_what_this_process_saw_counts_more_than_the_file(path: Path) -> None:
     kept(path).put("one", "works")
     found = Verdicts()
     found.put("one", "it dies of SIGSEGV")
-    found.keep_in(path)
+    found.store_in(path)
     assert found.get("one") == "it dies of SIGSEGV"
 
 
