@@ -9,8 +9,7 @@ from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.permissions.policy import Permissions
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import ToolResult
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices
-from laguna_tui.agent.tools.base.tool_arguments import read_arguments
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices, read_arguments
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.events import PermissionAnswered, PermissionAsked, ToolEvent
 from laguna_tui.base.permission_request import Approver, Decision, Mode, PermissionAnswer, PermissionRequest

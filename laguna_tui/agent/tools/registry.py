@@ -20,8 +20,7 @@ from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.call_rules import CallRules
 from laguna_tui.agent.tools.base.model_profile import SHELL, ModelProfile
 from laguna_tui.agent.tools.base.results import ResultStore, ToolResult, failure
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands
-from laguna_tui.agent.tools.base.tool_arguments import read_arguments
+from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands, read_arguments
 from laguna_tui.base.crash_log import write_crash_log
 from laguna_tui.base.events import Notice
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, ToolResult
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices, Value
-from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
+from laguna_tui.agent.tools.base.tool import LAST_LINE, ArgumentError, Tool, ToolServices, Value
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.repo.files.text_files import decode, is_binary, split_lines

@@ -19,8 +19,7 @@ from laguna_tui.agent.tools.base.regex_search import (
 )
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, not_covered, symbol_line
 from laguna_tui.agent.tools.base.results import ToolResult
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.agent.tools.base.tool import ArgumentError, Tool, ToolServices
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural

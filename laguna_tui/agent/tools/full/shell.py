@@ -17,8 +17,7 @@ from laguna_tui.agent.changes import ask_to_put_back
 from laguna_tui.agent.permissions.policy import secrets_named
 from laguna_tui.agent.tool_run import ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import CommandEnd, ToolResult
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices
-from laguna_tui.agent.tools.base.tool_arguments import LAST_LINE, ArgumentError
+from laguna_tui.agent.tools.base.tool import LAST_LINE, ArgumentError, Tool, ToolServices
 from laguna_tui.base.events import Notice, ToolProgress
 from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.base.schema import declared

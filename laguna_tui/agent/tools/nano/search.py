@@ -13,8 +13,7 @@ from laguna_tui.agent.tool_run import ToolRun
 from laguna_tui.agent.tools.base.regex_search import BUDGET_S, PATTERN_LIMIT_CHARS, Clock, Hit, collect_hits, prepare
 from laguna_tui.agent.tools.base.result_lines import NO_SYMBOL, read_lines, shortened
 from laguna_tui.agent.tools.base.results import ToolResult
-from laguna_tui.agent.tools.base.tool import Tool, ToolServices
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.agent.tools.base.tool import ArgumentError, Tool, ToolServices
 from laguna_tui.base.paths import escaped
 from laguna_tui.base.schema import declared
 from laguna_tui.base.units import plural

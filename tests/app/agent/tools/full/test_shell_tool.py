@@ -10,8 +10,7 @@ import pytest
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.tool_run import PermissionDenied, ToolError, ToolRun
 from laguna_tui.agent.tools.base.results import RESULT_LIMIT_CHARS, CommandEnd
-from laguna_tui.agent.tools.base.tool import ToolServices
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError, read_arguments
+from laguna_tui.agent.tools.base.tool import ArgumentError, ToolServices, read_arguments
 from laguna_tui.agent.tools.full import shell
 from laguna_tui.agent.tools.full.profile import FULL
 from laguna_tui.agent.tools.full.shell import SHELL
@@ -277,7 +276,7 @@ def test_what_was_left_running_is_told(bench):
 
 
 def test_an_output_that_is_not_kept_whole_is_told_to_the_user(bench, monkeypatch):
-    monkeypatch.setattr(command_output, "KEPT_BYTES", 100_000)
+    monkeypatch.setattr(command_output, "MAX_FILE_BYTES", 100_000)
     bench.run(cmd="yes | head -c 1000000")
     [notice] = [each.text for each in bench.emitted if isinstance(each, Notice)]
     assert notice.startswith("Of the command's 1,000,000 bytes of output, ")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.agent.tools.base.tool import ArgumentError
 from laguna_tui.agent.tools.nano.find import FIND, LINES
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox

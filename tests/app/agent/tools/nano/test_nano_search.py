@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from laguna_tui.agent.tools.base.regex_search import PATTERN_LIMIT_CHARS
-from laguna_tui.agent.tools.base.tool_arguments import ArgumentError
+from laguna_tui.agent.tools.base.tool import ArgumentError
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.nano.search import LINES, SEARCH, ListedLine, list_lines
 from laguna_tui.agent.tools.registry import Toolbox
