@@ -1,4 +1,4 @@
-"""Permission in the client: what a tool wants to do, with its diff, and the user's answer from the editor."""
+"""Asks for permission in the client: shows what a tool wants to do, and takes the user's answer from the editor."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,13 +24,13 @@ from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
 
 _POLL_S = 0.1
-# Clients show a title on a line or two, and cut it.
 _TITLE_CHARS = 160
+"""Clients cut a title after a line or two."""
 _NO = PermissionAnswer(Decision.NO)
 
 
 class ClientApprover:
-    """An `Approver`. call: the ID of the tool call that asks, in the protocol."""
+    """An `Approver`. session, call: Return the IDs of the session and of the tool call that asks, in the protocol."""
 
     def __init__(
         self, client: Client, session: Callable[[], str], call: Callable[[], str], loop: asyncio.AbstractEventLoop
@@ -38,7 +38,7 @@ class ClientApprover:
         self._client, self._session, self._call, self._loop = client, session, call, loop
 
     def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
-        """The user's answer; NO once the turn is stopped, where the client cannot ask, and for an unknown option."""
+        """Return the user's answer; NO if the turn is stopped, the client cannot ask, or the option is unknown."""
         options = _options(request)
         offered = {option.option_id for option in options}
         asked = self._client.request_permission(self._session(), _shown(request, self._call()), options)
@@ -58,7 +58,7 @@ class ClientApprover:
 
 
 def _options(request: PermissionRequest) -> list[schema.PermissionOption]:
-    """What can be answered; what ALWAYS allows is said in its name."""
+    """Return the possible answers; the name of ALWAYS has the rule."""
     options = [schema.PermissionOption(option_id=Decision.YES.value, name="Yes", kind="allow_once")]
     if request.network:
         name = "Yes, with network"
@@ -70,7 +70,7 @@ def _options(request: PermissionRequest) -> list[schema.PermissionOption]:
 
 
 def _shown(request: PermissionRequest, call: str) -> schema.ToolCallUpdate:
-    """What the client shows: a title with both ends of a command, the warnings, and all of it."""
+    """Return what the client shows: a title with both ends of a command, the warnings, and the whole text."""
     content: list[Any] = []
     locations: list[schema.ToolCallLocation] | None = None
     lines: list[ReviewLine] = []
@@ -99,7 +99,7 @@ def _shown(request: PermissionRequest, call: str) -> schema.ToolCallUpdate:
 
 
 def _both_ends(lines: Sequence[ReviewLine]) -> str:
-    """A command on one line; of a long one its two ends, with how many characters are between them."""
+    """Return a command as one line; for a long one its two ends, and the number of characters between them."""
     whole = " ".join(line.text for line in lines if line.text)
     head, hidden, tail = head_and_tail(whole, _TITLE_CHARS)
     return f"{head} … {hidden:,} more {plural(hidden, 'character')} … {tail}" if hidden else whole

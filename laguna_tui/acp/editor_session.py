@@ -1,4 +1,4 @@
-"""A session as its client has it: what belongs to it, and what the client can choose."""
+"""A session of a client: what belongs to it, and the options that the client can choose."""
 
 import threading
 from collections.abc import Sequence
@@ -19,29 +19,30 @@ from laguna_tui.session.values import Here, ModelChoice
 MODEL, THINKING = "model", "thinking"
 _MODES = {
     Mode.ASK: "Ask about every change and command",
-    Mode.ACCEPT_EDITS: "Change files unasked, but ask before one is deleted",
-    Mode.PLAN: "Only look, and end with a plan",
-    Mode.AUTO: "Change files, and run commands that the sandbox can hold, unasked",
+    Mode.ACCEPT_EDITS: "Change files without asking, but ask before deleting one",
+    Mode.PLAN: "Only read, and end with a plan",
+    Mode.AUTO: "Change files and run sandboxed commands without asking",
 }
-THINKING_VALUES = {"default": "As the model is made for", "on": "On", "off": "Off"}
+THINKING_VALUES = {"default": "Model's default", "on": "On", "off": "Off"}
 
 
 @dataclass
 class EditorSession:
-    """One session of a client's.
+    """One session of a client.
 
     Attributes:
-        id: its ID, also where it is kept.
-        folder: what it is about.
-        session: the session itself; its methods are called on `thread` only, as the session's thread.
-        servers: MCP servers of the client.
-        changes: its settings that are not the user's own.
-        notes: sentences that the user has not been shown yet.
-        warned: what was shown of a session's warnings.
-        writer: of its updates.
-        busy: from a prompt to its answer; then there is no other one, and no option changes. The event loop's.
-        stopped: the client wants no more of the turn.
-        asking: the call that asks for permission, in the protocol.
+        folder: The folder it is about.
+        session: The session itself; its methods are called on `thread` only.
+        id: Its ID, also of its file.
+        servers: The client's MCP servers.
+        changes: The settings that the client changed.
+        notes: Sentences that the user has not seen yet.
+        warned: The warnings that were shown.
+        writer: Writes its updates.
+        thread: The session's thread.
+        busy: Whether a prompt is being answered; then no other is taken, and no option changes. Event loop only.
+        stopped: Set when the client cancels the turn.
+        asking: The call that asks for permission, in the protocol.
     """
 
     folder: Path
@@ -62,13 +63,13 @@ class EditorSession:
 
 
 def mode_state(held: EditorSession) -> schema.SessionModeState:
-    """The modes, and which one holds."""
+    """Return the modes, and the current one."""
     modes = [schema.SessionMode(id=mode.value, name=mode.value, description=about) for mode, about in _MODES.items()]
     return schema.SessionModeState(current_mode_id=held.session.permissions.mode.value, available_modes=modes)
 
 
 def config_options(held: EditorSession, choices: Sequence[ModelChoice]) -> list[Any]:
-    """The options, and what is chosen. choices: the models that could answer."""
+    """Return the options and their values. choices: The models that could answer."""
     models = [
         schema.SessionConfigSelectOption(value=each.name, name=sanitize_line(each.title))
         for each in choices

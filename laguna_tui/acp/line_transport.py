@@ -1,6 +1,6 @@
-"""The protocol's messages as lines of JSON; a line that is not a message is answered with an error.
+"""Sends and receives the protocol's messages as lines of JSON; a line that is not a message is answered with an error.
 
-The library's own transport ignores what is not JSON, ends at `null`, and fails at any other value but an object.
+The library's own transport ignores lines that are not JSON, ends at `null`, and fails at other values than objects.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ class LineTransport:
         self._reader, self._writer = reader, writer
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None at the end of the input."""
+        """Return the next message; None at the end of the input."""
         while True:
             try:
                 line = await self._reader.readline()
@@ -32,13 +32,13 @@ class LineTransport:
                 if line.strip():
                     return with_known_blocks(_message(line))
             except ValueError:
-                # More than the reader's limit; it has dropped what it held.
+                # Longer than the reader's limit; it dropped the line.
                 await self._refuse(RequestError(_INVALID_REQUEST, "The line is too long; send less in one message."))
             except RequestError as error:
                 await self._refuse(error)
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a message; a result that is not JSON becomes an error, so that its request is answered."""
+        """Send a message. If its result cannot be JSON, an error is sent, so that the request is answered."""
         try:
             text = json.dumps(message, separators=(",", ":"))
         except (TypeError, ValueError, RecursionError):
@@ -48,7 +48,7 @@ class LineTransport:
         await self._writer.drain()
 
     async def close(self) -> None:
-        """Write what is left."""
+        """Flush the output."""
         with suppress(ConnectionError):
             await self._writer.drain()
 
@@ -57,15 +57,13 @@ class LineTransport:
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """The message in a line; RequestError for one that the library could not take."""
+    """Return the message in a line. RequestError for one that the library could not take."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise RequestError(_PARSE_ERROR, "The line is not JSON.") from error
     if not isinstance(value, dict):
-        raise RequestError(
-            _INVALID_REQUEST, "The message must be a JSON object; send each message in a line of its own."
-        )
+        raise RequestError(_INVALID_REQUEST, "The message must be a JSON object; send each message on its own line.")
     method = value.get("method")
     if method is not None and not isinstance(method, str):
         raise RequestError(_INVALID_REQUEST, "The message's method must be a string.")

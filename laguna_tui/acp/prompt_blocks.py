@@ -1,6 +1,6 @@
-"""A client's prompt, which is blocks of content, as a message: texts, mentions of linked files, embedded texts.
+"""Turns a client's prompt, a list of blocks, into a message: texts, mentions of linked files, embedded texts.
 
-A block that the model cannot read is left out with a sentence.
+A block that the model cannot read is left out, and a sentence says so.
 """
 
 import os
@@ -20,23 +20,23 @@ from laguna_tui.context.mentions import mentions, written
 
 _KINDS = frozenset({"text", "image", "audio", "resource_link", "resource"})
 _UNKNOWN = "laguna-tui/unknown-kind"
-# L10, L10-L20 and L10C1-L20C5, as web pages and editors write them; Zed writes L10:20.
 _LINES = re.compile(r"L(\d{1,9})(?:C\d+)?(?:[-:]L?(\d{1,9})(?:C\d+)?)?")
-_TEXT_ONLY = "The {kind} was left out: this model reads text only."
-_NOT_KNOWN = 'A part of the message was left out: its kind "{kind}" is unknown here; update laguna-tui.'
-_NOT_A_FILE = "{uri} was not read: only files in the folder are attached."
+"""L10, L10-L20 and L10C1-L20C5, as web pages and editors write them; Zed writes L10:20."""
+_TEXT_ONLY = "The {kind} was left out: this model reads only text."
+_NOT_KNOWN = 'A part of the message was left out: laguna-tui does not know its type "{kind}"; update laguna-tui.'
+_NOT_A_FILE = "{uri} was not read: only files in the folder can be attached."
 
 
 @dataclass(slots=True)
 class PromptMessage:
-    """A message, and sentences about what is not in it."""
+    """A message, and sentences about what was left out of it."""
 
     text: str = ""
     notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, blocks: Sequence[Any], folder: Path) -> "PromptMessage":
-        """Return the message of blocks of the protocol, as the library has them. folder: without links in its path."""
+        """Return the message of a prompt's blocks. folder: Without links in its path."""
         message = cls()
         linked: list[str] = []
         for block in blocks:
@@ -53,18 +53,18 @@ class PromptMessage:
                         message.notes.append(_NOT_A_FILE.format(uri=uri))
                     message._append(linked[-1] if target.is_file else uri, apart=True)
                 case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents(uri=uri, text=text)):
-                    # Not a mention: the editor's text of it may be newer than the file.
+                    # Not a mention: the editor's text may be newer than the file.
                     message.text += "\n" + headed(_Target.of(uri, folder).title, text)
                 case _:
                     message.notes.append(_TEXT_ONLY.format(kind=_kind(block)))
-        # A link is a mention even where the words before it open a block of code.
+        # A linked file is attached even if the text before it opens a code block.
         found = {mention.text for mention in mentions(message.text)}
         missing = dict.fromkeys(mention for mention in linked if mention not in found)
         message.text = "".join(f"{mention}\n" for mention in missing) + message.text
         return message
 
     def _append(self, text: str, *, apart: bool) -> None:
-        """Append a text. apart: with a blank between it and the text before."""
+        """Append a text. apart: With a blank between it and the text before."""
         if apart and self.text and text and not (self.text[-1].isspace() or text[0].isspace()):
             self.text += " "
         self.text += text
@@ -72,7 +72,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a URI names: a file, below the folder where it is in it, and perhaps lines of it; or something else."""
+    """The target of a URI: a file, relative to the folder if inside it, perhaps with lines; or something else."""
 
     name: str
     is_file: bool = False
@@ -98,7 +98,7 @@ class _Target:
 
     @property
     def title(self) -> str:
-        """The name, and the lines."""
+        """The name with the lines."""
         if self.first is None:
             return self.name
         where = f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
@@ -106,7 +106,7 @@ class _Target:
 
 
 def with_known_blocks(message: dict[str, Any]) -> dict[str, Any]:
-    """Replace the blocks of a prompt whose kind the library refuses, by texts that `PromptMessage` leaves out."""
+    """Replace blocks of a type that the library refuses by texts that `PromptMessage` leaves out."""
     params = message.get("params")
     if message.get("method") == "session/prompt" and isinstance(params, dict):
         blocks = params.get("prompt")

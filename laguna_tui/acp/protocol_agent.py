@@ -1,4 +1,4 @@
-"""The protocol's agent: what a client asks for over stdin, done with sessions that share one engine."""
+"""The protocol's agent: answers a client over stdin and stdout, with sessions that share one engine."""
 
 import asyncio
 import os
@@ -6,6 +6,7 @@ import stat
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from laguna_tui.acp.client_approver import ClientApprover
 from laguna_tui.acp.editor_session import MODEL, THINKING, THINKING_VALUES, EditorSession, config_options, mode_state
 from laguna_tui.acp.line_transport import LineTransport
 from laguna_tui.acp.prompt_blocks import PromptMessage
-from laguna_tui.acp.session_updates import said
+from laguna_tui.acp.session_updates import sentence_update
 from laguna_tui.agent.tools.mcp.mcp_config import McpServer, client_server
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import PermissionAsked
@@ -35,12 +36,12 @@ T = TypeVar("T")
 _SEND_S = 60.0
 _LINE_BYTES = 64 << 20
 """A prompt with embedded files is one line."""
-NO_CLIENT = "acp talks to an editor over pipes, and stdin is none; `laguna-tui acp --print zed` prints what starts it"
+NO_CLIENT = "acp talks to an editor over a pipe, which stdin is not; to configure an editor: laguna-tui acp --print zed"
 _FAILED = -32603
 _WRONG = -32602
 _CLIENT = "the editor"
-_AT_A_URL = "The MCP server {name} is left out: only servers that are started as a command are supported."
-_MORE_FOLDERS = "These folders are not used: {folders}. A session is about one folder, {folder}."
+_AT_A_URL = "The MCP server {name} was left out: only servers that run as a command are supported."
+_MORE_FOLDERS = "These folders are ignored: {folders}. A session is about one folder, {folder}."
 
 
 class ProtocolAgent:
@@ -52,7 +53,7 @@ class ProtocolAgent:
         self._client: Client | None = None
 
     def on_connect(self, conn: Client) -> None:
-        """The client is there."""
+        """Take the client, which connected."""
         self._client = conn
 
     async def initialize(
@@ -62,7 +63,7 @@ class ProtocolAgent:
         client_info: schema.Implementation | None = None,
         **_: Any,
     ) -> schema.InitializeResponse:
-        """What this agent can do."""
+        """Return what this agent can do."""
         return schema.InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
             agent_info=schema.Implementation(name="laguna-tui", title="Laguna", version=__version__),
@@ -80,7 +81,7 @@ class ProtocolAgent:
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> schema.AuthenticateResponse | None:
-        """Nobody has to."""
+        """Accept: no authentication is needed."""
         return schema.AuthenticateResponse()
 
     async def new_session(
@@ -100,7 +101,7 @@ class ProtocolAgent:
         additional_directories: list[str] | None = None,
         **_: Any,
     ) -> schema.LoadSessionResponse | None:
-        """Open a kept session, and show its last turns again."""
+        """Open a saved session, and show its last turns again."""
         held = await self._opened(cwd, session_id, shown=True, servers=mcp_servers, folders=additional_directories)
         return schema.LoadSessionResponse(modes=mode_state(held), config_options=await self._options(held))
 
@@ -112,7 +113,7 @@ class ProtocolAgent:
         mcp_servers: list[Any] | None = None,
         **_: Any,
     ) -> schema.ResumeSessionResponse:
-        """Open a kept session; the client shows what it knows of it."""
+        """Open a saved session without showing it again."""
         held = await self._opened(cwd, session_id, servers=mcp_servers, folders=additional_directories)
         return schema.ResumeSessionResponse(modes=mode_state(held), config_options=await self._options(held))
 
@@ -124,7 +125,7 @@ class ProtocolAgent:
         mcp_servers: list[Any] | None = None,
         **_: Any,
     ) -> schema.ForkSessionResponse:
-        """Copy a session, and open the copy beside it."""
+        """Copy a session, and open the copy."""
         copy = await self._guarded(lambda: self._source.fork(session_id))
         held = await self._opened(cwd, copy, servers=mcp_servers, folders=additional_directories)
         return schema.ForkSessionResponse(
@@ -134,7 +135,7 @@ class ProtocolAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> schema.ListSessionsResponse:
-        """The kept sessions, the newest first."""
+        """Return the saved sessions, the newest first."""
         found = await self._guarded(lambda: self._source.kept(None if cwd is None else Path(cwd)))
         return schema.ListSessionsResponse(
             sessions=[
@@ -149,7 +150,7 @@ class ProtocolAgent:
         )
 
     async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse | None:
-        """End a session; it stays kept."""
+        """Close a session, which stays saved."""
         held = self._held(session_id)
         await self.cancel(session_id)
         del self._sessions[session_id]
@@ -158,7 +159,7 @@ class ProtocolAgent:
         return schema.CloseSessionResponse()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> schema.SetSessionModeResponse | None:
-        """What is done unasked from now on."""
+        """Change what is done without asking."""
         held = self._held(session_id)
         if mode_id not in {mode.value for mode in Mode}:
             raise RequestError(_WRONG, f"There is no mode {sanitize_line(mode_id)}.")
@@ -172,23 +173,23 @@ class ProtocolAgent:
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> schema.SetSessionConfigOptionResponse | None:
-        """Answer with another model, or think or not, from the next prompt on."""
+        """Change the model or the thinking, from the next prompt on."""
         held = self._held(session_id)
         if held.busy:
-            raise RequestError(_WRONG, "The model is answering; stop it first.")
+            raise RequestError(_WRONG, "The model is still answering; stop it first.")
         if config_id == MODEL:
             await self._on_thread(held, lambda: self._switch(held, str(value)))
         elif config_id == THINKING and value in THINKING_VALUES:
             await self._on_thread(held, lambda: self._rethink(held, str(value)))
         else:
-            raise RequestError(_WRONG, f"There is no option {sanitize_line(config_id)} with this value.")
+            raise RequestError(_WRONG, f"There is no option {sanitize_line(config_id)} with such a value.")
         return schema.SetSessionConfigOptionResponse(config_options=await self._options(held))
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> schema.PromptResponse:
         """Answer a message."""
         held = self._held(session_id)
         if held.busy:
-            raise RequestError(_WRONG, "The model is answering already; stop it first.")
+            raise RequestError(_WRONG, "The model is still answering; stop it first.")
         message = PromptMessage.of(prompt, held.folder)
         if not message.text.strip():
             raise RequestError(_WRONG, sanitize_line(" ".join(["The message is empty.", *message.notes])))
@@ -209,14 +210,14 @@ class ProtocolAgent:
             held.session.chat.cancel()
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """There are none."""
+        """Refuse or ignore: there are no extensions."""
         raise RequestError.method_not_found(method)
 
     async def ext_notification(self, method: str, params: dict[str, Any]) -> None:
-        """There are none."""
+        """Refuse or ignore: there are no extensions."""
 
     async def close(self) -> None:
-        """End all sessions: the client is gone."""
+        """Close all sessions: the client is gone."""
         for held in list(self._sessions.values()):
             with suppress(RequestError):
                 await self.close_session(held.id)
@@ -270,7 +271,7 @@ class ProtocolAgent:
         held.changes[MODEL] = model
 
     def _rethink(self, held: EditorSession, value: str) -> None:
-        """Thinking is settled when a session is opened: open it again with its conversation."""
+        """Change the thinking, which is fixed when a session is opened: open it again with its conversation."""
         changes = {name: setting for name, setting in held.changes.items() if name != THINKING}
         if value != "default":
             changes[THINKING] = value == "on"
@@ -280,14 +281,14 @@ class ProtocolAgent:
         self._open(held)
 
     def _turn(self, held: EditorSession, message: str) -> None:
-        """Answer on the session's thread. Each of its generations waits until no other session generates."""
+        """Answer on the session's thread. Each generation waits until no other session generates."""
         held.writer.begin()
         if held.stopped.is_set():
             held.writer.end = "cancelled"
             return
         notes, held.notes = held.notes, []
         for note in notes:
-            self._send(held, said(note))
+            self._send(held, sentence_update(note))
         for event in held.session.chat.ask(message):
             if isinstance(event, PermissionAsked):
                 held.asking = held.writer.call(event.call_id)
@@ -299,7 +300,7 @@ class ProtocolAgent:
     def _send(self, held: EditorSession, update: Any) -> None:
         sent = asyncio.run_coroutine_threadsafe(self._connected.session_update(held.id, update), self._loop)
         try:
-            # The next one waits until this one is on its way, so that a slow client slows the turn and not memory.
+            # Wait until it is sent, so that a slow client slows the turn down instead of filling memory.
             sent.result(_SEND_S)
         except Exception:
             held.stopped.set()
@@ -311,11 +312,11 @@ class ProtocolAgent:
 
     @property
     def _connected(self) -> Client:
-        assert self._client is not None, "a connection says so before its first request"
+        assert self._client is not None, "connected before the first request"
         return self._client
 
     async def _on_thread(self, held: EditorSession, call: Callable[[], T]) -> T:
-        """Call on the session's thread."""
+        """Call a function on the session's thread."""
         self._loop = asyncio.get_running_loop()
         return await _as_request(self._loop.run_in_executor(held.thread, call))
 
@@ -326,7 +327,7 @@ class ProtocolAgent:
 def _usable(servers: Sequence[Any]) -> tuple[tuple[McpServer, ...], list[str]]:
     """Return the MCP servers of a client that can be started, and sentences about the others.
 
-    An editor hands over all servers of its user, and many of them are at a URL, which is no reason to have no session.
+    An editor passes all servers of its user. Many of them are at a URL; the session opens without those.
     """
     usable: dict[str, McpServer] = {}
     notes: list[str] = []
@@ -338,14 +339,14 @@ def _usable(servers: Sequence[Any]) -> tuple[tuple[McpServer, ...], list[str]]:
         try:
             server = client_server(_CLIENT, each.name, (each.command, *each.args), variables, usable)
         except ValueError as error:
-            notes.append(f"The MCP server {each.name} is left out: {error}.")
+            notes.append(f"The MCP server {each.name} was left out: {error}.")
         else:
             usable[server.name] = server
     return tuple(usable.values()), notes
 
 
 async def _as_request(work: Awaitable[T]) -> T:
-    """The result; what went wrong as the protocol's error with a sentence."""
+    """Return the result. An error becomes the protocol's error, with a sentence."""
     try:
         return await work
     except (UserError, EngineError) as error:
@@ -353,8 +354,6 @@ async def _as_request(work: Awaitable[T]) -> T:
 
 
 def _iso(seconds: float) -> str:
-    from datetime import UTC, datetime
-
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
@@ -362,16 +361,16 @@ def run_stdio(source: SessionPool) -> None:
     """Serve one client until it closes stdin.
 
     Raises:
-        UserError: stdin is a file or a device that says nothing, which cannot be waited for.
+        UserError: Stdin is a file or a device, which cannot be waited for.
     """
     mode = os.fstat(sys.stdin.fileno()).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or sys.stdin.isatty()):
         raise UserError(NO_CLIENT)
-    _keep_stdout()
+    _reserve_stdout()
     try:
         asyncio.run(_serve(source))
     finally:
-        # The protocol's library has closed it.
+        # The protocol's library closed it.
         sys.stdout = sys.stderr
 
 
@@ -390,10 +389,10 @@ async def _serve(source: SessionPool) -> None:
         await agent.close()
 
 
-def _keep_stdout() -> None:
-    """Give the protocol the real stdout, and stderr to whatever else writes there, libraries in C included."""
+def _reserve_stdout() -> None:
+    """Reserve stdout for the protocol: everything else that writes there, C libraries included, goes to stderr."""
     sys.stdout.flush()
     own = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    # The protocol's library takes it from here; nothing is printed by the app itself.
+    # The protocol's library uses it; the app itself prints nothing.
     sys.stdout = os.fdopen(own, "w", encoding="utf-8")

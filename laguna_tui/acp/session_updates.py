@@ -1,4 +1,4 @@
-"""The agent's events as the protocol's updates. Values only; everything shown passes the sanitizer."""
+"""Turns the agent's events into the protocol's updates. Everything shown passes the sanitizer."""
 
 import os
 from collections.abc import Iterator
@@ -68,20 +68,20 @@ _ENDS: dict[TurnEnd, Any] = {
     TurnEnd.REPEATING: "max_tokens",
 }
 _TITLE_CHARS = 100
-# The arguments of our tools that name a file or a folder.
 _PATHS = ("path", "new_path")
+"""The arguments of our tools that name a file or a folder."""
 
 
 class UpdateWriter:
     """Writes the updates of one session.
 
     Attributes:
-        end: how the last turn ended.
-        usage: what the last turn took.
+        end: How the last turn ended.
+        usage: The token counts of the last turn.
     """
 
     def __init__(self, folder: Path) -> None:
-        """folder: what relative paths are relative to."""
+        """folder: The folder of relative paths."""
         self._folder = folder
         self.end: Any = "end_turn"
         self.usage = schema.Usage(total_tokens=0, input_tokens=0, output_tokens=0)
@@ -89,18 +89,18 @@ class UpdateWriter:
         self._output: dict[int, str] = {}
 
     def begin(self) -> None:
-        """A turn begins: calls are numbered anew in each."""
+        """Begin a turn, in which the numbers of calls start again."""
         self._turn += 1
         self._output.clear()
         self.end = "end_turn"
         self.usage = schema.Usage(total_tokens=0, input_tokens=0, output_tokens=0, cached_read_tokens=0)
 
     def call(self, call_id: int) -> str:
-        """The ID of a call, which no other call of the session has."""
+        """Return the ID of a call, unique in the session."""
         return f"{self._turn}.{call_id}"
 
     def updates(self, event: "AgentEvent | Asked") -> Iterator[Any]:
-        """What an event says to the client; mostly one update, or none."""
+        """Yield the updates of an event; mostly one, or none."""
         match event:
             case Asked(message=message):
                 self.begin()
@@ -117,7 +117,7 @@ class UpdateWriter:
             case TurnFinished():
                 self.end = _ENDS.get(event.end, "end_turn")
                 if event.sentence:
-                    yield said(event.sentence)
+                    yield sentence_update(event.sentence)
             case ToolStarted() | ToolProgress() | ToolFinished() | ChangeMade():
                 yield from self._tool(event)
             case _:
@@ -126,11 +126,11 @@ class UpdateWriter:
     def _notice(self, event: "AgentEvent | Asked") -> Iterator[Any]:
         match event:
             case Attached(notes=notes) if notes:
-                yield said(" ".join(notes))
+                yield sentence_update(" ".join(notes))
             case Notice(text=text):
-                yield said(text)
+                yield sentence_update(text)
             case DrafterFailed() | Compacted() | AnswerCorrected():
-                yield said(event.sentence)
+                yield sentence_update(event.sentence)
             case CallRejected(problem=problem):
                 yield update_agent_thought_text(f"\n{sanitize(problem)}\n")
             case Steered(message=message):
@@ -151,7 +151,7 @@ class UpdateWriter:
                     raw_input=arguments,
                 )
             case ToolProgress(call_id, text):
-                # The protocol has no deltas of a tool's output: each update holds all of it.
+                # The protocol has no deltas of a tool's output: each update has all of it.
                 self._output[call_id] = self._output.get(call_id, "") + sanitize(text)
                 yield self._update(call_id, [tool_content(text_block(self._output[call_id]))])
             case ChangeMade(call_id, change):
@@ -177,7 +177,7 @@ class UpdateWriter:
         )
 
     def _locations(self, arguments: dict[str, object]) -> list[schema.ToolCallLocation] | None:
-        """The files that a call names."""
+        """Return the files that a call names."""
         paths = [value for name in _PATHS if isinstance(value := arguments.get(name), str) and value]
         line = arguments.get("offset")
         first = line if isinstance(line, int) and line > 0 else None
@@ -201,18 +201,18 @@ class UpdateWriter:
 
 
 def diff_of(change: ChangeProposal) -> Any:
-    """A change as the client shows it."""
+    """Return a change as the client shows it."""
     before = None if change.kind is ChangeKind.CREATE else change.before
     return tool_diff_content(location_of(change).path, change.after, before)
 
 
 def location_of(change: ChangeProposal) -> schema.ToolCallLocation:
-    """The file that is changed, under its new name."""
+    """Return the changed file, by its new name."""
     return schema.ToolCallLocation(path=str(change.root / (change.target or change.path)))
 
 
-def said(sentence: str) -> Any:
-    """A sentence to the user."""
+def sentence_update(sentence: str) -> Any:
+    """Return a sentence to the user as an update."""
     return update_agent_message_text(f"\n\n_{sanitize(sentence)}_\n\n")
 
 

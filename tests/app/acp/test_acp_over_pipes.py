@@ -226,9 +226,9 @@ def test_a_question_that_nobody_answers_holds_up_no_other_session(connect: Conne
         client.permit, client.beside = permit, True
         running = client.send("session/prompt", sessionId=first, prompt=[{"type": "text", "text": "fix add"}])
         assert asked.wait(WAIT_S)
-        with pytest.raises(Failed, match="answering already"):
+        with pytest.raises(Failed, match="still answering; stop it"):
             client.prompt(first, "and this?")
-        with pytest.raises(Failed, match="is answering"):
+        with pytest.raises(Failed, match="still answering; stop it"):
             client.ask("session/set_config_option", sessionId=first, configId="thinking", value="off")
         for _ in range(2):
             assert client.prompt(second, "hello")["stopReason"] == "end_turn"
@@ -287,7 +287,7 @@ def test_files_that_are_linked_and_embedded_are_in_the_message(connect: Connect,
             {"type": "resource", "resource": {"uri": (folder / "new.py").as_uri(), "text": "of the editor"}},
         ]
         client.ask("session/prompt", sessionId=opened(client, folder), prompt=blocks)
-    note = 'A part of the message was left out: its kind "video" is unknown here; update laguna-tui.'
+    note = 'A part of the message was left out: laguna-tui does not know its type "video"; update laguna-tui.'
     assert client.said() == f"\n\n_{note}_\n\n[True, True]"
 
 
@@ -305,8 +305,8 @@ def test_the_servers_of_a_client_are_used_and_what_cannot_be_used_is_named_once(
         client.prompt(session, "once more")
     assert [each["toolCall"]["title"] for each in client.asked] == ["echo of the MCP server notes"]
     assert client.said() == (
-        "\n\n_The MCP server web is left out: only servers that are started as a command are supported._\n\n"
-        f"\n\n_These folders are not used: /somewhere. A session is about one folder, {folder}._\n\n"
+        "\n\n_The MCP server web was left out: only servers that run as a command are supported._\n\n"
+        f"\n\n_These folders are ignored: /somewhere. A session is about one folder, {folder}._\n\n"
         "saw hiAgain."
     )
 
@@ -333,11 +333,11 @@ def test_what_cannot_be_done_is_an_error_and_not_the_end(connect: Connect, folde
 
 
 NO_MESSAGES = {
-    b"[]": "The message must be a JSON object; send each message in a line of its own.",
-    b"null": "The message must be a JSON object; send each message in a line of its own.",
-    b"5": "The message must be a JSON object; send each message in a line of its own.",
+    b"[]": "The message must be a JSON object; send each message on its own line.",
+    b"null": "The message must be a JSON object; send each message on its own line.",
+    b"5": "The message must be a JSON object; send each message on its own line.",
     b'[{"jsonrpc":"2.0","id":1,"method":"initialize"}]': (
-        "The message must be a JSON object; send each message in a line of its own."
+        "The message must be a JSON object; send each message on its own line."
     ),
     b"{": "The line is not JSON.",
     b"\xff": "The line is not JSON.",

@@ -81,7 +81,7 @@ def test_a_link_through_another_path_of_the_folder_is_inside_it(tmp_path):
 def test_a_link_to_something_else_is_named(uri):
     found = message(text("see"), link(uri))
     assert found.text == f"see {uri}"
-    assert found.notes == [f"{uri} was not read: only files in the folder are attached."]
+    assert found.notes == [f"{uri} was not read: only files in the folder can be attached."]
 
 
 def test_an_embedded_text_is_quoted_with_its_lines_and_mentions_nothing():
@@ -96,19 +96,19 @@ def test_an_embedded_text_is_quoted_with_its_lines_and_mentions_nothing():
     [
         (
             {"type": "image", "data": "", "mimeType": "image/png"},
-            "The image was left out: this model reads text only.",
+            "The image was left out: this model reads only text.",
         ),
         (
             {"type": "audio", "data": "", "mimeType": "audio/wav"},
-            "The audio was left out: this model reads text only.",
+            "The audio was left out: this model reads only text.",
         ),
         (
             {"type": "resource", "resource": {"uri": "file:///a.png", "blob": ""}},
-            "The binary resource was left out: this model reads text only.",
+            "The binary resource was left out: this model reads only text.",
         ),
         (
             {"type": "video\x1b", "frames": []},
-            'A part of the message was left out: its kind "video␛" is unknown here; update laguna-tui.',
+            'A part of the message was left out: laguna-tui does not know its type "video␛"; update laguna-tui.',
         ),
     ],
 )
