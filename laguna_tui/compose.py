@@ -1,4 +1,4 @@
-"""The composition root: a session behind a front end. Nobody else puts these together."""
+"""The composition root: puts a session behind a front end."""
 
 import signal
 import sys
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from laguna_tui.session.session_pool import SessionPool
     from laguna_tui.tui.serve_screen import ModelServer
 
-# How long the engine's thread may have to wait for the screen's between two tokens. Python's default of 5 ms is the
-# time of a whole token: with a busy screen, decoding was measured at a fifth of its speed.
+# How long the engine's thread may wait for the screen's between two tokens. Python's default of 5 ms is the time of a
+# whole token: with a busy screen, decoding was measured at a fifth of its speed.
 SWITCH_INTERVAL_S = 0.0002
-# Who asks once has no later question that could know more of a large folder.
+# A single question has no later one that could use a finished index.
 ASK_WAIT_S = 60.0
 NO_SERVER = "the server's packages are missing; install them with: pip install 'laguna-tui[server]'"
-# Conversations that take turns on one engine wait in so much memory.
+# Memory for the KV cache of conversations that take turns on one engine.
 HELD_BYTES = 4 << 30
-# In the state folder: the setup screen was shown.
+# The file in the state folder that exists once the setup screen was shown.
 SETUP_SEEN = "setup-seen"
 
 
@@ -47,11 +47,11 @@ class AskOptions:
         stats: also write the measured rates to stderr.
         verbose: also write the output of commands to stderr as it comes.
         allow, deny: rules for this question only.
-        limit: stops the turn once it is reached, and whatever is waited for before it.
+        limit: stops the turn, and whatever is waited for before it.
         piped: text that came with the question, through a pipe; empty for none.
-        resume: the saved session to resume; empty keeps nothing.
-        given: names of the settings that come before those of the session.
-        schema: the JSON schema that the answer is held to; None for an answer in words.
+        resume: the saved session to resume; empty saves nothing.
+        given: names of the settings that override those of the session.
+        schema: the JSON schema that the answer follows; None for an answer in words.
     """
 
     stats: bool = False
@@ -76,7 +76,7 @@ def run_ask(
     from laguna_tui.headless.terminal_approver import terminal_approver
     from laguna_tui.headless.time_limit import TimeLimit, TimeLimitReached
 
-    session = Session.prepare(
+    session = Session(
         settings,
         folder,
         state_dir(),
@@ -99,7 +99,7 @@ def run_ask(
         info = session.open(lambda progress: None)
     except EngineError as error:
         if limit.reached:
-            # A callback from C code cannot pass the exception on.
+            # A callback from C code cannot raise it.
             raise TimeLimitReached from error
         write_failure(form, session.title, error)
         return _complain(error, ExitCode.MODEL)
@@ -110,7 +110,7 @@ def run_ask(
     try:
         if options.schema is not None:
             session.chat.constrain(options.schema)
-        # Closed before the session is, also when nobody reads on: the turn still has to leave the conversation whole.
+        # Closed before the session, even if its reader is gone: the turn still has to leave the conversation whole.
         message = _with_piped(session, question, options.piped)
         turn = limit.of_turn(session.chat.ask(message), session.chat.cancel)
         with closing(turn) as events:
@@ -122,28 +122,28 @@ def run_ask(
         limit.stop()
         failing = session.sessions.failing
         session.close()
-        # The KV cache is kept last.
-        for sentence in filter(None, (failing.said, session.sessions.failing.cache)):
+        # The KV cache is saved last.
+        for sentence in filter(None, (failing.session, session.sessions.failing.cache)):
             sys.stderr.write(f"laguna-tui: {sanitize(sentence)}\n")
 
 
 def _with_piped(session: Session, question: str, piped: str) -> str:
-    """The message; the piped text goes beside it, or into it for a model that reads nothing beside its question."""
+    """Return the message. The piped text is attached, or part of the message for a model without attachments."""
     if not piped:
         return question
     from laguna_tui.session.commands import piped_attachment
 
     piece = piped_attachment(piped)
-    return f"{question}\n\n{piece.whole}" if session.tell(piece) else question
+    return f"{question}\n\n{piece.whole}" if session.attach(piece) else question
 
 
 def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str], None]) -> int:
-    """Let other programs use the model until Ctrl-C; returns the exit code.
+    """Serve the model to other programs until Ctrl-C; returns the exit code.
 
     Args:
         settings: the user's.
         options: how to serve.
-        say: told where it listens, and what the user should know.
+        say: gets sentences about where it listens and what the user should know.
 
     Raises:
         UserError: the settings name no model, or the address is not available.
@@ -157,7 +157,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
 
     selection = select_model(settings)
     if selection.entry.kind is ModelKind.REMOTE:
-        raise UserError(f"--model {settings.model}: it is behind an endpoint; serve a model that is on this machine")
+        raise UserError(f"--model {settings.model}: the model is behind an endpoint; serve one that is on this machine")
     slot = EngineSlot(selection, Speculation(settings.speculation), state_dir(), lambda engine, selection: None)
     server = HttpServer(lambda: shared_model(slot), options, lambda line: say(sanitize(line)))
     try:
@@ -177,7 +177,7 @@ def run_serve(settings: Settings, options: "ServerOptions", say: Callable[[str],
 
 
 def session_pool(settings: Settings) -> "SessionPool":
-    """Sessions for the agent's clients; nothing is opened yet."""
+    """Return a pool of sessions for the agent's clients; nothing is opened yet."""
     from laguna_tui.session.session_pool import SessionPool
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -198,22 +198,22 @@ def run_tui(
 
     Args:
         settings: the user's.
-        folder: what is asked about.
-        named: the user chose the folder, so that all of it may be read, whatever it is.
+        folder: the workspace.
+        named: the user chose the folder, so all of it may be read, even if it is more than a project.
         question: the first message; empty for none.
         resume: the saved session to resume, empty to let the user choose one first; None for a new one.
-        given: names of the settings that come before those of that session.
+        given: names of the settings that override those of that session.
         report: what the parent process reads; None without one.
     """
     holds_more = "" if named else too_wide_because(folder)
     opened = SessionOptions(cache=cache_dir(), holds_more=holds_more, rules=rules_path())
-    session = Session.prepare(settings, folder, state_dir(), opened, given=given)
+    session = Session(settings, folder, state_dir(), opened, given=given)
     from laguna_tui.models.model_setup import ModelSetup
     from laguna_tui.tui.app import LagunaApp
     from laguna_tui.tui.tui_settings import TuiSettings
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    # Who names a model needs no recommendation.
+    # A user who names a model needs no recommendation.
     marker = state_dir() / SETUP_SEEN if settings.model == Settings().model else None
     options = TuiSettings(
         session.state,
@@ -231,7 +231,7 @@ def run_tui(
 
 
 def _model_server(session: Session) -> "ModelServer":
-    """What lets other programs use the session's model, on any free port."""
+    """Return a server of the session's model, on any free port."""
     try:
         from laguna_tui.server.http_server import HttpServer, ServerOptions
     except ImportError as error:
@@ -248,15 +248,14 @@ def _pruned(settings: Settings) -> Sequence[str]:
 
 
 def _stop_gently(session: Session) -> None:
-    """The first Ctrl-C ends the answer where it is, the second one the program."""
-
+    """Have the first Ctrl-C end the answer where it is, the second one the program."""
     before = signal.getsignal(signal.SIGINT)
 
     def interrupted(*_: object) -> None:
         signal.signal(signal.SIGINT, before)
         session.chat.cancel()
 
-    # Ignored in the background of a script: the Ctrl-C of what is in the foreground is not meant for us.
+    # It is ignored in the background of a script: Ctrl-C is meant for what is in the foreground.
     if before is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupted)
 

@@ -1,11 +1,11 @@
-"""The tiny parent of the TUI: whatever ends the child, the terminal is given back, and the session can be resumed.
+"""The small parent process of the TUI: however the child ends, it restores the terminal and can resume the session.
 
 llama.cpp runs in the app's process, so a segmentation fault or an out-of-memory kill takes the app with it, and
 no handler inside can restore the terminal. The parent forks before anything heavy is imported, waits, cleans up, and
 offers to start the app again with the session that it was in.
 
 Both are one job for the shell: a signal that is sent to the parent goes to the child, which has the terminal; the
-parent stops when the child stops; the child ends when the parent does, and restores the terminal itself then.
+parent stops when the child stops; the child ends when the parent does, and then restores the terminal itself.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from laguna_engine.native.control_groups import groups, lines
-from laguna_tui.base.app_report import AppReport, Start, Told
+from laguna_tui.base.app_report import AppReport, AppStatus, Start
 
 if TYPE_CHECKING:
     from laguna_tui.base.terminal import SingleKeys
 
 PATIENCE_S = 20.0
-"""After it was asked to end. Closing a large model and its index takes seconds; a hung screen takes for ever."""
+"""How long the child may take to end. Closing a large model and its index takes seconds; a hung screen never ends."""
 
 _DYING_S = 0.01
-"""Between two looks at whether the parent is gone; its files are closed just before."""
+"""Pause between two checks whether the parent is gone; its files are closed just before."""
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _NOT_PASSED_ON = {
@@ -46,13 +46,13 @@ _NOT_PASSED_ON = {
 
 
 App = Callable[[Start, AppReport], int]
-"""Runs the app as it is to be started, with what it tells its parent by; returns the exit code."""
+"""Runs the app with how it is started and its report to the parent; returns the exit code."""
 
 
 def run_supervised(app: App) -> int:
     """Run `app` in a forked child and return its exit code (128 + n after signal n).
 
-    When it ends unexpectedly in a session that is kept, one key starts it again with that session. Without a terminal,
+    If it ends unexpectedly in a session that is saved, one key starts it again with that session. Without a terminal,
     or where fork does not exist, `app` runs in this process.
     """
     report = AppReport()
@@ -62,32 +62,35 @@ def run_supervised(app: App) -> int:
 
     wait_for_foreground()
     terminal.remember()
-    # All are waited for, none is handled: a crash of the parent itself still ends it, a SEGV that was sent does not.
+    # All are waited for, none is handled: a crash of the parent itself still ends it, but a SEGV sent to it does not.
     watched = signal.valid_signals() - _NOT_PASSED_ON
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     start, crashes = Start(), 0
     while True:
         ended = _run_once(app, start, report, watched, before)
-        told = report.told
+        status = report.status
         report.clear()
-        if told.next is not None and ended.exited and not ended.asked:
-            start = told.next
+        if status.next is not None and ended.exited and not ended.asked:
+            start = status.next
             report.keeps(start.session, "")
             continue
-        crashed = ended.crashed or told.failed
-        asks = crashed and not ended.asked and told.session
-        code = _say(ended, advise=not asks)
+        crashed = ended.crashed or status.failed
+        asks = crashed and not ended.asked and status.session
+        code = _report_end(ended, advise=not asks)
         if not ended.exited:
             _remove_mount_points()
         if not asks:
             return code
-        crashes = 1 if told.turns else crashes + 1
-        left = _ask_to_resume(told, watched) if crashes < _CRASHES else _refuse(told)
+        crashes = 1 if status.turns else crashes + 1
+        if crashes == _CRASHES:
+            sys.stderr.write(_TWICE + _LATER.format(session=status.session))
+            return code
+        left = _ask_to_resume(status, watched)
         if left is not None:
             return left or code
-        start = Start(told.session, start.folder, crashed=True)
-        # It may end before it can say so itself.
-        report.keeps(told.session, told.title)
+        start = Start(status.session, start.folder, crashed=True)
+        # It may end before it can report that itself.
+        report.keeps(status.session, status.title)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ def _run_once(app: App, start: Start, report: AppReport, watched: Set[int], befo
 
 
 def _remove_mount_points() -> None:
-    """Remove what the sandboxes of the app's commands were made of, once the last of these has ended too."""
+    """Remove what is left of the sandboxes of the app's commands, once the last of these has ended too."""
     from laguna_tui.sandbox.stubs import remove_leftovers
 
     until = time.monotonic() + _COMMANDS_S
@@ -163,7 +166,7 @@ class _Supervisor:
         self._child, self._watched = child, watched
 
     def wait(self) -> int:
-        """The child's wait status, once it has ended."""
+        """Return the child's wait status, once it has ended."""
         # Not everywhere is a blocked signal kept if its default is to be ignored.
         for quiet in (signal.SIGCHLD, signal.SIGCONT):
             signal.signal(quiet, lambda *_: None)
@@ -188,7 +191,7 @@ class _Supervisor:
         os.kill(self._child, number)
 
     def _changed(self) -> int | None:
-        """What became of the child, if it ended; a child that stopped stops us."""
+        """Return the wait status of the child if it ended; a child that stopped stops this process too."""
         while True:
             child, status = os.waitpid(self._child, os.WNOHANG | os.WUNTRACED)
             if child == 0:
@@ -199,13 +202,13 @@ class _Supervisor:
 
 
 def _stop() -> None:
-    """Stop this process on a terminal that is as it was, until a shell continues it."""
+    """Restore the terminal and stop this process until a shell continues it."""
     from laguna_tui.base.terminal import terminal
 
     # Does nothing if the child has done it; one that was stopped by SIGSTOP could not.
     terminal.restore()
-    # The default action: where no shell could continue us, it does nothing. Sent before it is let through, it is
-    # one with a stop that waits already.
+    # The default action, which does nothing where no shell could continue us. Sent before it is unblocked, it is merged
+    # with a stop that is pending already.
     os.kill(os.getpid(), signal.SIGTSTP)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
@@ -223,7 +226,7 @@ def _run_child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterabl
     except BaseException:
         from laguna_tui.base.terminal import terminal
 
-        # Else what is said would vanish with the app's screen.
+        # Else the traceback would vanish with the app's screen.
         terminal.restore()
         sys.excepthook(*sys.exc_info())
     finally:
@@ -239,7 +242,7 @@ def _run_child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterabl
 def _child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterable[int]) -> int:
     from laguna_engine.native.child import signal_on_parent_death
 
-    # Until the app handles them on its loop, there is nothing to put away.
+    # Until the app handles them on its loop, there is nothing to clean up.
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: _end(number, parent))
@@ -247,8 +250,8 @@ def _child(app: Callable[[], int], parent: int, lifeline: int, mask: Iterable[in
     for number in (signal.SIGCHLD, signal.SIGCONT):
         signal.signal(number, signal.SIG_DFL)
     signal_on_parent_death(signal.SIGTERM)
-    # Also where the kernel does not tell, or has told a screen that hangs. Begun while signals are blocked, because one
-    # that interrupted this thread would not wake the main one.
+    # Also where the kernel sends no signal, or has sent one to a screen that hangs. Started while signals are blocked,
+    # because one that interrupted this thread would not wake the main one.
     threading.Thread(target=_end_with_parent, args=(parent, lifeline), name="laguna-lifeline", daemon=True).start()
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return app()
@@ -276,12 +279,12 @@ def _end_with_parent(parent: int, lifeline: int) -> None:
 
 
 _CRASHES = 2
-"""Unexpected ends in a row, none with a complete answer before it, after which the app is not started again."""
+"""Unexpected ends in a row, without a complete answer in between, after which the app is not started again."""
 _DEAF_S = 0.7
-"""For so long after the question keys are ignored: whoever was typing when the app ended types on."""
+"""How long keys are ignored after the question: a user who was typing when the app ended types on."""
 _POLL_S = 0.05
 _COMMANDS_S = 1.0
-"""What a killed app ran ends within milliseconds. Commands of other windows may run on, and are not waited for."""
+"""The commands of a killed app end within milliseconds. Those of other windows may run on, and are not waited for."""
 _RESUMING, _LEAVING = (b"\r", b"\n", b"r", b"R"), (b"q", b"Q", b"\x1b", b"\x04")
 _QUESTION = "Enter resumes {title}, q quits.\n"
 _KEPT = "The session so far is saved.\n"
@@ -290,12 +293,12 @@ _TWICE = "laguna-tui: it ended twice without a complete answer in between, so it
 _LATER = "To resume later: laguna-tui --resume {session}\n"
 
 
-def _ask_to_resume(told: Told, watched: Set[int]) -> int | None:
-    """Ask whether to resume the session. None if so; else the exit code, 0 for that of the app."""
+def _ask_to_resume(status: AppStatus, watched: Set[int]) -> int | None:
+    """Ask whether to resume the session; returns None if so, else the exit code, 0 for that of the app."""
     from laguna_tui.base.terminal import single_keys
     from laguna_tui.base.text import sanitize_line
 
-    title = sanitize_line(told.title).strip()
+    title = sanitize_line(status.title).strip()
     # One row, where the terminal has room for it.
     room = max(_LEAST_TITLE, shutil.get_terminal_size().columns - len(_QUESTION))
     title = title if len(title) <= room else f"{title[: room - 1]}…"
@@ -311,12 +314,12 @@ def _ask_to_resume(told: Told, watched: Set[int]) -> int | None:
             with keys.away():
                 _stop()
     if code is not None:
-        sys.stderr.write(_LATER.format(session=told.session))
+        sys.stderr.write(_LATER.format(session=status.session))
     return code
 
 
 def _wait_for_answer(keys: "SingleKeys", watched: Set[int]) -> int | None:
-    """None: go on. 0: leave. SIGTSTP: stop, then ask again. Else the exit code after a signal."""
+    """Return None to resume, 0 to quit, SIGTSTP to stop and then ask again; else the exit code after a signal."""
     deaf_until = time.monotonic() + _DEAF_S
     while True:
         number = _received(watched)
@@ -337,7 +340,7 @@ def _wait_for_answer(keys: "SingleKeys", watched: Set[int]) -> int | None:
 
 
 def _received(watched: Set[int]) -> int:
-    """A signal that waits and asks for something; 0 for none."""
+    """Return a pending signal that has to be handled; 0 for none."""
     for number in map(int, signal.sigpending() & watched):
         signal.sigwait({number})
         if number not in (signal.SIGCHLD, signal.SIGCONT) and signal.getsignal(number) is not signal.SIG_IGN:
@@ -345,15 +348,12 @@ def _received(watched: Set[int]) -> int:
     return 0
 
 
-def _refuse(told: Told) -> int:
-    sys.stderr.write(_TWICE + _LATER.format(session=told.session))
-    return 0
+def _report_end(ended: _Ended, *, advise: bool) -> int:
+    """Write why it ended, unless it was asked to; returns the exit code.
 
-
-def _say(ended: _Ended, *, advise: bool) -> int:
-    """Say why it ended, unless it was asked to; the exit code.
-
-    advise: also to start it again, which a question does better.
+    Args:
+        ended: how it ended.
+        advise: also advise to start it again, which is not needed before the question.
     """
     if ended.exited or ended.code - 128 in _ENDING:
         return ended.code
@@ -385,28 +385,36 @@ _OUT_OF_MEMORY = ("the system ran out of memory", "start it with a smaller --con
 
 _ROOT = Path("/")
 _SHORT_PERCENT = 10.0
-"""Of the last ten seconds, how much something waited for memory; a machine that has enough waits for 0."""
+"""Percent of the last ten seconds in which something waited for memory; 0 on a machine that has enough."""
 
 
 def reason(number: int, *, out_of_memory: bool) -> tuple[str, str]:
-    """What happened to a process that this signal ended, and what the user can do: two clauses."""
+    """Return why a signal ended the process, and what the user can do, as clauses."""
     return _OUT_OF_MEMORY if out_of_memory else _REASONS.get(number, _SENT)
 
 
 def signal_name(number: int) -> str:
-    """SIGTERM and its like; "signal 42" for one without a name."""
+    """Return the name of a signal; "signal 42" for one without a name."""
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def memory_is_short(root: Path = _ROOT) -> bool:
-    """Whether something had to wait for memory just now. root: of the file system, for tests."""
-    return _memory_pressure(root) > _SHORT_PERCENT
+    """Return whether something had to wait for memory just now; False where the kernel does not measure it.
+
+    Args:
+        root: of the file system, for tests.
+    """
+    for line in lines(root / "proc/pressure/memory"):
+        if line.startswith("some avg10="):
+            return float(line.split()[1].partition("=")[2]) > _SHORT_PERCENT
+    return False
 
 
 def oom_kills(root: Path = _ROOT) -> int:
-    """How many processes the kernel has killed for want of memory: in our control group, else on this machine.
+    """Return how many processes the kernel has killed for lack of memory, in our control group or on this machine.
 
-    root: of the file system, for tests.
+    Args:
+        root: of the file system, for tests.
     """
     files = [group / name for group in groups("memory", root) for name in ("memory.events", "memory.oom_control")]
     for file in (*files, root / "proc/vmstat"):
@@ -414,11 +422,3 @@ def oom_kills(root: Path = _ROOT) -> int:
             if line.startswith("oom_kill "):
                 return int(line.split()[1])
     return 0
-
-
-def _memory_pressure(root: Path) -> float:
-    """Percent of the last ten seconds in which something waited for memory; 0 where the kernel does not measure it."""
-    for line in lines(root / "proc/pressure/memory"):
-        if line.startswith("some avg10="):
-            return float(line.split()[1].partition("=")[2])
-    return 0.0

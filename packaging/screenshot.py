@@ -158,7 +158,7 @@ def save(app: LagunaApp, name: str) -> None:
 
 async def take(picture: Picture, folder: Path) -> None:
     """Ask the questions about a folder, press the keys and save the screen."""
-    session = Session.prepare(picture.settings, folder)
+    session = Session(picture.settings, folder)
     app = LagunaApp(session, TuiSettings(theme="laguna-dark"), ModelSetup(picture.settings))
     async with app.run_test(size=picture.size) as pilot:
         for question in picture.questions:

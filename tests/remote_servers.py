@@ -140,7 +140,7 @@ async def screen_of(folder: Path, url: str) -> AsyncIterator[Screen]:
     shop = project(folder)
     # Until a user says otherwise, an endpoint that does not say how much context it has gets little.
     settings = Settings(model=url, scorer="none", context=CONTEXT)
-    with closing(Session.prepare(settings, shop, folder / "state")) as session:
+    with closing(Session(settings, shop, folder / "state")) as session:
         session.chat = RecordedChat(session.chat)  # type: ignore[assignment]
         async with running(session, size=SIZE) as (app, pilot):  # type: ignore[arg-type]
             await ready(app, pilot)

@@ -136,7 +136,7 @@ class ProtocolAgent:
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> schema.ListSessionsResponse:
         """Return the saved sessions, the newest first."""
-        found = await self._guarded(lambda: self._source.kept(None if cwd is None else Path(cwd)))
+        found = await self._guarded(lambda: self._source.saved(None if cwd is None else Path(cwd)))
         return schema.ListSessionsResponse(
             sessions=[
                 schema.SessionInfo(
@@ -261,7 +261,7 @@ class ProtocolAgent:
         loop, client = self._loop, self._connected
         held.session.permissions.use_approver(ClientApprover(client, lambda: held.id, lambda: held.asking, loop))
         info = held.session.open(lambda progress: None)
-        held.id = self._source.keep(held.session)
+        held.id = self._source.save(held.session)
         held.notes += [warning for warning in info.warnings if warning not in held.warned]
         held.warned.update(info.warnings)
         return info

@@ -129,17 +129,20 @@ def no_journal() -> "UndoHistory":
 
 
 class TurnHistory:
-    """The turns of one session. They begin, end and are undone on the session's thread; the rest is for any thread."""
+    """The turns of one session. They begin, end and are undone on the session's thread; the rest is for any thread.
 
-    def __init__(self, open_journal: "Callable[[], UndoHistory]", log: TurnLog | None = None) -> None:
+    Attributes:
+        log: Records the conversation at each turn; in memory until it is replaced.
+    """
+
+    def __init__(self, open_journal: "Callable[[], UndoHistory]") -> None:
         """Begin without turns.
 
         Args:
             open_journal: Opens the session's undo journal; raises StoreError if there cannot be one.
-            log: Remembers what was said; None: in memory.
         """
         self._open_journal = open_journal
-        self._log = log or MemoryLog()
+        self.log: TurnLog = MemoryLog()
         self._journal: UndoHistory | None = None
         self._lock = threading.RLock()
         self._turns: list[TurnRecord] = []
@@ -166,10 +169,10 @@ class TurnHistory:
             add: Adds the message to it.
         """
         with self._lock:
-            before = self._log.note(conversation.state)
+            before = self.log.note(conversation.state)
             add()
             self._last += 1
-            after = self._log.began(self._last, message, conversation.state)
+            after = self.log.began(self._last, message, conversation.state)
             title = message[:TITLE_CHARS]
             turn = TurnRecord(self._last, title, self._chat, time.time(), before, after)
             self._turns[self._position :] = [turn]
@@ -179,7 +182,7 @@ class TurnHistory:
         """End the newest turn."""
         with self._lock:
             if self._position:
-                self._turns[self._position - 1].after = self._log.note(conversation.state)
+                self._turns[self._position - 1].after = self.log.note(conversation.state)
             journal = self._journal
         if journal is not None:
             # Imported late: most questions change nothing.
@@ -187,7 +190,7 @@ class TurnHistory:
 
             # What cannot be recorded now is tried again with the next change.
             with suppress(CheckpointError):
-                journal.end_turn()
+                journal.after_change()
 
     # -- changes
 
@@ -251,15 +254,13 @@ class TurnHistory:
                     self._journaled = turn.number
             return self._journal
 
-    def diff(self, number: int | None = None) -> "tuple[FileDiff, ...]":
-        """Return what a turn changed, or all that are not undone; 0 is the last one of these."""
+    def diff(self, *, turn: bool = False) -> "tuple[FileDiff, ...]":
+        """Return what the turns that are not undone changed; with `turn`, the last one of these alone."""
         journal = self.journal()
-        if number == 0:
-            with self._lock:
-                number = self._turns[self._position - 1].number if self._position else None
-            if number is None:
-                return ()
-        return journal.diff(number)
+        if not turn:
+            return journal.diff()
+        with self._lock:
+            return journal.diff(self._turns[self._position - 1].number) if self._position else ()
 
     def apply(self, plan: "UndoPlan", overwrite: Collection[str], conversation: "Conversation") -> "UndoResult":
         """Apply a plan to files and conversation; not while a turn runs.
@@ -309,7 +310,7 @@ class TurnHistory:
             if not of_chat:
                 return None
             turn, back = (of_chat[0], True) if position < self._position else (of_chat[-1], False)
-            return self._log.load(turn.before if back else turn.after)
+            return self.log.load(turn.before if back else turn.after)
 
     def _move(self, position: int, said: ConversationMark | None, conversation: "Conversation") -> None:
         """Move the conversation to where this many turns are done."""
@@ -317,7 +318,7 @@ class TurnHistory:
             self._position = position
         if said is not None:
             conversation.restore(said)
-        self._log.moved(position, conversation.state)
+        self.log.moved(position, conversation.state)
 
     def resume(self, turns: Sequence[TurnRecord], position: int, last: int) -> None:
         """Resume with the turns of an earlier process.
@@ -349,6 +350,7 @@ class TurnHistory:
         """Close the journal and forget the turns. Idempotent."""
         with self._lock:
             journal, self._journal = self._journal, None
+            self.log = MemoryLog()
             self._turns.clear()
             self._position = self._last = self._journaled = self._chat = 0
         if journal is not None:

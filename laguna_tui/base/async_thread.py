@@ -1,4 +1,4 @@
-"""One thread with an event loop, for libraries that are asynchronous, behind code that is not."""
+"""A thread with an event loop, for asynchronous libraries behind code that is not asynchronous."""
 
 import asyncio
 import threading
@@ -14,7 +14,6 @@ class AsyncThread:
     """Runs coroutines on a thread of its own, which begins with the first one. Any thread."""
 
     def __init__(self, name: str) -> None:
-        """name: of the thread."""
         self._name = name
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -30,7 +29,7 @@ class AsyncThread:
             return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
-        """Cancel what runs, wait until it has ended, and end the thread. Idempotent; another `start` begins anew."""
+        """Cancel what runs, wait until it has ended, and end the thread. Idempotent; `start` begins a new one."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None

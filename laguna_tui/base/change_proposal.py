@@ -1,10 +1,10 @@
-"""A change of one file that is proposed and not made yet. A value: it opens nothing and writes nothing."""
+"""A change of one file, proposed or made, as a value."""
 
 from enum import Enum
 from pathlib import Path
 
 from laguna_tui.base.paths import FolderIdentity
-from laguna_tui.base.tagged import Tagged
+from laguna_tui.base.stored_json import Tagged
 from laguna_tui.base.text_diff import Hunk, Sign, count_lines, unified
 from laguna_tui.base.units import plural
 
@@ -65,19 +65,19 @@ class FileChange:
 
 
 class ChangeProposal(FileChange, Tagged, frozen=True):
-    """What a change would make of a file. All texts are raw: a front end passes them through `laguna_tui.base.text`.
+    """A proposed change of a file. All texts are raw: a front end passes them through `laguna_tui.base.text`.
 
     Attributes:
         path: the file, inside the folder, without links, with forward slashes.
-        before: its text as it is, newlines as they are in the file, without a byte order mark.
+        before: its text now, newlines as in the file, without a byte order mark.
         after: its text after the edit.
-        places: how often the old text is replaced.
+        places: how many times the old text is replaced.
         hunks: what changes, with some lines around it.
-        warning: sentences for the user, such as that the file would no longer parse; mostly empty.
-        notes: sentences for the model, once the edit is made, about what it did not ask for; mostly none.
-        root: the folder, and `identity` what tells it from one that takes its place.
+        warning: sentences for the user, such as that the file would no longer parse; usually empty.
+        notes: sentences for the model, once the edit is made, about what it did not ask for; usually empty.
+        root, identity: the folder, and what distinguishes it from one that replaces it.
         old, new: the file's bytes, before and after; empty before CREATE and after DELETE.
-        asks_because: why a person has to agree whatever is allowed, as a clause; mostly empty (`protected_paths`).
+        asks_because: why the user is always asked, as a clause; usually empty (`protected_paths`).
         kind: what the change does.
         target: of MOVE, the path that the file moves to; else empty.
     """

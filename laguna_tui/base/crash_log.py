@@ -1,4 +1,4 @@
-"""Crash logs: the traceback of an unexpected failure in a private file, and the choice of a folder to save it in."""
+"""Crash logs: the traceback of an unexpected failure in a private file, and the folder to save it in."""
 
 import os
 import time
@@ -12,8 +12,9 @@ def write_crash_log(error: BaseException, state_dir: Path | None) -> Path | str:
     """Write the traceback of `error`, without secrets, into a new private file. Never raises.
 
     Args:
-        state_dir: the state folder; None or a folder that cannot be written to: the system's folder for temporary
-            files is used instead.
+        error: the failure.
+        state_dir: the state folder. If it is None or cannot be written to, the system's folder for temporary files
+            is used.
 
     Returns:
         The file's path, or the reason why none could be written.

@@ -5,8 +5,7 @@ class UserError(Exception):
     """A setting, a path or an argument is wrong; the message is the whole sentence to show, and says what to do.
 
     Attributes:
-        in_app: the sentence for the app's screen, where the user does something else than on the command line; empty
-            where it is the same.
+        in_app: the sentence for the app's screen, where what to do differs from the command line; else empty.
     """
 
     in_app = ""

@@ -1,6 +1,6 @@
-"""What the agent says while it answers: frozen values that every front end matches on.
+"""Events of the agent while it answers: frozen values that every front end matches on.
 
-One user message gives: perhaps `Attached`, then `TurnStarted`, any mix of the middle events, and exactly one
+One user message gives: perhaps `Attached`, then `TurnStarted`, any mix of the other events, and exactly one
 `TurnFinished`.
 All text in them is raw (model, files, tools): a front end passes it through `laguna_tui.base.text` before showing it.
 """
@@ -11,7 +11,7 @@ from enum import Enum, StrEnum
 from laguna_engine.events import Cause, DrafterFailed, Prefill, Round, Source, Stats
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.permission_request import PermissionAnswer, PermissionRequest
-from laguna_tui.base.tagged import Tagged
+from laguna_tui.base.stored_json import Tagged
 from laguna_tui.base.units import plural
 
 
@@ -32,7 +32,7 @@ class TurnEnd(Enum):
 
     @property
     def sentence(self) -> str:
-        """What the user is told about it; nothing where there is nothing to say. A front end adds what to do there."""
+        """What the user is told; empty where there is nothing to say. A front end adds what to do there."""
         return _SENTENCES.get(self, "")
 
 
@@ -40,19 +40,21 @@ _SENTENCES = {
     TurnEnd.CONTEXT_FULL: "The context is full.",
     TurnEnd.MESSAGE_TOO_LONG: "This message alone is too long.",
     TurnEnd.MAX_TOKENS: "The answer reached the limit of tokens.",
-    TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to go on.",
+    TurnEnd.TOO_MANY_STEPS: "No answer after many tool calls. Ask something narrower, or ask it to continue.",
     TurnEnd.TIMED_OUT: "The time limit was reached, so the turn was stopped.",
-    TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Ask in other words.",
-    TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Ask in other words.",
-    TurnEnd.SAME_CALL: "The model kept making the same tool call, and its answer was the same. Ask in other words.",
-    TurnEnd.REPEATING: "The answer began to repeat itself and was stopped. Start a new chat, or ask in other words.",
+    TurnEnd.MALFORMED_CALL: "The model kept writing tool calls that cannot be run. Rephrase your message.",
+    TurnEnd.EMPTY_ANSWER: "The model wrote no answer. Rephrase your message.",
+    TurnEnd.SAME_CALL: "The model kept making the same tool call with the same result. Rephrase your message.",
+    TurnEnd.REPEATING: "The answer began to repeat itself and was stopped. Start a new chat, or rephrase your message.",
 }
 
 
 class Asked(Tagged, frozen=True):
-    """The user's message, where a session that was kept is shown again: before all events of its turn.
+    """The user's message, where a saved session is shown again: before all events of its turn.
 
-    time: seconds since the epoch.
+    Attributes:
+        message: what the user sent.
+        time: seconds since the epoch.
     """
 
     message: str
@@ -60,13 +62,13 @@ class Asked(Tagged, frozen=True):
 
 
 class Choosing(Tagged, frozen=True):
-    """Before `Attached`: of files that do not fit, what to keep of them is being chosen.
+    """Before `Attached`: what to keep of files that do not fit is being chosen.
 
     Attributes:
-        files: how many they are.
+        files: how many files do not fit.
         phase: what is done to them: parsing, scoring (if there is a scorer), ranking.
-        share: how much of the phase is done, 0 to 1; None where nobody knows.
-        limit_s: most seconds that all of it takes with a scorer; None without one.
+        share: how much of the phase is done, 0 to 1; None if unknown.
+        limit_s: limit of the seconds that all of it takes with a scorer; None without one.
     """
 
     files: int
@@ -87,10 +89,12 @@ class Choosing(Tagged, frozen=True):
 
 
 class TurnStarted(Tagged, frozen=True):
-    """The message was appended; `prompt_tokens` are about to be processed, `cached` of them for free.
+    """The message was appended, and the prompt is about to be processed.
 
-    cached: None of a remote model, whose cache nobody knows here.
-    number: the turn's in the session's history; 0 where the message does not fit and nothing was appended.
+    Attributes:
+        prompt_tokens: of the whole prompt.
+        cached: how many of them are cached; None for a remote model, whose cache is unknown here.
+        number: the turn's in the session's history; 0 where the message does not fit and nothing was appended.
     """
 
     prompt_tokens: int
@@ -99,21 +103,21 @@ class TurnStarted(Tagged, frozen=True):
 
 
 class Attached(Tagged, frozen=True):
-    """Before `TurnStarted`: files and other pieces are in the prompt beside the message; `notes` are sentences."""
+    """Before `TurnStarted`: files and other pieces are in the prompt with the message; `notes` are sentences."""
 
     titles: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 class ReasoningDelta(Tagged, frozen=True):
-    """More of the model's thinking; `source` is who proposed it."""
+    """More of the model's thinking; `source` proposed it."""
 
     text: str
     source: Source = Source.TARGET
 
 
 class TextDelta(Tagged, frozen=True):
-    """More of the answer, in Markdown; `source` is who proposed it."""
+    """More of the answer, in Markdown; `source` proposed it."""
 
     text: str
     source: Source = Source.TARGET
@@ -128,11 +132,15 @@ class ToolStarted(Tagged, frozen=True):
 
 
 class ToolFinished(Tagged, frozen=True):
-    """A tool ran. `output` is exactly what the model is given; `full_output` names the file with all of it.
+    """A tool ran. Calls that run side by side finish in the order in which they were written.
 
-    Calls that run side by side finish in the order in which they were written. Of a tool that failed unexpectedly, the
-    file has the traceback.
-    seconds: without those in which the user was asked for permission.
+    Attributes:
+        call_id: the call.
+        name: the tool's.
+        output: exactly what the model is given.
+        ok: it did not fail.
+        seconds: without those in which the user was asked for permission.
+        full_output: the file with all of the output, or with the traceback of a tool that failed unexpectedly.
     """
 
     call_id: int
@@ -158,7 +166,7 @@ class PermissionAsked(Tagged, frozen=True):
 
 
 class PermissionAnswered(Tagged, frozen=True):
-    """What was answered to a `PermissionAsked`. by: "user", or the text of the rule that decided."""
+    """The answer to a `PermissionAsked`. by: "user", or the text of the rule that decided."""
 
     call_id: int
     answer: PermissionAnswer
@@ -166,7 +174,7 @@ class PermissionAnswered(Tagged, frozen=True):
 
 
 class PermissionDecided(Tagged, frozen=True):
-    """What a call asked for was decided without the user.
+    """A call's request was decided without the user.
 
     Attributes:
         call_id: the call.
@@ -210,13 +218,13 @@ class TodoItem:
 
 
 class TodoChanged(Tagged, frozen=True):
-    """The model wrote its list of steps anew."""
+    """The model rewrote its list of steps."""
 
     items: tuple[TodoItem, ...]
 
 
 class Steered(Tagged, frozen=True):
-    """What the user said while the model worked is in the conversation now, as a message of theirs."""
+    """A message that the user sent while the model worked is in the conversation now."""
 
     message: str
 
@@ -232,17 +240,19 @@ class CheckUnknown(Tagged, frozen=True):
 
 
 class CallRejected(Tagged, frozen=True):
-    """The model wrote a tool call that cannot be run; it is told why and may try again."""
+    """The model wrote a tool call that cannot be run; it is given the reason and may try again."""
 
     raw: str
     problem: str
 
 
 class AnswerCorrected(Tagged, frozen=True):
-    """After its last `TextDelta`: the answer is not all the model's own, because it differed from what the tools found.
+    """After its last `TextDelta`: the answer was corrected, because it differed from what the tools found.
 
-    The deltas joined are the corrected answer: nothing wrong was in them. said: what the model wrote, up to where it
-    was stopped.
+    The deltas joined are the corrected answer.
+
+    Attributes:
+        said: what the model wrote, up to where it was stopped.
     """
 
     said: str
@@ -254,20 +264,22 @@ class AnswerCorrected(Tagged, frozen=True):
 
 
 class Compacting(Tagged, frozen=True):
-    """The context is nearly full, or the user asked for it: room is being made, which may take a generation.
+    """The context is being compacted, because it is nearly full or the user asked for it. May take a generation.
 
-    used, size: tokens of the context."""
+    Attributes:
+        used, size: tokens of the context.
+    """
 
     used: int
     size: int
 
 
 class Compacted(Tagged, frozen=True):
-    """Room was made in the context.
+    """The context was compacted.
 
     Attributes:
         before, after: tokens of the prompt.
-        shortened: blocks that were shortened; the user can take each of them back.
+        shortened: blocks that were shortened; the user can restore each of them.
         replaced: messages that a summary replaced.
         recomputed: tokens that have to be computed again.
         summary: its text, empty where nothing was replaced.
@@ -284,7 +296,7 @@ class Compacted(Tagged, frozen=True):
     def sentence(self) -> str:
         """What the user is told."""
         if not self.shortened and not self.replaced:
-            return "There is nothing in the context that can be left out."
+            return "Nothing in the context can be left out."
         what = (
             f"{self.shortened} old {plural(self.shortened, 'block')} shortened"
             if self.shortened
@@ -296,7 +308,11 @@ class Compacted(Tagged, frozen=True):
 class StepFinished(Tagged, frozen=True):
     """One generation of the model ended (a turn has one per tool round, plus the answer).
 
-    cache_known: whether `stats.cached_tokens` was counted; remote models may not say."""
+    Attributes:
+        stats: of the generation.
+        context_used, context_size: in tokens.
+        cache_known: whether `stats.cached_tokens` was counted; endpoints may not report it.
+    """
 
     stats: Stats
     context_used: int
@@ -326,7 +342,7 @@ class Rate(Tagged, frozen=True):
 
 
 class TurnFinished(Tagged, frozen=True):
-    """The last event of every turn. `detail` is a sentence for the user where the end's own does not say it all."""
+    """The last event of every turn. `detail` is a sentence for the user that replaces the end's own."""
 
     end: TurnEnd
     detail: str = ""
@@ -374,11 +390,15 @@ class ReplayProgress:
 
 @dataclass(frozen=True, slots=True)
 class ReplayDifference:
-    """Where plain decoding went another way: after `index` equal tokens, behind the text `before`.
+    """The first token where plain decoding differed.
 
-    `answered` and `plain` are the texts of the two tokens; `margin` is by how much plain decoding preferred its own,
-    in logits: near 0 they were as good as equal, and rounding decided. `drawn`: both were drawn by chance, with the
-    same seed; there rounding can decide between any two. `cause` is what was computed in batches of another width.
+    Attributes:
+        index: how many tokens were equal before it.
+        before: the text before it.
+        answered, plain: the texts of the two tokens.
+        margin: by how much plain decoding preferred its own, in logits; near 0 they were a tie, and rounding decided.
+        drawn: both were sampled, with the same seed, where rounding can decide between any two.
+        cause: what was computed in batches of another width.
     """
 
     index: int
@@ -392,7 +412,7 @@ class ReplayDifference:
 
 @dataclass(frozen=True, slots=True)
 class ReplayCheck:
-    """What came of it: `compared` tokens of `total` were equal, up to the difference if there is one.
+    """The result of a replay: `compared` tokens of `total` were equal, up to the difference if there is one.
 
     Fewer than all without a difference: it was cancelled.
     """

@@ -25,7 +25,7 @@ _MEANINGS = {
     ExitCode.FAILED: "the engine failed while answering",
     ExitCode.USAGE: "wrong usage, settings or rules",
     ExitCode.MODEL: "the model could not be opened",
-    ExitCode.UNFINISHED: "no complete answer: a limit of context, tokens, steps or time, or the model lost its way",
+    ExitCode.UNFINISHED: "no complete answer: a limit of context, tokens, steps or time, or the model got stuck",
     ExitCode.DENIED: "answered, but something was not permitted and nobody could be asked",
     ExitCode.INTERRUPTED: "interrupted",
 }

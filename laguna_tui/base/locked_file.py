@@ -1,6 +1,6 @@
 """A private file that one process has open: locked with flock(2), which ends with the process however it ends.
 
-Whoever lists sessions or looks for old stores holds a lock for a moment, so that opening tries a few times.
+A process that lists sessions holds a lock for a moment, so opening is tried a few times.
 """
 
 import errno
@@ -58,7 +58,7 @@ def open_locked(path: Path, flags: int = os.O_RDWR) -> int:
 
 
 def open_locked_soon(path: Path, flags: int = os.O_RDWR) -> int:
-    """Return what `open_locked` does, though somebody may look at the lock for a moment. Raises as it does."""
+    """Return what `open_locked` does, but retry while another process tests the lock. Raises as it does."""
     for _ in range(_TRIES):
         with suppress(BlockingIOError):
             return open_locked(path, flags)
@@ -67,7 +67,7 @@ def open_locked_soon(path: Path, flags: int = os.O_RDWR) -> int:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process has a file open that it opened by `open_locked`.
+    """Return whether a process has a file open that it opened by `open_locked`.
 
     Raises:
         OSError: It cannot be opened.
@@ -101,7 +101,7 @@ def excludes_others(path: Path) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the disk take which files a folder holds, so that a power cut does not lose a new one. Raises OSError."""
+    """Flush a folder's list of files to the disk, so that a power cut does not lose a new one. Raises OSError."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(held)
@@ -110,5 +110,5 @@ def sync_folder(folder: Path) -> None:
 
 
 def reason(error: OSError) -> str:
-    """What the system says, as a part of a sentence: "no space left on device"."""
+    """Return the system's message as a part of a sentence: "no space left on device"."""
     return (error.strerror or str(error)).lower()

@@ -16,7 +16,7 @@ from laguna_tui.base.units import plural
 MESSAGE = "message"
 """Label of the user's own words."""
 REMINDER = "reminder"
-"""Label of what the app says to the model in the user's place."""
+"""Label of what the app says to the model on the user's behalf."""
 SUMMARY = "summary"
 """Label of what replaces the oldest messages."""
 REJECTED = "rejected call"
@@ -64,7 +64,7 @@ class Attachment:
         place: How much of it is in the prompt.
         why: Sentence fragment: why it is in this place.
         shorter: Returns the shortened text, the same every time; None if it is never shortened.
-        certain: Whether it stays the same whatever else is typed into the message.
+        certain: Whether it stays the same, whatever else is typed into the message.
     """
 
     kind: BlockKind
@@ -135,7 +135,7 @@ class ChatMessage:
         text: The user's or a tool's.
         answer: The model's, None for others; a call that cannot be run is part of its text.
         opening, attachments: What comes before a user's text, in this order.
-        reminder: What the app says behind a user's text.
+        reminder: What the app adds after a user's text.
         places: How much of the attachments or of a tool's text is given, one for each; empty for all as they came.
         shorter: A tool's text where its place is SHORTENED; empty until it was shortened.
         calls: Calls of an answer in the order written, runnable or not, also one that was cut off; empty where

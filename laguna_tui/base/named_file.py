@@ -11,11 +11,11 @@ def read_named_text(option: str, path: Path, limit: int, remedy: str, *, errors:
     """Return the text of a regular file in UTF-8, with line feeds at the ends of lines.
 
     Args:
-        option: That names it, for the sentence.
-        path: Of the file; `~` is the home folder.
+        option: The option that names it.
+        path: The file; `~` is the home folder.
         limit: Its largest size in bytes.
-        remedy: What to do about a file that is refused, a clause.
-        errors: What to do about bytes that are not UTF-8, as of `bytes.decode`.
+        remedy: What the user can do if the file is refused, a clause.
+        errors: How to handle bytes that are not UTF-8, as of `bytes.decode`.
 
     Raises:
         UserError: It cannot be read, is not a regular file, is too large, or is not UTF-8.

@@ -1,7 +1,4 @@
-"""The gate to the network: every connection of laguna-tui is asked for here first, and refused while it is offline.
-
-Opens nothing itself. `Hub` asks before every request and `setup gpu` before pip fetches anything.
-"""
+"""Whether connections are allowed: asked before every connection, which is refused while laguna-tui is offline."""
 
 import os
 from collections.abc import Mapping
@@ -13,18 +10,16 @@ _TRUE = ("1", "ON", "YES", "TRUE")
 
 
 class OfflineError(UserError):
-    """Something needs a connection, and the user said that none may be opened."""
+    """Something needs a connection, and the user allows none."""
 
 
 def offline_variable(environment: Mapping[str, str]) -> str | None:
-    """The variable of the environment that switches Hugging Face's tools, and so this one, offline; None without."""
+    """Return the environment variable that sets Hugging Face's tools, and so this one, offline; None if none does."""
     return next((name for name in _VARIABLES if environment.get(name, "").upper() in _TRUE), None)
 
 
 class Network:
-    """Whether connections may be opened: the setting `offline` (with the command line's flag over it) may say no, and
-    so may the environment.
-    """
+    """Whether connections may be opened, by the setting `offline` and the environment."""
 
     def __init__(self, *, offline: bool = False) -> None:
         self._variable = offline_variable(os.environ)
@@ -36,13 +31,13 @@ class Network:
         return self._setting or self._variable is not None
 
     def require(self, need: str) -> None:
-        """Pass when connections are allowed.
+        """Raise unless connections are allowed.
 
         Args:
-            need: what needs one, as the beginning of a sentence: "a wheel must be fetched".
+            need: why one is needed, as the beginning of a sentence: "a wheel must be fetched".
 
         Raises:
-            OfflineError: they are not; says why and what to do.
+            OfflineError: they are not allowed.
         """
         if self._setting:
             raise OfflineError(f"{need}, and offline is on; run it again with --no-offline")

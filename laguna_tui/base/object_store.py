@@ -2,28 +2,22 @@
 
 Record: digest (32 bytes), compression (1), length of the payload (8, big endian), payload. One file rather than one per
 object: the first checkpoint of a large folder writes tens of thousands. Bytes are stored as they are read: no filters,
-no text conversion. The file is locked while it is open, so that nothing in use is removed.
+no text conversion. The file is locked while it is open.
 """
 
 import os
-import shutil
 import struct
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from laguna_tui.base.locked_file import open_locked, open_locked_soon, open_private, reason
+from laguna_tui.base.locked_file import open_locked_soon, open_private, reason
 
 OBJECTS = "objects.pack"
 STORE_LIMIT_BYTES = 2 * 1024 * 1024 * 1024
-"""Compressed bytes of one session; what does not fit is not covered, and said so."""
-KEPT_DAYS = 7.0
-"""How long the stores of ended sessions are kept."""
-ALL_STORES_LIMIT_BYTES = 4 * 1024 * 1024 * 1024
-"""Total of the ended sessions' stores; the oldest are removed beyond it."""
+"""Compressed bytes of one session; what does not fit is not covered, which the user is told."""
 
 _HEADER = struct.Struct(">32sBQ")
 _DIGEST_BYTES = 32
@@ -32,7 +26,6 @@ _RAW, _ZLIB = 0, 1
 _LEVEL = 1
 # Shorter contents are not worth compressing.
 _COMPRESSED_FROM = 128
-_SECONDS_A_DAY = 24 * 60 * 60
 
 
 class StoreError(Exception):
@@ -132,7 +125,7 @@ class ObjectStore:
         return data
 
     def flush(self) -> None:
-        """Have the disk take what was put, so that a power cut does not lose it.
+        """Flush what was put to the disk, so that a power cut does not lose it.
 
         Raises:
             StoreError: The disk refuses.
@@ -177,7 +170,7 @@ class ObjectStore:
             self._torn = False
 
     def _scan(self) -> Iterator[tuple[str, tuple[int, int, int]]]:
-        """The names, and where each payload is, up to an unfinished record at the end."""
+        """Yield the names, and where each payload is, up to an unfinished record at the end."""
         size = os.fstat(self._held).st_size
         at = 0
         while at + _HEADER.size <= size:
@@ -191,39 +184,3 @@ class ObjectStore:
 
     def _refused(self, error: OSError) -> StoreError:
         return StoreError(f"nothing can be stored in {self.folder} ({reason(error)})")
-
-
-def remove_old_stores(
-    parent: Path, *, days: float = KEPT_DAYS, limit: int = ALL_STORES_LIMIT_BYTES, now: float | None = None
-) -> None:
-    """Remove the stores of ended sessions that are too old, and the oldest ones beyond the size limit.
-
-    A store that a process has open is never removed. Nothing is raised: what cannot be removed stays.
-
-    Args:
-        parent: The folder of the stores.
-        days: Age from which they are removed.
-        limit: Total size in bytes of those that are kept.
-        now: The time in seconds since the epoch; None asks the clock.
-    """
-    oldest = (time.time() if now is None else now) - days * _SECONDS_A_DAY
-    total = 0
-    for used, size, folder in sorted(_ended(parent), reverse=True):
-        total += size
-        if used < oldest or total > limit:
-            with suppress(OSError):
-                held = open_locked(folder / OBJECTS)  # fails while it is in use
-                try:
-                    shutil.rmtree(folder, ignore_errors=True)
-                finally:
-                    os.close(held)
-
-
-def _ended(parent: Path) -> Iterator[tuple[float, int, Path]]:
-    """When each store that nobody has open was last written, its size and its folder."""
-    with suppress(OSError):
-        for folder in parent.iterdir():
-            with suppress(OSError):
-                os.close(open_locked(folder / OBJECTS))
-                files = [each.stat() for each in folder.iterdir()]
-                yield max(each.st_mtime for each in files), sum(each.st_size for each in files), folder

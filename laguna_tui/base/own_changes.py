@@ -1,4 +1,4 @@
-"""Announces what the app itself is about to make in a folder, to whoever watches that folder for what others make."""
+"""Announces files that the app itself is about to create, to what watches the folder for files that others create."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ _listeners: list[Callable[[Path], None]] = []
 
 
 def announce(path: Path) -> None:
-    """Report a file or folder before it is made or replaced, with the user's approval. Any thread."""
+    """Announce a file or folder before it is created or replaced, with the user's approval. Any thread."""
     for listener in tuple(_listeners):
         listener(path)
 

@@ -1,6 +1,6 @@
-"""Globs of paths: `*` and `?` within a part, `**` for any number of parts. Brackets are letters like others.
+"""Globs of paths: `*` and `?` within a part, `**` for any number of parts. Brackets are ordinary characters.
 
-A glob may be anybody's, so matching takes time linear in the glob's parts and the path's, whatever they are.
+A glob may be untrusted, so matching takes time linear in the parts of the glob and of the path.
 """
 
 from collections.abc import Iterable
@@ -8,14 +8,19 @@ from fnmatch import fnmatchcase
 
 
 class PathGlob:
-    """A glob of paths that is compared part by part, so that a walk need not look where it cannot match.
+    """A glob of paths that is compared part by part, so that a walk can skip folders where it cannot match.
 
     Attributes:
         start: the state before the first part.
     """
 
     def __init__(self, glob: str, *, sets: bool = False) -> None:
-        """Take a glob with slashes between its parts. sets: whether brackets are sets of letters, as in `fnmatch`."""
+        """Parse a glob.
+
+        Args:
+            glob: with slashes between its parts.
+            sets: whether brackets are sets of characters, as in `fnmatch`.
+        """
         self._parts = (glob if sets else glob.replace("[", "[[]")).split("/")
         self.start = self._closure({0})
 
@@ -38,11 +43,11 @@ class PathGlob:
         return self._closure(at for at in state if at < len(self._parts) and self._parts[at] == "**")
 
     def is_match(self, state: frozenset[int]) -> bool:
-        """Whether the glob matches the parts so far."""
+        """Return whether the glob matches the parts so far."""
         return len(self._parts) in state
 
     def _closure(self, reached: Iterable[int]) -> frozenset[int]:
-        """The places in the glob that are reached too because `**` may stand for nothing."""
+        """Return the places in the glob that are reached too because `**` may match nothing."""
         closed = set(reached)
         for at, part in enumerate(self._parts):
             if at in closed and part == "**":
@@ -51,7 +56,7 @@ class PathGlob:
 
 
 def glob_matches(pattern: str, path: str, or_folder: bool = False, *, sets: bool = False) -> bool:
-    """Whether a path matches a glob.
+    """Return whether a path matches a glob.
 
     Args:
         pattern: the glob.

@@ -17,7 +17,7 @@ _HOME, _TOP = "is your home folder", "holds all folders"
 
 
 def too_wide_because(folder: Path) -> str:
-    """Why a folder is more than one project, as the end of a sentence; empty when it may be one.
+    """Return why a folder is more than one project, as the end of a sentence; empty when it may be one.
 
     Args:
         folder: without links in its path.
@@ -35,53 +35,53 @@ _PACKAGE = Path(laguna_tui.__file__).resolve().parent
 
 
 def data_root() -> Path:
-    """The folder that holds `models.toml` and `assets/`."""
+    """Return the folder that holds `models.toml` and `assets/`."""
     installed = _PACKAGE / "data"
     return installed if installed.is_dir() else _PACKAGE.parent
 
 
 APP = "laguna-tui"
 STORE_VARIABLE = "LAGUNA_TUI_MODELS"
-"""An environment variable that moves the store, to a larger disk for example."""
+"""An environment variable that moves the store of models, to a larger disk for example."""
 
 
 def store_folder() -> Path:
-    """The folder of downloaded models.
+    """Return the folder of downloaded models.
 
-    Data, not cache: what cleans caches must not cost anybody twenty gigabytes.
+    They are data, not cache: cleaning caches must not delete a download of twenty gigabytes.
     """
     chosen = os.environ.get(STORE_VARIABLE)
     return Path(chosen).expanduser().absolute() if chosen else platformdirs.user_data_path(APP) / "models"
 
 
 def user_catalogue() -> Path:
-    """The user's own `models.toml`; it need not be there."""
+    """Return the user's own `models.toml`; it need not be there."""
     return platformdirs.user_config_path(APP) / "models.toml"
 
 
 def config_path() -> Path:
-    """Where the user's `config.toml` is looked for."""
+    """Return the path of the user's `config.toml`; it need not be there."""
     return platformdirs.user_config_path(APP) / "config.toml"
 
 
 def rules_path() -> Path:
-    """Where the user's rules about what the model may do are kept; the file need not be there."""
+    """Return the path of the user's permission rules; the file need not be there."""
     return platformdirs.user_config_path(APP) / "permissions.toml"
 
 
 def state_dir() -> Path:
-    """Where the app keeps what it remembers between runs: input history, and which drafts paid."""
+    """Return the folder for what the app saves between runs: sessions, input history, draft statistics."""
     return platformdirs.user_state_path(APP)
 
 
 def can_hold_files(folder: Path) -> bool:
-    """Return whether files can be made in a folder, or the folder itself where it is not there yet."""
+    """Return whether files can be created in a folder, or the folder itself if it is missing."""
     there = next((path for path in (folder, *folder.parents) if os.access(path, os.F_OK)), folder)
     return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def command_state_dir() -> Path:
-    """Return where the app notes what commands need undone: the state folder if it can be written to.
+    """Return where the app records what commands need undone: the state folder if it can be written to.
 
     Without a home that can be written to (`HOME=/dev/null`, system users) it is a private folder in the temporary one.
 
@@ -100,25 +100,25 @@ def command_state_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """Where the app keeps what can be computed again."""
+    """Return the folder for what can be computed again."""
     return platformdirs.user_cache_path(APP)
 
 
 SESSIONS = "sessions"
-"""The folder in the state folder with the kept sessions."""
+"""The folder in the state folder with the saved sessions."""
 SNAPSHOTS = "snapshots"
 """The folder in the cache folder with the KV caches of sessions, a folder each: they can be computed again."""
 
 
 class FolderIdentity(NamedTuple):
-    """What tells a folder from one that took its place: its device and its number there."""
+    """What distinguishes a folder from one that replaced it: its device and its inode."""
 
     device: int
     inode: int
 
     @classmethod
     def of(cls, status: os.stat_result) -> Self:
-        """The identity of the folder that this is the status of."""
+        """Return the identity of a folder with this status."""
         return cls(status.st_dev, status.st_ino)
 
 

@@ -1,4 +1,4 @@
-"""What a tool asks permission for, and what the user answers. Values: nothing is decided, read or run here."""
+"""What a tool asks permission for, and what the user answers, as values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Protocol
 
 from laguna_tui.base.change_proposal import ChangeProposal
-from laguna_tui.base.tagged import Tagged
+from laguna_tui.base.stored_json import Tagged
 
 
 class Mode(Enum):
     """What is done without asking.
 
-    ASK: reading. ACCEPT_EDITS: changes of files too, but no deletion. PLAN: reading, and the rest is denied. AUTO:
-    changes and deletions of files, and commands in the sandbox.
+    Attributes:
+        ASK: reading.
+        ACCEPT_EDITS: also changes of files, but no deletions.
+        PLAN: reading; the rest is denied.
+        AUTO: also changes and deletions of files, and commands in the sandbox.
     """
 
     ASK = "ask"
@@ -34,7 +37,7 @@ class CommandProposal(Tagged, frozen=True):
     Attributes:
         command: a line for `sh -c`, as the model wrote it.
         folder: its working directory.
-        timeout_s: after so many seconds it is killed.
+        timeout_s: seconds after which it is killed.
         background: whether it continues while the model does.
     """
 
@@ -68,13 +71,13 @@ class PermissionRequest:
     Attributes:
         tool: the tool's name.
         proposal: what would be done.
-        why: why the user is asked, a sentence; filled in by whoever decides that.
-        sandbox: what the sandbox allows it, or that there is none, a sentence; empty for changes of files.
-        rule: the rule that ALWAYS writes, exactly as it is in the file of rules; empty where there is none.
-        always_asks: why it is asked about whatever is allowed, a clause; empty where rules and modes decide.
+        why: why the user is asked, a sentence; filled in when that is decided.
+        sandbox: what the sandbox allows, or that there is none, a sentence; empty for changes of files.
+        rule: the rule that ALWAYS writes, exactly as in the file of rules; empty if there is none.
+        always_asks: why the user is always asked, a clause; empty where rules and modes decide.
         network: whether YES_WITH_NETWORK can be answered.
-        destructive: what it destroys, a sentence; filled in with `why`, empty where nothing is known.
-        unusual: which of its characters are hidden or look like others, a sentence; likewise.
+        destructive: what it destroys, a sentence; filled in with `why`, empty if nothing is known.
+        unusual: which of its characters are hidden or look like others, a sentence; filled in with `why`.
     """
 
     tool: str
@@ -89,7 +92,7 @@ class PermissionRequest:
 
 
 class Decision(Enum):
-    """What the user says. ALWAYS: yes, and the request's rule is written."""
+    """The user's decision. ALWAYS: yes, and the request's rule is written."""
 
     YES = "yes"
     NO = "no"
@@ -103,8 +106,8 @@ class PermissionAnswer:
 
     Attributes:
         decision: yes or no.
-        message: what the user tells the model with a NO; mostly empty.
-        edited: the file's text or the command as the user edited it; None as proposed.
+        message: what the user tells the model with a NO; usually empty.
+        edited: the file's text or the command as the user edited it; None if unchanged.
     """
 
     decision: Decision
@@ -121,10 +124,10 @@ class Approver(Protocol):
     """Asks the user."""
 
     def __call__(self, request: PermissionRequest, cancelled: Callable[[], bool]) -> PermissionAnswer:
-        """The user's answer; blocks until it is there, on the thread that iterates the turn's events.
+        """Return the user's answer; blocks the thread that iterates the turn's events.
 
         Args:
             request: what would be done.
-            cancelled: asked now and then; once true, the turn is being stopped, and the answer is NO.
+            cancelled: called now and then; once true, the turn is being stopped, and the answer is NO.
         """
         ...

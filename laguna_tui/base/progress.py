@@ -1,4 +1,4 @@
-"""How far a command is: one line on stderr that is overwritten, on a terminal only."""
+"""The progress of a command: one line on stderr that is overwritten, on a terminal only."""
 
 import os
 import sys
@@ -14,14 +14,19 @@ _REDRAW_S = 0.1
 
 
 class ProgressLine:
-    """The line. Costs next to nothing when nobody sees it. Any thread.
+    """A line of progress. Costs next to nothing if it is not drawn. Any thread.
 
     Attributes:
         visible: whether it is drawn at all: stderr is a terminal, and `quiet` was not asked for.
     """
 
     def __init__(self, doing: str = "", *, quiet: bool = False) -> None:
-        """`doing` is what `show_share` says is being done."""
+        """Draw nothing yet.
+
+        Args:
+            doing: what is being done, for `show_share`.
+            quiet: draw nothing.
+        """
         self._doing = doing
         self.visible = not quiet and sys.stderr.isatty()
         self._next = 0.0
@@ -34,10 +39,11 @@ class ProgressLine:
         self.clear()
 
     def show(self, text: str, *, at_once: bool = False) -> None:
-        """Show a text instead of the one before.
+        """Replace the text.
 
         Args:
-            at_once: not only when the last redraw is long enough ago to be read.
+            text: the new one.
+            at_once: even if the last one was shown too briefly to be read.
         """
         now = time.monotonic()
         if self.visible and (at_once or now >= self._next):
@@ -51,7 +57,7 @@ class ProgressLine:
             self.show(f"{self._doing}: {done / total:.0%}")
 
     def counter(self, total: float) -> Callable[[int], None]:
-        """A function to call with the size of each part done; it shows the sum as a share of `total`."""
+        """Return a function to call with the size of each part done; it shows the sum as a share of `total`."""
         done = 0
 
         def step(count: int) -> None:

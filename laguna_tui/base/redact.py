@@ -1,7 +1,6 @@
-"""Secrets in a text, replaced before it goes into a log or an export: by their form, or by the name that they have.
+"""Replaces secrets in a text before it goes into a log or an export, by their form or by the name of their variable.
 
-Form and name only: a secret that looks like any other word, and is called like one, stays. Every pattern takes time
-linear in the text.
+A secret that looks like an ordinary word and has an ordinary name stays. Every pattern takes time linear in the text.
 """
 
 import re
@@ -72,9 +71,9 @@ _NAMED = (_SLACK_HOOK, _HEADER, _BEARER, _COOKIE, _URL, _NETRC, _FLAG, _VARIABLE
 
 
 def redact(text: str) -> str:
-    """The text with secrets replaced: private keys, tokens by their form, values by their name, passwords in URLs.
+    """Replace secrets in a text: private keys, tokens by their form, values by their name, passwords in URLs.
 
-    What is replaced once stays as it is when it comes here again.
+    Redacting the result again changes nothing.
     """
     text = _BLOCK.sub(_between, text)
     text = _PUTTY.sub(_between, text)

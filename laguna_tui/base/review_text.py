@@ -1,6 +1,6 @@
-"""How what the user is asked to allow is shown: nothing hidden, nothing mistaken, and its end as visible as its start.
+"""Text as shown in a question for permission: nothing hidden, nothing ambiguous, its end as visible as its start.
 
-Hidden characters and letters that look like others are named where they stand; long runs of blank lines and of blanks
+Hidden characters and letters that look like others are named where they are; long runs of blank lines and of spaces
 become one note with their number; of what does not fit, head and tail are shown, with the number of lines between them.
 """
 
@@ -15,7 +15,7 @@ from laguna_tui.base.units import plural
 T = TypeVar("T")
 
 MARK = re.compile(r"<U\+[0-9A-F]{4,6}>(?:×[0-9,]+)?|<[0-9,]+ spaces>")
-"""Finds what a review put into a line."""
+"""Finds the notes that a review puts into a line."""
 
 # Fewer blank lines separate paragraphs, and fewer spaces indent.
 _BLANK_LINES, _SPACES = 3, 60
@@ -42,7 +42,7 @@ _MANY_MARKS = re.compile(r"(<U\+[0-9A-F]{4,6}>)\1{4,}")
 # A compatibility form of these kinds does not look like the letter.
 _DISTINCT_FORMS = ("<super>", "<sub>", "<circle>", "<square>", "<fraction>")
 _LISTED = 4
-_UNUSUAL = "It has hidden or look-alike characters, which are named where they stand: {names}."
+_UNUSUAL = "It has hidden or look-alike characters, which are named where they are: {names}."
 
 
 class ReviewLine(NamedTuple):
@@ -90,7 +90,7 @@ def content_line(text: str) -> str:
 
 
 def unusual_characters(*texts: str, contents: Iterable[str] = ()) -> str:
-    """Return a sentence about the characters that are named in what is shown; empty if there are none.
+    """Return a sentence about the unusual characters of what is shown; empty if there are none.
 
     Args:
         texts: commands, paths and arguments.
@@ -135,7 +135,7 @@ def _marked_word(match: re.Match[str]) -> str:
 
 
 def _alike(word: str) -> frozenset[str]:
-    """The characters of a word that may be taken for ASCII ones."""
+    """Return the characters of a word that may be taken for ASCII ones."""
     if word.isascii():
         return frozenset()
     letters = [each for each in word if each.isalpha()]

@@ -24,9 +24,9 @@ class Declaration:
     """What a field may be, without its name and type.
 
     Attributes:
-        help: what it is for, for the user or for the model; empty if the name says it.
+        help: what it is for, for the user or the model; empty if the name says it.
         choices: the values that a text may have; empty for any text.
-        more_choices: gives further ones; called only for a value that is not in `choices`.
+        more_choices: returns further ones; called only for a value that is not in `choices`.
         minimum, maximum: the range of a number, both included; None for no limit, a function for a machine's limit.
         above: whether `minimum` itself is excluded.
         lowest, highest: what these two mean, such as "off" for 0.
@@ -55,7 +55,7 @@ class Declaration:
 
 
 def declared(default: Any = REQUIRED, help: str = "", **more: Any) -> Any:  # noqa: A002 (as argparse calls it)
-    """A field of a dataclass with its declaration; arguments as `Declaration`'s attributes."""
+    """Return a field of a dataclass with its declaration; arguments as of `Declaration`."""
     return dataclasses.field(default=default, metadata={_KEY: Declaration(help, **more)})
 
 
@@ -76,7 +76,7 @@ class DeclaredField:
 
     @property
     def default_text(self) -> str:
-        """What counts where nothing was given, for a reader."""
+        """The value that applies by default, for a reader."""
         if self.default is None:
             return self.rule.without
         return ("no", "yes")[self.default] if self.kind is bool else str(self.default)
@@ -89,7 +89,7 @@ class DeclaredField:
 
     @property
     def allowed_anywhere(self) -> str:
-        """The same for every machine: a limit that depends on the machine is named, without its number."""
+        """As `allowed` for every machine: a limit that depends on the machine is named, without its number."""
         highest = self.rule.maximum
         return self._range(self.rule.highest) if callable(highest) else self.allowed
 
@@ -107,7 +107,7 @@ class DeclaredField:
         return f"{low} or more{unit}" if rule.lowest else f"at least {low}{unit}"
 
     def wrong(self, value: object) -> str:
-        """What is wrong with a value, as the rest of a sentence that begins with it; empty if nothing is."""
+        """Return what is wrong with a value, as the rest of a sentence that begins with it; empty if nothing is."""
         if value is None and self.optional:
             return ""
         if not self._is_kind(value):
@@ -135,7 +135,7 @@ class DeclaredField:
 
 
 def declarations(cls: type) -> Mapping[str, DeclaredField]:
-    """The declared fields of a dataclass by name, in their order."""
+    """Return the declared fields of a dataclass by name, in their order."""
     found = {}
     for field in dataclasses.fields(cls):
         if _KEY in field.metadata:
@@ -146,9 +146,9 @@ def declarations(cls: type) -> Mapping[str, DeclaredField]:
 
 
 def json_schema(cls: type) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments, as the model reads it.
+    """Return the JSON schema of a tool's arguments, as the model reads it.
 
-    Ranges are left out: they would cost tokens in every prompt, and a wrong value's sentence says them.
+    Ranges are left out: they would cost tokens in every prompt, and the error of a wrong value names them.
     """
     fields = declarations(cls).values()
     properties: dict[str, dict[str, object]] = {}
@@ -163,7 +163,7 @@ def json_schema(cls: type) -> dict[str, Any]:
 
 
 def unknown_names(cls: type, names: Iterable[str]) -> list[str]:
-    """The names that no field of the dataclass has, sorted."""
+    """Return the names that no field of the dataclass has, sorted."""
     return sorted(set(names) - set(declarations(cls)))
 
 

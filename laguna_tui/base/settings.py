@@ -1,6 +1,6 @@
 """The user's settings: `config.toml` in the XDG config folder, then command-line flags over it.
 
-Deals in values only: reading, checking, merging. Nothing is ever read from the repository that is being asked about.
+Nothing is ever read from the repository that is being asked about.
 """
 
 import os
@@ -18,7 +18,7 @@ KV_TYPES = ("f16", "q8_0", "q4_0")
 CONSTRAIN = ("auto", "on", "off")
 SPECULATION = ("fast", "strict", "off")
 MODES = ("ask", "accept-edits", "plan", "auto")
-# What `drafter` says to draft by copying only.
+# The value of `drafter` that drafts by copying only.
 NO_DRAFTER = "none"
 # The app's own themes; `theme` may also name one of Textual's.
 THEMES = ("auto", "laguna-dark", "laguna-light")
@@ -28,17 +28,17 @@ MAX_DRAFT = 16
 MAX_SEED = 0xFFFFFFFE
 # Below this not even the system prompt and one tool result fit.
 MIN_CONTEXT = 1024
-# A file with every setting has a kilobyte; what is larger is none of ours.
+# A file with every setting has a kilobyte.
 _LIMIT_BYTES = 1 << 20
 
 
 def processors() -> int:
-    """Logical processors that this process may use: more threads than that only wait for each other."""
+    """Return how many logical processors this process may use; more threads only wait for each other."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _textual_themes() -> Iterable[str]:
-    # Only for a name that is none of the app's own is Textual needed before a screen is.
+    # Textual is needed before a screen only for a theme that is not the app's own.
     from textual.theme import BUILTIN_THEMES
 
     return BUILTIN_THEMES
@@ -52,7 +52,7 @@ class Settings:
     """The settings of a session, each with its range and its help. The keys of `config.toml`, and flags.
 
     Attributes:
-        origin: for each key that a file set, that file; every other value is a default or comes from a flag.
+        origin: the file of each key that a file set; every other value is a default or comes from a flag.
     """
 
     model: str = declared(
@@ -225,20 +225,20 @@ class Settings:
     origin: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def merged(self, changes: Mapping[str, object]) -> "Settings":
-        """These settings with the flags given (those that are not None) over them, checked."""
+        """Return these settings with the given flags (those that are not None) applied, checked."""
         known = {key: value for key, value in changes.items() if value is not None}
         origin = {key: file for key, file in self.origin.items() if key not in known}
         return checked(replace(self, **known, origin=origin))  # type: ignore[arg-type]
 
     def given(self, key: str) -> str:
-        """A setting as the user fixed it, to begin a sentence about it: a flag, or a line of a file."""
+        """Return a setting as the user wrote it, to begin a sentence: a flag, or a line of a file."""
         value = getattr(self, key)
         if key in self.origin:
             return f"{self.origin[key]}: {key} = {value!r}"
         return f"--{key.replace('_', '-')} {value}"
 
     def flags(self) -> list[str]:
-        """The command line that says what is not the default, and is not in the settings file."""
+        """Return the flags for what differs from the defaults and is not in the settings file."""
         found: list[str] = []
         for key in KEYS:
             value = getattr(self, key)
@@ -250,11 +250,11 @@ class Settings:
 
 
 KEYS = tuple(declarations(Settings))
-"""What `config.toml` may say."""
+"""The keys of `config.toml`."""
 
 
 def load_settings(path: Path | None = None) -> Settings:
-    """The user's settings, or the defaults when there is no file.
+    """Return the user's settings, or the defaults if there is no file.
 
     Raises:
         UserError: the file cannot be read, or a key in it is unknown, of the wrong kind or out of its range.
@@ -272,7 +272,7 @@ def load_settings(path: Path | None = None) -> Settings:
 
 
 def parse_settings(text: str, source: Path) -> Settings:
-    """The settings that the text of `source` says.
+    """Return the settings of a `config.toml`.
 
     Raises:
         UserError: it is not TOML, or a key in it is unknown, of the wrong kind or out of its range.
@@ -292,7 +292,7 @@ def parse_settings(text: str, source: Path) -> Settings:
 
 
 def checked(settings: Settings) -> Settings:
-    """The same settings, when every value is of its kind and in its range.
+    """Return the same settings if every value is of its kind and in its range.
 
     Raises:
         UserError: names the flag or the file, the key, the value and what it may be.

@@ -1,7 +1,7 @@
-"""The user's terminal as it was found, and how it is given back by whichever process is left to do it.
+"""The user's terminal as it was found, and how it is restored by whichever process is left to do it.
 
-The mark says whether the app has the screen. It is shared between the app's process and its parent, and set before the
-first sequence is sent and cleared after the last one, so that after a death at any moment the other one knows.
+The mark says whether the app has the screen. The app's process and its parent share it; it is set before the first
+sequence is sent and cleared after the last one, so that one process knows if the other is killed at any moment.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _LOCAL_FLAGS, _CHARACTERS = 3, 6
 
 
 class Terminal:
-    """The terminal of this process and of the one that it is forked from or forks."""
+    """The terminal of this process and of its parent or child."""
 
     def __init__(self) -> None:
         self._mark = mmap.mmap(-1, 1)
@@ -43,35 +43,35 @@ class Terminal:
         return self._mark[0] != 0
 
     def take(self) -> None:
-        """The app is about to switch something on."""
+        """Note that the app is about to switch something on."""
         self._mark[0] = 1
 
     def give_back(self) -> None:
-        """The app has switched everything off again, and the last byte of that was sent."""
+        """Note that the app has switched everything off again, and sent the last byte of that."""
         self._mark[0] = 0
 
     def remember(self) -> None:
-        """How the terminal is set now is how it is given back."""
+        """Remember the present settings, which `restore` sets again."""
         self._found = _settings()
 
     def remember_again(self) -> None:
-        """As `remember`, after a stop, in which the user may have changed it. The app may be back already."""
+        """Remember the settings after a stop, in which the user may have changed them. The app may be back already."""
         now = _settings()
-        # Without it they are the settings of the app or of a shell's line editor, not those that programs start with.
+        # Without ICANON they are the settings of the app or of a shell's line editor.
         if now is not None and now[_LOCAL_FLAGS] & termios.ICANON:
             self._found = now
 
     def remember_own(self) -> None:
-        """How the terminal is set now is what the app made of it."""
+        """Remember the present settings as the app's own."""
         self._own = _settings()
 
     @property
     def is_own(self) -> bool:
-        """Whether the terminal is still set as the app set it, so that it is the app's to set it back."""
+        """Whether the terminal is still set as the app set it, so that the app may restore it."""
         return self._own is not None and self._own == _settings()
 
     def restore(self) -> None:
-        """Give the terminal back as it was, if the app did not. What was typed for the app does not reach the shell."""
+        """Restore the terminal if the app did not. What was typed for the app does not reach the shell."""
         changed = self._found is not None and self._found != _settings()
         # In the background it is another program's by now.
         ours = _in_foreground() or self.is_own
@@ -88,7 +88,7 @@ terminal = Terminal()
 
 
 def run_in_foreground(command: Sequence[str], folder: Path) -> int:
-    """Give the terminal to a program until it ends; the app must have left the screen. Returns its exit code.
+    """Run a program in the foreground until it ends; the app must have left the screen. Returns its exit code.
 
     The program is a job of its own, so that Ctrl+C reaches it alone. It cannot be stopped with Ctrl+Z: there is no
     shell to continue it.
@@ -118,7 +118,7 @@ def run_in_foreground(command: Sequence[str], folder: Path) -> int:
 
 
 class SingleKeys:
-    """Keys that are read one by one, without the app; what was typed before is dropped. See `single_keys`."""
+    """Reads keys one by one, without the app; what was typed before is dropped. See `single_keys`."""
 
     def __init__(self) -> None:
         self._found: list[Any] | None = None
@@ -148,13 +148,13 @@ class SingleKeys:
 
     @contextlib.contextmanager
     def away(self) -> Iterator[None]:
-        """The terminal as it was, for a while, in which the user may change its settings."""
+        """Restore the terminal meanwhile, so that the user may change its settings."""
         self.end()
         yield
         self.begin()
 
     def read(self, seconds: float) -> bytes | None:
-        """What is typed within these seconds, a key or what a terminal reports; None if the terminal is gone."""
+        """Return what is typed within these seconds, a key or a terminal's report; None if the terminal is gone."""
         try:
             if not select.select([_KEYS], [], [], seconds)[0]:
                 return b""
@@ -165,7 +165,7 @@ class SingleKeys:
 
 @contextlib.contextmanager
 def single_keys() -> Iterator[SingleKeys]:
-    """Read single keys from a terminal that the app has given back, or never took."""
+    """Read single keys from a terminal that the app does not use."""
     keys = SingleKeys()
     keys.begin()
     try:
@@ -175,9 +175,10 @@ def single_keys() -> Iterator[SingleKeys]:
 
 
 def wait_for_foreground() -> bool:
-    """Return when this job has the terminal: in the background the kernel stops it here, until `fg`.
+    """Wait until this job has the terminal: in the background the kernel stops it here, until `fg`.
 
-    False when there is no shell that could continue it.
+    Returns:
+        Whether there is a shell that can continue it.
     """
     try:
         # Waits for what was sent, which takes no time, and is refused in the background like a change of settings.
@@ -189,7 +190,7 @@ def wait_for_foreground() -> bool:
 
 @contextlib.contextmanager
 def never_stopped() -> Iterator[None]:
-    """This thread may write to the terminal and set it in the background too."""
+    """Let this thread write to the terminal and set it even in the background."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
     try:
         yield

@@ -1,4 +1,4 @@
-"""The one way from untrusted text to the screen: what a terminal would obey becomes visible or disappears.
+"""Sanitizes untrusted text for the screen: what a terminal would obey becomes visible or disappears.
 
 Textual and plain terminals send escape sequences in content straight on (clipboard writes, cleared screens, titles),
 and bidirectional controls reorder what is read. Everything from a model, file, tool, path or error passes here first.
@@ -55,7 +55,7 @@ _LINE_BLANKS = str.maketrans({"\n": " ", "\t": " "})
 
 
 def sanitize(text: str, tab_columns: int | None = None) -> str:
-    r"""The text with nothing left in it that a terminal would obey; "\n" and "\t" stay.
+    r"""Return the text without anything that a terminal would obey; "\n" and "\t" stay.
 
     ESC and its kind become visible pictures (␛), so an attempt can be seen; bidirectional controls, C1 controls and
     lone surrogates become U+FFFD; "\r" and characters without width disappear; Unicode's line and paragraph
@@ -70,14 +70,14 @@ def sanitize(text: str, tab_columns: int | None = None) -> str:
 
 
 def sanitize_line(text: str) -> str:
-    """The text as `sanitize` gives it, on one line: newlines and tabs become blanks."""
+    """Return the text as `sanitize` does, on one line: newlines and tabs become spaces."""
     return sanitize(text).translate(_LINE_BLANKS)
 
 
 def reveal(text: str) -> str:
-    """Return a text as `sanitize` does, but with nothing dropped: for what the user is to judge.
+    """Return a text as `sanitize` does, but with nothing dropped, for what the user has to judge.
 
-    Characters without width or glyph are named where they stand, such as `<U+200B>`, and "\\r" becomes a picture.
+    Characters without width or glyph are named where they are, such as `<U+200B>`, and "\\r" becomes a picture.
     """
     return _HIDDEN.sub(lambda match: match[0] if match["kept"] else _revealed(match[0]), text)
 
@@ -99,13 +99,13 @@ def _revealed(character: str) -> str:
 
 
 class TextSanitizer:
-    """Sanitises a text that comes in pieces: what it gives back, put together, is `sanitize` of the whole."""
+    """Sanitizes a text that comes in pieces: its results joined are `sanitize` of the whole."""
 
     def __init__(self) -> None:
         self._before = ""
 
     def sanitize(self, piece: str) -> str:
-        """The next piece. A joiner at its end is given back with what it joins, or never."""
+        """Return the next piece. A joiner at its end is returned with what it joins, or never."""
         whole = self._before + piece
         safe = sanitize(whole)[len(sanitize(self._before)) :]
         end = _OPEN_END.search(whole, max(0, len(whole) - _OPEN_CHARS))

@@ -63,7 +63,7 @@ class Hunk:
         return f"@@ -{before} +{after} @@"
 
     def numbered(self) -> Iterator[tuple[int, HunkLine]]:
-        """Each line with its number in the text that it is in: the one after, if in both."""
+        """Yield each line with its number in the text that it is in: the one after, if in both."""
         before, after = self.before, self.after
         for line in self.lines:
             yield before if line.sign is Sign.REMOVED else after, line
@@ -138,7 +138,7 @@ def count_lines(hunks: Iterable[Hunk], sign: Sign) -> int:
 
 
 def unified(hunks: Iterable[Hunk]) -> tuple[str, ...]:
-    """The lines of a unified diff: each begins with `@@`, a blank, `-` or `+`."""
+    """Return the lines of a unified diff: each begins with `@@`, a blank, `-` or `+`."""
     return tuple(line for hunk in hunks for line in (hunk.header, *map(str, hunk.lines)))
 
 
@@ -162,7 +162,7 @@ def _hunk(before: Sequence[str], after: Sequence[str], runs: Sequence[LineRun]) 
 
 
 def _shown_from(one: str, other: str) -> int:
-    """Where to start showing two lines so that their first difference is visible."""
+    """Return where to start showing two lines so that their first difference is visible."""
     long = max(len(one), len(other)) > LINE_CHARS
     return max(_common_start(one, other) - _BEFORE_CHARS, 0) if long else 0
 
@@ -201,7 +201,7 @@ class _Series(NamedTuple):
 
 
 def _anchors(before: Sequence[str], after: Sequence[str]) -> Sequence[tuple[int, int]]:
-    """The indices of lines that occur once in each text: the longest series that has the same order in both."""
+    """Return the indices of lines that occur once in each text: the longest series in the same order in both."""
     once, places = ({line for line, times in Counter(lines).items() if times == 1} for lines in (before, after))
     place = {line: at for at, line in enumerate(after) if line in once and line in places}
     # Patience sorting: the lowest end of a series of each length, and each series as its last pair and the one before.
@@ -226,7 +226,7 @@ def _common_start(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _common_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """The lengths of the common start and of the common end behind it."""
+    """Return the lengths of the common start and of the common end after it."""
     start = _common_start(one, other)
     return start, min(_common_start(one[::-1], other[::-1]), len(one) - start, len(other) - start)
 

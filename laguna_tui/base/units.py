@@ -1,4 +1,4 @@
-"""Sizes, times, rates and counts as people read them."""
+"""Sizes, times, rates and counts for people to read."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ _MINUTE = 60
 
 
 def size(count: float) -> str:
-    """Bytes of a file or a download, in decimal units: 20.3 GB."""
+    """Return the size of a file or a download, in decimal units: 20.3 GB."""
     if count < 1000:
         return f"{count:.0f} B"
     if count < 1_000_000:
@@ -16,12 +16,12 @@ def size(count: float) -> str:
 
 
 def memory(count: float, digits: int = 1) -> str:
-    """Bytes of memory or of a disk's room: 23.6 GiB."""
+    """Return an amount of memory: 23.6 GiB."""
     return f"{count / GIB:.{digits}f} GiB"
 
 
 def duration(seconds: float) -> str:
-    """A time: 0.3 s, 45 s, 12 min, 2 h 5 min. Nothing takes no time at all."""
+    """Return a time, at least 0.1 s: 0.3 s, 45 s, 12 min, 2 h 5 min."""
     if seconds < 2:
         return f"{max(0.1, seconds):.1f} s"
     if seconds < _MINUTE:
@@ -31,12 +31,12 @@ def duration(seconds: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """A speed in tokens per second: one decimal below ten, where it matters."""
+    """Return a speed in tokens per second: one decimal below ten, where it matters."""
     return f"{per_second:.1f} tok/s" if per_second < 10 else f"{per_second:,.0f} tok/s"
 
 
 def share(part: int, whole: int) -> str:
-    """A part of a whole: 15 %."""
+    """Return a part of a whole: 15 %."""
     return f"{round(100 * part / whole)} %" if whole else "–"
 
 
@@ -46,7 +46,7 @@ def count(number: int) -> str:
 
 
 def plural(number: int, one: str, many: str = "") -> str:
-    """A noun for this many: "line" for 1, else "lines"; `many` where that is not `one` with an s."""
+    """Return a noun for a number: "line" for 1, else "lines", or `many` if that is not `one` with an s."""
     return one if number == 1 else many or f"{one}s"
 
 

@@ -107,9 +107,7 @@ class EvaluatedModel:
         """Open a session in a new empty folder."""
         with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
             folder = Path(name).resolve()
-            session = Session.prepare(
-                self._settings.merged({"seed": seed}), folder, None, _PASSING, source=self._engines
-            )
+            session = Session(self._settings.merged({"seed": seed}), folder, None, _PASSING, source=self._engines)
             with closing(session):
                 session.commands.hidden = (TASKS,)
                 session.open(_ignored)

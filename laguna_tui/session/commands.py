@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from laguna_tui.sandbox.runner import CommandRunner
     from laguna_tui.sandbox.running_command import CommandResult
 
-NO_COMMAND = "There is no command. Type one behind the !, such as !git status"
+NO_COMMAND = "There is no command. Type one after the !, such as: !git status"
 ONE_AT_A_TIME = "A command of yours is already running. Wait for it, or stop it."
 NOT_RUN = "The command was not run: {why}."
-LEFT = "{left} it started {verb} still running."
+LEFT = "{left} that it started {verb} still running."
 KEPT = "All of its output is in {path}."
 NO_JOB = "There is no background command {number}."
 STOPPED = "Background command {number} is stopped."
-ENDED_BEFORE = "Background command {number} had ended already."
+ENDED_BEFORE = "Background command {number} had already ended."
 
 _SHORTENED_CHARS = 1_500
-"""Of an output that is shortened, what is given: its head and its tail, a screen in all."""
+"""Of an output that is shortened, the head and the tail that the model reads: a screen in all."""
 
 _WHY = "you ran it"
 _PIPED, _PIPED_WHY = "The user sent this text along, through a pipe:", "you piped it"
@@ -38,13 +38,13 @@ class Commands:
     """The user's commands, and the model's background commands. Any thread.
 
     Attributes:
-        hidden: Files and folders elsewhere that the model's commands must not read; set it before the first command.
+        hidden: files and folders elsewhere that the model's commands must not read; set it before the first command.
     """
 
     def __init__(
         self,
         folder: Path,
-        tell: Callable[[Attachment], str],
+        attach: Callable[[Attachment], str],
         shows: Callable[[str], bool] = lambda path: False,
         kept: Callable[[], tuple[tuple[str, ...], tuple[str, ...]]] = lambda: ((), ()),
     ) -> None:
@@ -52,12 +52,12 @@ class Commands:
 
         Args:
             folder: where commands run.
-            tell: attaches a piece to the next message; returns why it cannot, empty if it did.
-            shows: whether the model's commands may read a file with secrets in the folder, by its path.
-            kept: globs of what the model's commands must not read in the folder, and of what they must not change.
+            attach: attaches a piece to the next message; returns why it cannot, empty if it did.
+            shows: returns whether the model's commands may read a file with secrets in the folder, by its path.
+            kept: returns globs of what the model's commands must not read in the folder, and must not change.
         """
         self._folder = folder
-        self._tell = tell
+        self._attach = attach
         self._shows, self._kept = shows, kept
         self.hidden: tuple[Path, ...] = ()
         self._lock = threading.Lock()
@@ -66,7 +66,7 @@ class Commands:
         self._running = threading.Lock()
 
     def runner(self) -> "CommandRunner":
-        """Runs the commands of the session, including the model's."""
+        """Return what runs the commands of the session, including the model's."""
         with self._lock:
             if self._runner is None:
                 from laguna_tui.sandbox.runner import CommandRunner
@@ -74,7 +74,7 @@ class Commands:
                 self._runner = CommandRunner(self._folder, shows=self._shows, path_rules=self._kept, hidden=self.hidden)
             return self._runner
 
-    def run(self, command: str, *, tell: bool = False) -> Iterator[str | CommandFinished]:
+    def run(self, command: str, *, attach: bool = False) -> Iterator[str | CommandFinished]:
         """Run a command of the user's; iterate to advance it. Yields its output, raw, then `CommandFinished`.
 
         It runs in the folder as in the user's shell: without sandbox or approval, in their environment. It has
@@ -82,7 +82,7 @@ class Commands:
 
         Args:
             command: a line for the user's shell.
-            tell: whether the model is to read the command and its output with the next message.
+            attach: whether the model reads the command and its output with the next message.
 
         Raises:
             UserError: it is empty, or, while iterating, it was not run, and why.
@@ -91,19 +91,19 @@ class Commands:
             raise UserError(NO_COMMAND)
         # Not in the generator: a cancel between this call and the first event counts.
         self._cancelled.clear()
-        return self._events(command, tell)
+        return self._events(command, attach)
 
     def cancel(self) -> None:
         """Stop the user's running command and all processes it started. Harmless if none runs."""
         self._cancelled.set()
 
     def background(self) -> "Sequence[BackgroundCommand]":
-        """The model's background commands, oldest first."""
+        """Return the model's background commands, oldest first."""
         runner = self._runner
         return () if runner is None else runner.background()
 
     def recent(self, number: int) -> str:
-        """The end of a background command's output, raw; the model still gets to read it."""
+        """Return the end of a background command's output, raw; the model still gets to read it."""
         runner = self._runner
         return "" if runner is None else runner.recent(number)
 
@@ -121,7 +121,7 @@ class Commands:
         if runner is not None:
             runner.close()
 
-    def _events(self, command: str, tell: bool) -> Iterator[str | CommandFinished]:
+    def _events(self, command: str, attach: bool) -> Iterator[str | CommandFinished]:
         if not self._running.acquire(blocking=False):
             raise UserError(ONE_AT_A_TIME)
         events: SimpleQueue[str | CommandResult | Exception] = SimpleQueue()
@@ -132,7 +132,7 @@ class Commands:
                 yield event
             if isinstance(event, Exception):
                 raise event
-            yield self._finished(command, event, tell)
+            yield self._finished(command, event, attach)
         finally:
             self._cancelled.set()
             thread.join()
@@ -157,37 +157,34 @@ class Commands:
         except Exception as error:
             put(error)
 
-    def _finished(self, command: str, result: "CommandResult", tell: bool) -> CommandFinished:
+    def _finished(self, command: str, result: "CommandResult", attach: bool) -> CommandFinished:
         assert result.exit_code is not None, "it has ended"
-        untold = self._tell(_attachment(command, result)) if tell else ""
-        sentences = [f"Stopped after {result.seconds:.1f} s." if result.cancelled else _ended(result)]
+        refusal = self._attach(_attachment(command, result)) if attach else ""
+        ended = "Stopped" if result.cancelled else f"Exit code {result.exit_code}"
+        sentences = [f"{ended} after {result.seconds:.1f} s."]
         if result.left and not result.cancelled:
             left = f"{result.left} {plural(result.left, 'process', 'processes')}"
             sentences.append(LEFT.format(left=left, verb=plural(result.left, "is", "are")))
         if result.full_output is not None:
             sentences.append(KEPT.format(path=result.full_output))
-        if untold:
-            sentences.append(untold)
-        return CommandFinished(result.exit_code, result.seconds, " ".join(sentences), tell and not untold)
-
-
-def _ended(result: "CommandResult") -> str:
-    return f"Exit code {result.exit_code} after {result.seconds:.1f} s."
+        if refusal:
+            sentences.append(refusal)
+        return CommandFinished(result.exit_code, result.seconds, " ".join(sentences), attach and not refusal)
 
 
 def _attachment(command: str, result: "CommandResult") -> Attachment:
-    """The command and its output, as attached to the next message."""
+    """Return the command and its output, as attached to the next message."""
     head = _RAN.format(code=result.exit_code)
     return _piece(f"$ {one_line(command)}", result.stdout, lambda text: headed(head, f"$ {command}\n{text}"), _WHY)
 
 
 def piped_attachment(text: str) -> Attachment:
-    """Text piped into `ask`, as attached to the question."""
+    """Return text piped into `ask`, as attached to the question."""
     return _piece("the piped text", text, lambda part: headed(_PIPED, part), _PIPED_WHY)
 
 
 def _piece(title: str, output: str, text: Callable[[str], str], why: str) -> Attachment:
-    """A piece that is cut to its head and its tail where there is not enough room. text: its form in the prompt."""
+    """Return a piece that is cut to its head and its tail if room is short. text: makes its form in the prompt."""
 
     def shorter() -> str:
         from laguna_tui.sandbox.command_output import CommandText

@@ -1,4 +1,4 @@
-"""Commits: what would be committed, a message that the model drafts, and the commit itself, in the sandbox."""
+"""Commits: what would be committed, a message drafted by the model, and the commit itself, made in the sandbox."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ NOTHING_HERE = "There is nothing to commit in this folder. Staged elsewhere: {pa
 NOT_COMMITTED = "Not committed (exit code {code}): {output}"
 COMMITTED = "Committed: {subject}"
 STILL_STAGED = "Still staged outside this folder: {paths}."
-DIFFERENT = "The commit is not what was shown. {differences}. To take it back and keep your files: !git {way_back}"
-UNSIGNED = "It is not signed, because it is not what was shown."
+DIFFERENT = "The commit differs from what was shown. {differences}. To undo it and keep your files: !git {way_back}"
+UNSIGNED = "It is not signed, because it differs from what was shown."
 NOT_SIGNED = "Not signed: {why}. {back}"
 STAGED = (
     "Nothing was committed, and the changes are staged. Commit again when git can sign without a terminal, such as"
-    " with the key in an agent."
+    " with the key in ssh-agent or gpg-agent."
 )
-KEPT_UNSIGNED = "The commit could not be taken back and is unsigned. Sign it: !git commit --amend --no-edit -S"
+KEPT_UNSIGNED = "The commit could not be undone and is unsigned. Sign it: !git commit --amend --no-edit -S"
 OLD_INDEX = "Git's index could not be updated. Update it: !git reset"
 # Hooks may run a test suite.
 _TIMEOUT_S = 1800
@@ -62,7 +62,7 @@ class CommitDraft:
 
     @property
     def stages_all(self) -> bool:
-        """Return whether everything is committed, because nothing is staged."""
+        """Whether everything is committed, because nothing is staged."""
         return not self.pending.staged_files
 
 
@@ -70,11 +70,17 @@ class Commits:
     """Git commits in the folder. The session's thread, while no turn runs; UserError if it cannot be done."""
 
     def __init__(self, folder: Path, agent: "Callable[[], Agent]", runner: "Callable[[], CommandRunner]") -> None:
-        """agent: raises UserError before there is one. runner: gives what runs commands."""
+        """Read nothing yet.
+
+        Args:
+            folder: the workspace.
+            agent: returns the agent; raises UserError before there is one.
+            runner: returns what runs commands.
+        """
         self._folder, self._agent, self._runner = folder, agent, runner
 
     def draft(self) -> CommitDraft:
-        """What would be committed, with a message that the model writes outside the conversation.
+        """Return what would be committed, with a message that the model writes outside the conversation.
 
         `Chat.cancel` ends the writing early.
         """
@@ -110,20 +116,16 @@ class Commits:
         if different is None:
             why = f"\n{result.git_read_only}" if result.git_read_only else ""
             raise UserError(NOT_COMMITTED.format(code=result.exit_code, output=output) + why)
-        unsigned = ""
-        if git_signing.is_wanted(self._folder):
-            if different:
-                # What was not shown does not get the user's signature.
-                unsigned = UNSIGNED
-            else:
-                self._sign(draft.pending.head)
+        signs = git_signing.is_wanted(self._folder)
+        if signs and not different:
+            self._sign(draft.pending.head)
         sentences = [COMMITTED.format(subject=message.strip().splitlines()[0]), output]
         if different:
             head = draft.pending.head
             way_back = f"reset --soft {head[:_ID_DIGITS]}" if head else "update-ref -d HEAD"
             sentences.append(DIFFERENT.format(differences="; ".join(different), way_back=way_back))
-        if unsigned:
-            sentences.append(unsigned)
+            # What was not shown does not get the user's signature.
+            sentences += [UNSIGNED] if signs else []
         if draft.pending.staged_outside:
             sentences.append(STILL_STAGED.format(paths=_named(draft.pending.staged_outside)))
         if result.exit_code:
@@ -131,7 +133,7 @@ class Commits:
         return "\n".join(filter(None, sentences))
 
     def _sign(self, before: str) -> None:
-        """Sign the commit that was made; raises UserError and takes it back if it cannot be signed."""
+        """Sign the commit that was made; if it cannot be signed, undo it and raise UserError."""
         from laguna_tui.repo.git.git_signing import CannotSignError, sign_head, take_back
 
         try:

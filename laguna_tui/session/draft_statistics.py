@@ -1,6 +1,6 @@
-"""What an engine learned about which drafts pay, kept between sessions: one small JSON file for each combination.
+"""What an engine learned about which drafts pay off, saved between sessions: a small JSON file for each combination.
 
-Deals in plain JSON values. The file only saves time: a damaged, strange or missing one is as good as none.
+The file only saves time: a damaged or missing one is as good as none.
 """
 
 import contextlib
@@ -17,14 +17,20 @@ _HASH_LETTERS = 16
 
 
 def draft_statistics_path(folder: Path, name: str, parts: Iterable[str]) -> Path:
-    """Where it is kept for a model of this name; `parts` is everything that speed depends on."""
+    """Return the file for a model.
+
+    Args:
+        folder: the user's state folder.
+        name: the model's.
+        parts: everything that its speed depends on.
+    """
     mark = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:_HASH_LETTERS]
     plain = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name)
     return folder / "economy" / f"{plain}-{mark}.json"
 
 
 def load_draft_statistics(path: Path) -> dict[str, object] | None:
-    """What was learned, or None when nothing usable is there."""
+    """Return what was learned; None if there is nothing usable."""
     try:
         value = json.loads(read_small_file(path, LIMIT_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -33,6 +39,6 @@ def load_draft_statistics(path: Path) -> dict[str, object] | None:
 
 
 def save_draft_statistics(path: Path, value: Mapping[str, object]) -> None:
-    """Keep it, all or nothing. A disk that refuses costs nothing but learning it again."""
+    """Save what was learned, atomically. If the disk refuses, it is learned again."""
     with contextlib.suppress(OSError):
         write_atomically(path, json.dumps(value))

@@ -1,4 +1,4 @@
-"""What generates in a session, an engine or an endpoint: of which model, how opened, whether lost, what replaces it.
+"""What generates in a session, an engine or an endpoint: its model, how it was opened, and what replaces a lost one.
 
 llama.cpp is imported only when an engine is opened.
 """
@@ -26,33 +26,12 @@ if TYPE_CHECKING:
     from laguna_tui.session.opening_report import OpenedAs
 
 Progress = Callable[[LoadProgress], None]
-
-
-class EngineSource(Protocol):
-    """Opens and closes engines that several slots share.
-
-    Attributes:
-        turn: Held by the slot's session that generates.
-    """
-
-    turn: Lock
-
-    def open(
-        self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress
-    ) -> "tuple[Engine, OpenedAs]":
-        """An engine of this model; UserError, EngineError as for `open_selection`."""
-        ...
-
-    def close(self, engine: "Engine", opened_as: "OpenedAs", *, lost: bool) -> None:
-        """A slot needs this engine no more; nobody gets a lost one again."""
-        ...
-
-
 Adopt = Callable[["LocalBackend | RemoteBackend", ModelSelection], None]
+
 NO_MODEL = "no model is loaded; open one first"
 LOSSES, WITHIN_S = 3, 600.0
-"""So many losses in so short a time are no accident; what a lost engine had in memory stays there, too."""
-_LOOK_S = 0.5
+"""Losing this many engines in this time is no accident, and what a lost one had in memory stays there."""
+_CHECK_S = 0.5
 LOST = "llama.cpp stopped on a failed check, so the model is lost; opening it again."
 OPEN_AGAIN = "The model is open again."
 AGAIN_AND_AGAIN = (
@@ -61,17 +40,65 @@ AGAIN_AND_AGAIN = (
 )
 
 
+class EngineSource(Protocol):
+    """Opens and closes engines: one for each slot, or one that several slots share.
+
+    Attributes:
+        turn: held by the slot whose session generates, where several share an engine; else None.
+    """
+
+    turn: "Lock | None"
+
+    def open(
+        self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress
+    ) -> "tuple[Engine, OpenedAs]":
+        """Return an engine of this model. Arguments and errors as of `open_selection`."""
+        ...
+
+    def close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None, *, lost: bool) -> None:
+        """Release an engine; nobody gets a lost one again.
+
+        Args:
+            engine: the engine.
+            opened_as: how it was opened.
+            state: folder in which its draft statistics are saved; None saves nothing.
+            lost: llama.cpp aborted in it.
+        """
+        ...
+
+
+class OwnEngines:
+    """Opens an engine of its own for each slot."""
+
+    turn: "Lock | None" = None
+
+    def open(
+        self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress
+    ) -> "tuple[Engine, OpenedAs]":
+        """Open an engine."""
+        from laguna_tui.session.opening import open_selection
+
+        return open_selection(selection, mode, state, progress)
+
+    def close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None, *, lost: bool) -> None:
+        """Close an engine."""
+        from laguna_tui.session.opening import close_engine
+
+        assert opened_as.options is not None, "an engine is opened with options"
+        close_engine(engine, opened_as.options, None if lost else state)
+
+
 class EngineSlot:
     """Owns the engine, of which there is at most one: two may not fit into memory. An endpoint may be in its place.
 
-    Every engine is given to an `adopt` before the slot takes it, and is closed again if that raises. The session's
-    thread alone calls the methods; the properties may be read from any.
+    Every engine is given to an `adopt` before the slot takes it, and is closed again if that raises. Only the session's
+    thread calls the methods; the properties may be read from any.
 
     Attributes:
         selection: the model that is open, or is opened next.
         mode: how the session decodes; `Speculation.OFF` needs no engine of its own.
-        opened_as: how the newest engine was opened, be it lost; None while there is none.
-        before_close: is given each engine of this process that is closed, but for lost ones.
+        opened_as: how the newest engine was opened, even if it is lost; None while there is none.
+        before_close: called with each engine of this process that is closed, except lost ones.
     """
 
     def __init__(
@@ -85,9 +112,11 @@ class EngineSlot:
         """Open nothing yet.
 
         Args:
-            state: folder that keeps what engines learn about drafts and about what did not fit; None keeps nothing.
+            selection: the model.
+            mode: how the session decodes.
+            state: folder that saves what engines learn about drafts and what did not fit; None saves nothing.
             adopt: makes the session use an engine of its own model: the first one, and each that replaces a lost one.
-            source: where engines come from; None opens and closes its own.
+            source: opens engines; None opens one for this slot alone.
         """
         self.selection = selection
         self.mode = mode
@@ -95,7 +124,7 @@ class EngineSlot:
         self.before_close: Callable[[LocalBackend], None] = lambda backend: None
         self._state = state
         self._adopt = adopt
-        self._source = source
+        self._source = source or OwnEngines()
         self._backend: LocalBackend | RemoteBackend | None = None
         self._lost = False
 
@@ -106,43 +135,38 @@ class EngineSlot:
 
     @property
     def local(self) -> "LocalBackend | None":
-        """The same where its model is in this process; else None."""
+        """What generates now if its model is in this process; else None."""
         return _local(self.backend)
 
     @property
     def engine(self) -> "Engine | None":
-        """The engine of this process; None while none is open, after it was lost, and of a remote model."""
+        """The engine of this process; None while none is open, after it was lost, and for a remote model."""
         return None if (local := self.local) is None else local.engine
 
     @property
     def shared(self) -> bool:
         """Whether other sessions use the same engine."""
-        return self._source is not None
+        return self._source.turn is not None
 
     @property
     def lost(self) -> bool:
-        """Whether what was open is not any more: llama.cpp aborted, whoever used it, or it was retired."""
+        """Whether what was open is no longer usable: llama.cpp aborted, whoever used it, or it was closed."""
         backend = self._backend
         return self._lost or (backend is not None and backend.lost)
 
     @property
     def given_up(self) -> tuple[str, ...]:
-        """What was given up to open the model when memory ran out, as sentences; mostly nothing."""
+        """What was given up to open the model when memory ran out, as sentences; usually empty."""
         return self.opened_as.report.warnings if self.opened_as is not None else ()
 
-    @property
-    def _remote(self) -> bool:
-        """Whether the model is behind an endpoint."""
-        return self.selection.entry.kind is ModelKind.REMOTE
-
     def healthy(self) -> "LocalBackend | RemoteBackend":
-        """What generates; a fresh one of the same model where the one before was lost.
+        """Return what generates; a fresh one of the same model if the one before was lost.
 
         Raises:
             UserError: no model was opened yet.
             EngineError: a fresh one cannot be opened; the next call tries again.
         """
-        if self.lost and self._remote:
+        if self.lost and self.selection.entry.kind is ModelKind.REMOTE:
             self.open(lambda progress: None)
         elif self.lost:
             self.reopen(self._opened_mode(), lambda progress: None)
@@ -161,15 +185,15 @@ class EngineSlot:
         """Open the selected model, as planned for the memory that is free now.
 
         Raises:
-            UserError, EngineError: it cannot be opened, or not be adopted; nothing of it stays open.
+            UserError, EngineError: it cannot be opened or adopted; nothing of it stays open.
         """
         self._open(self.selection, self.mode, self._adopt, progress)
 
     def reopen(self, mode: Speculation, progress: Progress) -> None:
-        """Put another engine of the same model into the place of the one there is, which is closed first.
+        """Replace the engine by another one of the same model; the old one is closed first.
 
         Raises:
-            UserError, EngineError: there is none for this mode; the one for the mode before was opened again.
+            UserError, EngineError: there is none for this mode; one for the previous mode was opened again.
         """
         before, replaced = self._opened_mode(), _local(self._backend)
         self.retire()
@@ -185,12 +209,12 @@ class EngineSlot:
                 local.last = replaced.last
 
     def replace(self, selection: ModelSelection, adopt: Adopt, progress: Progress) -> None:
-        """Open another model in the place of the one there is, which is closed first; `adopt` takes its engine.
+        """Open another model; the old one is closed first, and `adopt` takes the new engine.
 
         What is open stays until an endpoint has answered, which takes no memory here.
 
         Raises:
-            UserError, EngineError: it cannot be opened or adopted; the model before was opened again.
+            UserError, EngineError: it cannot be opened or adopted; the previous model was opened again.
         """
         if selection.entry.kind is not ModelKind.REMOTE:
             self.retire()
@@ -207,12 +231,12 @@ class EngineSlot:
             local.last = None
 
     def retire(self) -> None:
-        """Close the engine and keep what it learned; `healthy` then opens the same model again. Idempotent."""
+        """Close the engine and save what it learned; `healthy` then opens the same model again. Idempotent."""
         if self._backend is not None and self.opened_as is not None:
             lost, local = self.lost, _local(self._backend)
             if local is not None and not lost:
                 self.before_close(local)
-            self._give_back(self._backend, self.opened_as, self._state, lost=lost)
+            self._release(self._backend, self.opened_as, self._state, lost=lost)
             self._lost = True
 
     def close(self) -> None:
@@ -221,26 +245,26 @@ class EngineSlot:
         self._backend, self.opened_as, self._lost = None, None, False
 
     def _opened_mode(self) -> Speculation:
-        """The mode that the engine was opened in."""
+        """Return the mode that the engine was opened in."""
         opened_as = self.opened_as
         self._newest()
         return opened_as.options.speculation if opened_as and opened_as.options else self.mode
 
     def _newest(self) -> "LocalBackend | RemoteBackend":
-        """What generates, even if it is lost."""
+        """Return what generates, even if it is lost."""
         if self._backend is None:
             raise UserError(NO_MODEL)
         return self._backend
 
     def _open(self, selection: ModelSelection, mode: Speculation, adopt: Adopt, progress: Progress) -> None:
         backend, opened_as = self._opened(selection, mode, progress)
-        # Only of a change to an endpoint is something open still.
+        # Something is still open only when an endpoint replaces it.
         if self._backend is not None and not self._lost:
             self.retire()
         try:
             adopt(backend, selection)
         except BaseException:
-            self._give_back(backend, opened_as, None, lost=False)
+            self._release(backend, opened_as, None, lost=False)
             raise
         self.selection, self._backend, self.opened_as, self._lost = selection, backend, opened_as, False
 
@@ -252,36 +276,26 @@ class EngineSlot:
 
             return open_remote(selection, progress)
         from laguna_tui.backends.local.backend import LocalBackend, family_of
-        from laguna_tui.session.opening import open_selection
 
-        take = open_selection if self._source is None else self._source.open
-        engine, opened_as = take(selection, mode, self._state, progress)
+        engine, opened_as = self._source.open(selection, mode, self._state, progress)
         try:
-            family, turn = family_of(selection.entry, engine.info), None if self._source is None else self._source.turn
-            return LocalBackend(engine, family, trace_model(model_identity(selection)), turn), opened_as
+            family = family_of(selection.entry, engine.info)
+            identity = trace_model(model_identity(selection))
+            return LocalBackend(engine, family, identity, self._source.turn), opened_as
         except BaseException:
-            self._close(engine, opened_as, None, lost=False)
+            self._source.close(engine, opened_as, None, lost=False)
             raise
 
-    def _give_back(
+    def _release(
         self, backend: "LocalBackend | RemoteBackend", opened_as: "OpenedAs", state: Path | None, *, lost: bool
     ) -> None:
-        """Close what is open and keep what it learned, unless it is lost; a shared engine goes back to its source."""
+        """Close what is open, and save what it learned unless it is lost."""
         from laguna_tui.backends.local.backend import LocalBackend
 
         if isinstance(backend, LocalBackend):
-            self._close(backend.engine, opened_as, state, lost=lost)
+            self._source.close(backend.engine, opened_as, state, lost=lost)
         else:
             backend.close()
-
-    def _close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None, *, lost: bool) -> None:
-        if self._source is not None:
-            self._source.close(engine, opened_as, lost=lost)
-            return
-        from laguna_tui.session.opening import close_engine
-
-        assert opened_as.options is not None, "an engine is opened with options"
-        close_engine(engine, opened_as.options, None if lost else state)
 
 
 def _local(backend: "LocalBackend | RemoteBackend | None") -> "LocalBackend | None":
@@ -296,20 +310,20 @@ def keep_open(
     say: Callable[[str], None],
     now: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Open the model again whenever it is lost. Blocks; the slot's thread.
+    """Open a model that nobody watches again whenever it is lost. Blocks; the slot's thread.
 
     Args:
         slot: what is open.
-        ended: waits for so many seconds; whether it is enough.
-        say: told what happens, in sentences.
-        now: seconds of a clock.
+        ended: waits for this many seconds; returns whether to stop.
+        say: gets sentences about what happens.
+        now: returns the seconds of a clock.
 
     Raises:
         EngineError: it cannot be opened again, or is lost too often.
         UserError: its file is gone.
     """
     losses: deque[float] = deque(maxlen=LOSSES)
-    while not ended(_LOOK_S):
+    while not ended(_CHECK_S):
         if not slot.lost:
             continue
         losses.append(now())

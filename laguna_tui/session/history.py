@@ -3,26 +3,23 @@
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_tui.agent.turn_history import TurnHistory
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.paths import APP, SESSIONS
-from laguna_tui.session.kv_cache import KvCache
+from laguna_tui.session.engine_slot import NO_MODEL
 from laguna_tui.session.recorder import Recorder
 from laguna_tui.session.values import RewindCost
 
 if TYPE_CHECKING:
-    from laguna_tui.agent.loop import Agent
     from laguna_tui.repo.files.source_writer import TemporaryFiles
     from laguna_tui.undo.file_diff import FileDiff
     from laguna_tui.undo.undo import UndoHistory
     from laguna_tui.undo.undo_plan import UndoPlan, UndoPoint, UndoResult
-
-STORES = "undo"
-"""The folder with a session's store; in the state folder, the stores of sessions that were not kept."""
 
 
 class History:
@@ -34,20 +31,16 @@ class History:
         turns: the turns of the session.
     """
 
-    def __init__(
-        self, folder: Path, state: Path | None, agent: "Callable[[], Agent]", recorder: Recorder, cache: KvCache
-    ) -> None:
+    def __init__(self, folder: Path, state: Path | None, recorder: Recorder) -> None:
         """Open nothing yet.
 
         Args:
-            folder: the folder that is asked about.
+            folder: the workspace.
             state: the user's state folder; None for none.
-            agent: the session's agent; raises UserError before there is one.
-            recorder: keeps the session; the store of one that is not kept is in a temporary folder.
-            cache: the KV cache, which follows.
+            recorder: saves the session; the store of an unsaved one is in a temporary folder.
         """
-        self.turns = TurnHistory(self._open, recorder)
-        self._folder, self._state, self._agent, self._recorder, self._cache = folder, state, agent, recorder, cache
+        self.turns = TurnHistory(self._open)
+        self._folder, self._state, self._recorder = folder, state, recorder
         self._store: Path | None = None
         self._killed: UndoHistory | None = None
         self._closed = threading.Event()
@@ -64,23 +57,27 @@ class History:
         self._preparing.start()
 
     def points(self) -> "Sequence[UndoPoint]":
-        """The turns, including those that changed nothing or are undone; newest last."""
+        """Return the turns, including those that changed nothing or are undone; newest last."""
         return self.turns.points()
 
     def plan_undo(self) -> "UndoPlan":
-        """What undoing the last turn would do."""
+        """Return what undoing the last turn would do."""
         return self.turns.journal().plan_undo()
 
     def plan_redo(self) -> "UndoPlan":
-        """What redoing the last undone turn would do."""
+        """Return what redoing the last undone turn would do."""
         return self.turns.journal().plan_redo()
 
     def plan_rewind(self, number: int) -> "UndoPlan":
-        """What undoing this turn and all after it would do."""
+        """Return what undoing this turn and all after it would do."""
         return self.turns.journal().plan_rewind(number)
 
+    def diff(self, *, turn: bool = False) -> "Sequence[FileDiff]":
+        """Return what the turns that are not undone changed; with `turn`, the last one of these alone."""
+        return self.turns.diff(turn=turn)
+
     def unfinished(self) -> "UndoPlan | None":
-        """The rest of an undo in which an earlier session about this folder was killed; None if there is none."""
+        """Return the rest of an undo in which an earlier session about this folder was killed; None for none."""
         from laguna_tui.base.object_store import StoreError
         from laguna_tui.repo.files.workspace import Workspace
         from laguna_tui.undo.undo import UndoHistory
@@ -91,25 +88,25 @@ class History:
         if self._recorder.writer is not None and (plan := self.turns.journal().plan_unfinished()) is not None:
             return plan
         root = Workspace(self._folder).root
-        for store in unfinished_stores((self._state / STORES, self._state / SESSIONS), root):
+        for store in unfinished_stores(self._state / SESSIONS, root):
             # One that another session has open is that session's to finish.
             with suppress(StoreError):
                 self._close_killed()
-                self._killed = UndoHistory(root, store, unfinished=self._unfinished())
+                self._killed = UndoHistory(root, store, unfinished=self._unfinished_writes())
                 if (plan := self._killed.plan_unfinished()) is not None:
                     return plan
         self._close_killed()
         return None
 
     def preview(self, plan: "UndoPlan") -> "Sequence[FileDiff]":
-        """What applying a plan would change, conflicts included."""
+        """Return what applying a plan would change, conflicts included."""
         if plan.resumes and self._killed is not None:
             return self._killed.preview(plan)
         return self.turns.journal().preview(plan)
 
     def cost(self, plan: "UndoPlan") -> RewindCost | None:
-        """What the conversation would cost after a plan; None if that is not known."""
-        return self._cache.cost(self.turns.said_after(plan))
+        """Return what the conversation would cost after a plan; None if that is unknown."""
+        return self._recorder.kv_cache.cost(self.turns.said_after(plan))
 
     def apply(self, plan: "UndoPlan", overwrite: Collection[str] = ()) -> "UndoResult":
         """Apply a plan to files and conversation. The session's thread only, while no turn runs.
@@ -123,17 +120,11 @@ class History:
                 return self._killed.apply(plan, overwrite)
             finally:
                 self._close_killed()
-        result = self._agent().apply_undo(plan, overwrite)
-        self._cache.restore()
+        if self._recorder.parts is None:
+            raise UserError(NO_MODEL)
+        result = self._recorder.parts.agent.apply_undo(plan, overwrite)
+        self._recorder.kv_cache.restore()
         return result
-
-    def diff(self, *, turn: bool = False) -> "Sequence[FileDiff]":
-        """What the turns of this session changed, without those that are undone.
-
-        Args:
-            turn: only the last one.
-        """
-        return self.turns.diff(0 if turn else None)
 
     def begin_again(self) -> None:
         """Forget the turns: another session begins. The old one's files stay on disk."""
@@ -157,19 +148,17 @@ class History:
             killed.close()
 
     def _open(self) -> "UndoHistory":
-        from laguna_tui.base.object_store import remove_old_stores
         from laguna_tui.undo.undo import UndoHistory
+        from laguna_tui.undo.undo_log import STORE
 
         writer = self._recorder.writer
         if writer is not None:
-            store = writer.journal.folder / STORES
+            store = writer.journal.folder / STORE
         else:
-            store = self._store = Path(tempfile.mkdtemp(prefix=f"{APP}-{STORES}-"))
-        if self._state is not None:
-            remove_old_stores(self._state / STORES)
-        return UndoHistory(self._folder, store, unfinished=self._unfinished())
+            store = self._store = Path(tempfile.mkdtemp(prefix=f"{APP}-{STORE}-"))
+        return UndoHistory(self._folder, store, unfinished=self._unfinished_writes())
 
-    def _unfinished(self) -> "TemporaryFiles | None":
+    def _unfinished_writes(self) -> "TemporaryFiles | None":
         from laguna_tui.agent.changes import UNFINISHED
         from laguna_tui.repo.files.source_writer import TemporaryFiles
 

@@ -1,6 +1,5 @@
 """The KV cache of the open session: saved at the end of turns, restored when the conversation is another one."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -18,19 +17,23 @@ if TYPE_CHECKING:
 
 
 class KvCache:
-    """Saves and restores. The session's thread, but for `failing` and `cost`."""
+    """Saves and restores the KV cache of an engine in this process. The session's thread, except `failing` and `cost`.
 
-    def __init__(self, store: SnapshotStore | None, slot: EngineSlot, parts: Callable[[], SessionParts | None]) -> None:
+    Attributes:
+        parts: the session's agent and what it works with; None before the session is open.
+    """
+
+    def __init__(self, store: SnapshotStore | None, slot: EngineSlot) -> None:
         """Save nothing yet.
 
         Args:
-            store: the snapshots of all sessions; None for none.
+            store: the snapshots of all sessions; None saves none.
             slot: the engine.
-            parts: what is around it; None while the session is not open.
         """
+        self.parts: SessionParts | None = None
         self._snapshots = Snapshots(store, slot.selection.settings)
-        self._slot, self._parts = slot, parts
-        self._of: Prompt | None = None
+        self._slot = slot
+        self._saved: Prompt | None = None
         slot.before_close = self._save_last
 
     @property
@@ -54,17 +57,21 @@ class KvCache:
 
     def restore(self) -> RestoredSession:
         """Restore as much of the conversation as there is; what is in the cache now counts as computed."""
-        backend, parts = self._slot.local, self._parts()
+        backend, parts = self._slot.local, self.parts
         if backend is None or parts is None:
-            return RestoredSession(0, 0.0)
+            return RestoredSession()
         restored = self._snapshots.restore(backend, parts.agent.conversation.prompt())
         with suppress(EngineError):
             parts.agent.note_computed()
-        return RestoredSession(parts.agent.conversation.computed, restored.seconds, restored.notices)
+        return RestoredSession(parts.agent.conversation.computed, restored.notices)
 
     def cost(self, mark: ConversationMark | None) -> RewindCost | None:
-        """What a conversation costs, None the present one; None where that is not known. Any thread."""
-        backend, parts = self._slot.local, self._parts()
+        """Return what a conversation costs; None where that is unknown. Any thread.
+
+        Args:
+            mark: the conversation; None for the present one.
+        """
+        backend, parts = self._slot.local, self.parts
         if backend is None or parts is None:
             return None
         conversation = parts.agent.conversation
@@ -85,13 +92,12 @@ class KvCache:
         self._snapshots.close()
 
     def _conversation(self) -> "Prompt | None":
-        """The conversation where others share the engine, so that none of theirs is saved; else None."""
-        parts = self._parts()
-        if self._slot.shared and parts is not None:
-            self._of = parts.agent.conversation.prompt()
-        return self._of
+        """Return the conversation where others share the engine, so that none of theirs is saved; else None."""
+        if self._slot.shared and self.parts is not None:
+            self._saved = self.parts.agent.conversation.prompt()
+        return self._saved
 
     def _save_last(self, backend: "LocalBackend") -> None:
         # A session without a turn has nothing to save of an engine that others use.
-        if not self._slot.shared or self._of is not None:
-            self._snapshots.save_now(backend, self._of, last=True)
+        if not self._slot.shared or self._saved is not None:
+            self._snapshots.save_now(backend, self._saved, last=True)

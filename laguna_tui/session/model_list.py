@@ -1,6 +1,6 @@
 """The models a user can choose: which of their files are here, and whether they would run.
 
-Opens no socket and no model; looks at names, sizes, headers and free memory.
+Opens no model; reads names, sizes, headers and free memory.
 """
 
 from collections.abc import Mapping
@@ -28,13 +28,16 @@ _HERE = {
     ModelState.MISSING: Here.MISSING,
 }
 SMALL = "runs on any machine"
-UNKNOWN = "too little is known of it"
+UNKNOWN = "too little is known about it"
 
 
 def list_models(settings: Settings, holds: Mapping[str, int], store: Store | None = None) -> tuple[ModelChoice, ...]:
-    """The catalogue's models, and the file that is open if it is none of them.
+    """Return the catalogue's models, and the open file if it is not among them.
 
-    holds: bytes that the open model takes, by device: they are free once it is closed.
+    Args:
+        settings: the user's.
+        holds: bytes that the open model takes, by device: they are free once it is closed.
+        store: the models on disk; None for the user's.
     """
     catalogue, shelf, machine = load_catalogue(), store or Store(), freed(read_machine(), holds)
     targets = [entry for entry in catalogue.values() if entry.kind is ModelKind.TARGET]
@@ -50,17 +53,18 @@ def list_models(settings: Settings, holds: Mapping[str, int], store: Store | Non
 
 
 def list_others(home: Path | None = None) -> tuple[ModelChoice, ...]:
-    """What other programs have on this machine: models that they serve, and model files in their stores.
+    """Return what other programs have on this machine: models that they serve, and model files in their stores.
 
     Asks their ports on loopback, so only where the user wants to know; takes two seconds at most.
 
-    home: the user's home folder; None for this process's.
+    Args:
+        home: the user's home folder; None for this process's.
     """
     from laguna_tui.backends.endpoint import loopback_models
     from laguna_tui.models.other_stores import found_files
 
     served = (
-        ModelChoice(f"{each.url}#{each.name}", each.name, Here.REMOTE, f"served here, as {each.owner} does")
+        ModelChoice(f"{each.url}#{each.name}", each.name, Here.REMOTE, f"served here by {each.owner}")
         for each in loopback_models()
     )
     files = (
@@ -75,7 +79,7 @@ def _endpoint(entry: ModelEntry, *, current: bool) -> ModelChoice:
 
 
 def freed(machine: Machine, holds: Mapping[str, int]) -> Machine:
-    """The machine as it will be when what is open is closed."""
+    """Return the machine as it will be when the open model is closed."""
     devices = tuple(
         replace(device, free=min(device.total, device.free + holds.get(device.name, 0))) for device in machine.devices
     )
@@ -85,7 +89,7 @@ def freed(machine: Machine, holds: Mapping[str, int]) -> Machine:
 def verdict(
     name: str, catalogue: Mapping[str, ModelEntry], settings: Settings, machine: Machine
 ) -> tuple[Plan | None, str]:
-    """The plan for a model on this machine, None if there is none; and in a few words whether it runs."""
+    """Return the plan for a model on this machine, None if there is none; and in a few words whether it runs."""
     try:
         model = model_to_fit(name, catalogue, replace(settings, model=name, drafter=None))
     except (UserError, EngineError):

@@ -1,6 +1,6 @@
-"""Settings and a catalogue entry, made into what the engine is asked for. Values only; nothing is opened here.
+"""Makes engine and agent options from settings and a catalogue entry. Values only; nothing is opened here.
 
-What imports llama.cpp's neighbourhood is imported in the functions, so that a screen can be there before it.
+Modules of the engine are imported in the functions, so that a screen can be there before them.
 """
 
 from collections.abc import Iterable
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, mode: "Speculation") -> "EngineOptions":
-    """What to open without a plan: an entry that has a file, decoding in this mode."""
+    """Return what to open without a plan: an entry that has a file, decoding in this mode."""
     from laguna_engine.config import KvType
     from laguna_engine.engine import EngineOptions
 
     adapter = adapter_of(settings)
     if adapter and drafter is None:
         raise UserError(
-            f"{settings.given('adapter')}: {entry.title} has no drafter here that it could adapt; give one with "
+            f"{settings.given('adapter')}: {entry.title} has no drafter here for it to adapt; give one with "
             "--drafter FILE.gguf, or leave the adapter out"
         )
     return EngineOptions(
@@ -44,7 +44,7 @@ def engine_options(settings: Settings, entry: ModelEntry, drafter: Path | None, 
 
 
 def economy_file(state: Path, options: "EngineOptions") -> Path:
-    """Where is kept what an engine opened like this learned: files, device and everything else that sets its speed."""
+    """Return where the draft statistics of an engine opened like this are saved."""
     from laguna_engine.native.library import device_descriptions
 
     files = [f"{path.name} {path.stat().st_size}" if path else "" for path in (options.model, options.drafter)]
@@ -53,7 +53,7 @@ def economy_file(state: Path, options: "EngineOptions") -> Path:
 
 
 def agent_options(settings: Settings, entry: ModelEntry) -> "AgentOptions":
-    """How answers are generated."""
+    """Return how answers are generated."""
     from laguna_engine.config import Drafting
     from laguna_tui.agent.options import AgentOptions
 
@@ -107,12 +107,12 @@ def trace_model(identity: Iterable[object]) -> str:
 
 
 def describe_model(info: "EngineInfo") -> str:
-    """An open model in one line."""
+    """Return an open model in one line."""
     cache = f"{info.kv_type.value} cache"
     return f"{info.n_params / 1e6:,.0f} M parameters, {size(info.size_bytes)}, {cache}, {info.devices[0]}"
 
 
-# Where is kept which plans failed, in the state folder.
 NOTES = "plans.json"
-# Where is kept what child processes found out about the library and about model files, in the state folder.
+"""The file in the state folder that says which plans failed."""
 VERDICTS = "native.json"
+"""The file in the state folder with what child processes found out about the library and about model files."""

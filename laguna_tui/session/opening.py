@@ -1,6 +1,6 @@
-"""Opening a model as the app does: without a plan when it is small or the user fixed everything, else by one.
+"""Opens a model as the app does: by a plan, unless the model is small or the user fixed everything.
 
-A setting that the user fixed is honoured or refused, with the numbers. Opening without a plan does not look at memory.
+A setting that the user fixed is honoured or refused, with the numbers. Opening without a plan does not check memory.
 """
 
 import shlex
@@ -31,10 +31,10 @@ from laguna_tui.session.values import SessionInfo
 T = TypeVar("T")
 
 SMALL_BYTES = 64 << 20
-"""A file below this fits on any machine that runs this program: a plan would only delay it."""
+"""A smaller file fits on any machine that runs this program: a plan would only delay it."""
 TOO_LATE = (
-    "Strict speculation has to be chosen at the start: which kernels compute is settled for the whole process before "
-    "the first token. Leave (/export keeps the conversation) and start again with: {command}"
+    "Strict speculation has to be chosen at the start, because it fixes the kernels of the whole process before the "
+    "first token. Quit (/export saves the conversation) and start again with: {command}"
 )
 _AS_SET = "Opened as you set it; nothing was planned."
 _FITS_ANYWHERE = "size: {} MB fit on any machine, so nothing was planned."
@@ -46,8 +46,10 @@ def open_selection(
     """Open a model for the memory that is free now.
 
     Args:
+        selected: the model.
         mode: how it decodes.
-        state: the user's state folder, with what was learned about drafts and about what did not fit; None for nothing.
+        state: the user's state folder, with what was learned about drafts and what did not fit; None for none.
+        progress: gets how far it is loaded.
 
     Raises:
         UserError: this model, or this machine, cannot do what the user fixed.
@@ -73,7 +75,7 @@ def close_engine(engine: Engine, options: EngineOptions, state: Path | None) -> 
     """Close an engine opened with these options, and save its draft statistics in the state folder."""
     engine.cancel(guests=True)
     if state is not None:
-        # An engine that fails at the very end has nothing to tell; that is no reason not to close it.
+        # An engine that fails at the very end has learned nothing, and is closed all the same.
         with suppress(EngineError):
             learned = engine.economy()
             if learned:
@@ -82,18 +84,18 @@ def close_engine(engine: Engine, options: EngineOptions, state: Path | None) -> 
 
 
 def session_info(
-    engine: Engine, report: OpeningReport, settings: Settings, folder: Path, mode: Speculation, withheld: str
+    engine: Engine, report: OpeningReport, settings: Settings, folder: Path, mode: Speculation
 ) -> SessionInfo:
-    """What a front end shows of an open session. withheld: why the folder is not read; mostly empty."""
+    """Return what a front end shows of an open session."""
     info = engine.info
-    warnings = (*report.warnings, *info.warnings, *filter(None, (withheld,)))
+    warnings = (*report.warnings, *info.warnings)
     return SessionInfo(
         info.n_ctx, describe_model(info), warnings, mode, info.drafter, report.lines, strict_refusal(settings, folder)
     )
 
 
 def strict_refusal(settings: Settings, folder: Path) -> str:
-    """Why this process cannot use strict speculation, and the command that can; empty if it can."""
+    """Return why this process cannot use strict speculation, and the command that can; empty if it can."""
     if can_fix_kernels():
         return ""
     place = ["--folder", str(folder)]
@@ -112,7 +114,7 @@ def open_engine(
     notes: Path | None,
     opened: Callable[[EngineOptions], T],
 ) -> tuple[T, EngineOptions, OpeningReport]:
-    """Open a model: what `opened` gave, with which options, and what to tell. Arguments as for `open_planned`.
+    """Open a model; arguments and results as of `open_planned`.
 
     Raises:
         UserError: this model, or this machine, cannot do what the user fixed.
@@ -129,7 +131,7 @@ def open_engine(
 
 
 def _possible(options: EngineOptions, settings: Settings, title: str) -> EngineOptions:
-    """The same options, with no more context than there is; UserError for a fixed setting that cannot be kept."""
+    """Return the options with at most the context that there is; UserError for a setting that cannot be honoured."""
     target = header.check(options.model)
     limit = safe_context(target)
     if settings.context is not None and settings.context > limit:
@@ -152,7 +154,7 @@ def _possible(options: EngineOptions, settings: Settings, title: str) -> EngineO
 
 
 def unplanned(options: EngineOptions, settings: Settings) -> tuple[EngineOptions, OpeningReport] | None:
-    """What to open and what to tell, when there is nothing to plan; else None."""
+    """Return what to open and the report about it, where there is nothing to plan; else None."""
     gpus = bool(Device.gpus())
     if None not in (settings.context, settings.kv, settings.gpu_layers, settings.threads):
         return options, OpeningReport((summary(options, gpus=gpus), _AS_SET, *strict_lines(options, gpus=gpus)))
@@ -166,7 +168,7 @@ def unplanned(options: EngineOptions, settings: Settings) -> tuple[EngineOptions
 
 
 def _size(path: Path) -> int:
-    """Bytes of the file. One that is not there is small: the engine says best what is wrong with it."""
+    """Return the bytes of a file; 0 for a missing one, which the engine reports best."""
     try:
         return path.stat().st_size
     except OSError:

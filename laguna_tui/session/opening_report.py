@@ -1,4 +1,4 @@
-"""What is said about an opened model: how in short, why so, and what was given up."""
+"""How a model was opened, for the user: in short, why, and what was given up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,20 +7,23 @@ from laguna_engine.config import EngineOptions, Speculation
 
 _KIB = 1024
 _STRICT = (
-    "strict: On the CPU every answer is byte for byte the plain one, whatever was cached or drafted. Beside fast, "
-    "reading a prompt took 1.5 to 1.9 times as long where it was measured, and plain decoding 2 to 3 times."
+    "strict: On the CPU every answer is byte for byte the plain one, whatever was cached or drafted. Compared with "
+    "fast, reading a prompt took 1.5 to 1.9 times as long where it was measured, and plain decoding 2 to 3 times."
 )
 _STRICT_ON_GPU = (
-    "strict: Kernels of a GPU round by how many tokens they compute at once, so answers are the plain ones up to "
+    "strict: A GPU's rounding depends on how many tokens it computes at once, so answers are the plain ones up to "
     "near-ties, as with fast. Byte for byte: --gpu-layers 0."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class OpeningReport:
-    """What an opening tells: `lines` say how, the first one in short, the others why; `warnings` are for now.
+    """How a model was opened, for the user.
 
-    holds: bytes that the open model takes, by device; those that were not planned for are left out.
+    Attributes:
+        lines: the first one says how, in short; the others why.
+        warnings: sentences about this opening.
+        holds: bytes that the open model takes, by device; empty if it was not planned.
     """
 
     lines: tuple[str, ...]
@@ -29,7 +32,7 @@ class OpeningReport:
 
 
 def summary(options: EngineOptions, *, gpus: bool) -> str:
-    """How it is opened, in short. gpus: whether anything is on one."""
+    """Return how it is opened, in short. gpus: whether there is a GPU."""
     layers = options.gpu_layers
     where = "all layers on the GPU" if layers < 0 else f"{layers} layers on the GPU"
     off = options.speculation is Speculation.OFF
@@ -40,7 +43,7 @@ def summary(options: EngineOptions, *, gpus: bool) -> str:
 
 
 def strict_lines(options: EngineOptions, *, gpus: bool) -> tuple[str, ...]:
-    """What strict speculation promises here and costs; nothing in another mode."""
+    """Return what strict speculation promises here and costs; nothing in another mode."""
     if options.speculation is not Speculation.STRICT:
         return ()
     return (_STRICT_ON_GPU if gpus and options.gpu_layers else _STRICT,)
@@ -52,7 +55,7 @@ def _tokens(count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OpenedAs:
-    """How an engine was opened, and what there is to say about it. options: None of a remote model."""
+    """How a model was opened. options: the engine's; None for a remote model."""
 
     options: EngineOptions | None
     report: OpeningReport

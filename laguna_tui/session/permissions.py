@@ -15,7 +15,7 @@ class PermissionSettings:
     """What the model may do in the folder without approval; also before the session is open.
 
     Attributes:
-        gate: what lets calls through; None before the session is opened.
+        gate: decides about calls; None before the session is opened.
         changed: called with each mode that is set. Any thread.
     """
 
@@ -51,21 +51,21 @@ class PermissionSettings:
         return () if self.gate is None else self.gate.permissions.notes
 
     def shows(self, path: str) -> bool:
-        """Whether a rule of the user's lets the model read a file with secrets."""
+        """Return whether a rule of the user's lets the model read a file with secrets."""
         return not self.opened().permissions.readable(path)
 
     def kept_from_commands(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Globs of what rules keep commands from reading, and from changing, relative to the folder."""
+        """Return globs of what rules keep commands from reading, and from changing, relative to the folder."""
         return self.opened().permissions.kept_from_commands()
 
     def use_approver(self, approver: Approver) -> None:
-        """Whom to ask; set before the session is opened. Whoever iterates `Chat.ask` waits for the answer."""
+        """Set who is asked, before the session is opened. Whoever iterates `Chat.ask` waits for the answer."""
         self._approver = approver
         if self.gate is not None:
             self.gate.approver = approver
 
     def opened(self) -> "PermissionGate":
-        """The permission gate; the rule files are read the first time.
+        """Return the permission gate; the rule files are read the first time.
 
         Raises:
             UserError: a rule is invalid, or a rule file is broken.
@@ -80,14 +80,14 @@ class PermissionSettings:
                 rules_path=self._rules,
                 allow=self._allow,
                 deny=self._deny,
-                sandboxed=_sandboxed,
+                sandboxed=_is_sandboxed,
             )
             self.gate = PermissionGate(permissions, self._approver)
         return self.gate
 
 
-def _sandboxed() -> bool:
-    """Whether a sandbox holds commands on this machine."""
+def _is_sandboxed() -> bool:
+    """Return whether a sandbox confines commands on this machine."""
     from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 
     return probe_sandbox().kind is not SandboxKind.NONE

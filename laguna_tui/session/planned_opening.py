@@ -1,8 +1,7 @@
 """Opens a model as planned, and smaller if memory runs out all the same.
 
-What the user fixed is a wish: honoured or refused, with the numbers. (Who fixes everything overrules the plan, and
-what this model or machine cannot do at all is refused before there is one: `unplanned`.) Imports much; imported only
-when a model is opened for which there is something to plan.
+What the user fixed is honoured or refused, with the numbers. It imports much, so it is imported only when there is
+something to plan.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,35 +36,38 @@ def open_planned(
     notes: Path | None,
     opened: Callable[[EngineOptions], T],
 ) -> tuple[T, EngineOptions, OpeningReport]:
-    """Open a model: what `opened` gave, with which options, and what to tell.
+    """Open a model.
 
     Args:
-        options: what would be opened without a plan. context: what it shall have if the user says nothing, None for
-            whatever is best. notes: where is kept what failed; None for nowhere. opened: opens with such options.
+        options: what would be opened without a plan.
+        settings: the user's.
+        title: the model's name for the user.
+        context: its context if the user says nothing; None for what is best.
+        notes: the file that says which plans failed; None for none.
+        opened: opens with the options it is given.
+
+    Returns:
+        What `opened` returned, the options it was given, and what to tell the user.
 
     Raises:
-        EngineError: it cannot be opened, or not as the user wishes; says why and what to do.
+        EngineError: it cannot be opened, or not as the user fixed it; says why and what to do.
     """
     plan = planned(options, settings, title, context)
     kept = FailedPlans(notes, f"{options.model.name} {options.model.stat().st_size}", plan.machine, installed_build())
     failed: list[str] = []
-    chosen, (asked, result) = open_with_fallback(
-        plan, kept, lambda chosen: _attempt(chosen, options, settings, opened), failed.append
-    )
+
+    def attempt(chosen: Plan) -> tuple[EngineOptions, T]:
+        tried = _with_plan(options, settings, chosen)
+        return tried, opened(tried)
+
+    chosen, (used, result) = open_with_fallback(plan, kept, attempt, failed.append)
     holds = {device.name: device.total for device in chosen.memory.devices}
-    told = _report(plan, chosen, asked, settings, now=any("now" in sentence for sentence in failed))
-    return result, asked, replace(told, holds=holds)
-
-
-def _attempt(
-    chosen: Plan, options: EngineOptions, settings: Settings, opened: Callable[[EngineOptions], T]
-) -> tuple[EngineOptions, T]:
-    asked = _with_plan(options, settings, chosen)
-    return asked, opened(asked)
+    report = _report(plan, chosen, used, settings, now=any("now" in sentence for sentence in failed))
+    return result, used, replace(report, holds=holds)
 
 
 def planned(options: EngineOptions, settings: Settings, title: str, context: int | None) -> Plan:
-    """The plan for this machine as it is now."""
+    """Return the plan for this machine as it is now."""
     target = header.check(options.model)
     shape = replace(ModelShape.of(target), name=title)
     drafter = None
@@ -76,13 +78,13 @@ def planned(options: EngineOptions, settings: Settings, title: str, context: int
         shape,
         drafter,
         read_machine(),
-        _wishes(settings, shape, context, options.speculation, paired=drafter is not None),
+        _constraints(settings, shape, context, options.speculation, paired=drafter is not None),
         _scorer_bytes(settings),
     )
 
 
 def _scorer_bytes(settings: Settings) -> int:
-    """Bytes of the scorer on a GPU; 0 without one. What is wrong with it is said when it is needed."""
+    """Return the bytes of the scorer on a GPU; 0 without one. What is wrong with it is raised when it is needed."""
     if settings.gpu_layers == 0:
         return 0
     try:
@@ -92,10 +94,10 @@ def _scorer_bytes(settings: Settings) -> int:
         return 0
 
 
-def _wishes(
+def _constraints(
     settings: Settings, shape: ModelShape, context: int | None, mode: Speculation, *, paired: bool
 ) -> PlanConstraints:
-    # What the catalogue says may be more than this file can use; what the user says was refused then.
+    # The catalogue may name more than this file can use; for the user's own number that was refused before.
     limited = settings.context or (context if context is not None and context < shape.n_ctx else None)
     own = paired and (settings.drafter not in (None, NO_DRAFTER) or settings.adapter is not None)
     return PlanConstraints(
@@ -126,7 +128,7 @@ def _with_plan(options: EngineOptions, settings: Settings, plan: Plan) -> Engine
 
 
 def _report(first: Plan, chosen: Plan, options: EngineOptions, settings: Settings, *, now: bool) -> OpeningReport:
-    """What to tell of a model opened by `chosen`. now: whether memory ran out only now, not already the last time."""
+    """Return what to tell the user. now: whether memory ran out this time, not at an earlier start."""
     gpus = bool(chosen.memory.gpus)
     lines = [summary(options, gpus=gpus), *_reasons(chosen, settings), *strict_lines(options, gpus=gpus)]
     lines += [f"not chosen: {text}." for text in chosen.given_up]
@@ -135,13 +137,13 @@ def _report(first: Plan, chosen: Plan, options: EngineOptions, settings: Setting
         return OpeningReport(tuple(lines))
     less = difference(first, chosen) or "less memory"
     if not now:
-        return OpeningReport((*lines, f"smaller: What was planned first did not fit here before, so: {less}."))
+        return OpeningReport((*lines, f"smaller: The first plan did not fit here before, so: {less}."))
     warning = f"Memory ran out when {first.model} was opened as planned; it was opened with {less}. /plan says more."
     return OpeningReport((*lines, f"smaller: Memory ran out at first, so: {less}."), (warning,))
 
 
 def _reasons(plan: Plan, settings: Settings) -> Iterator[str]:
-    """Why it is so."""
+    """Yield why it was planned so."""
     for reason in plan.reasons:
         if reason.subject == "threads" and settings.threads is not None:
             yield f"threads: {settings.threads or 'one per core'}. As you asked."

@@ -1,7 +1,6 @@
-"""Opening a model behind an endpoint: its key, what is asked of it otherwise, and what a front end shows of it."""
+"""Opens a model behind an endpoint: its key, its request options, and what a front end shows of it."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -21,7 +20,7 @@ from laguna_tui.session.values import SessionInfo
 if TYPE_CHECKING:
     from laguna_tui.backends.local.backend import LocalBackend
 
-# The settings' names in requests. The last three are not OpenAI's; llama.cpp calls the last one as it is called here.
+# The settings' names in requests. The last three are not OpenAI's; llama.cpp has the same name for the last one.
 _SAMPLING: Mapping[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
@@ -31,16 +30,16 @@ _SAMPLING: Mapping[str, tuple[str, ...]] = {
     "repeat_penalty": ("repeat_penalty", "repetition_penalty"),
 }
 _WHERE = "{model} at {host}: {context:,} tokens of context, as the endpoint runs it"
-_SENT = "sent: What is asked, the files that it mentions and what tools answer go to {host}; tools run here."
-NOT_SHOWN = "What is drafted, cached and rejected is not shown for a remote model: only its endpoint knows."
+_SENT = "sent: Your messages, the files that they mention and the results of tools go to {host}; tools run here."
+NOT_SHOWN = "Drafts, rejections and the cache are not shown for a remote model, because only its endpoint knows them."
 NOT_REMOTE = "{what} is not possible with a remote model; only an engine in this process knows its tokens. See: /model"
 
 
 def remote_options(settings: Settings, entry: ModelEntry) -> RemoteOptions:
-    """Which endpoint is asked, and how.
+    """Return which endpoint is asked, and how.
 
     Raises:
-        UserError: the key cannot be one.
+        UserError: the key cannot be valid.
         OfflineError: connections are switched off, and it is not on this machine.
     """
     host, loopback = urlsplit(entry.url).netloc, is_loopback(entry.url)
@@ -81,24 +80,25 @@ def open_remote(selected: ModelSelection, progress: Callable[[LoadProgress], Non
     return backend, OpenedAs(None, OpeningReport(lines, backend.warnings))
 
 
-def remote_info(
-    backend: "LocalBackend | RemoteBackend", report: OpeningReport, folder: Path, withheld: str
-) -> SessionInfo:
-    """What a front end shows of an open session. withheld: why the folder is not read; mostly empty."""
-    assert isinstance(backend, RemoteBackend), "the model is elsewhere"
-    warnings = (*report.warnings, *filter(None, (withheld,)))
+def remote_info(backend: "LocalBackend | RemoteBackend", report: OpeningReport) -> SessionInfo:
+    """Return what a front end shows of an open session."""
+    assert isinstance(backend, RemoteBackend), "the model is behind an endpoint"
     details = f"{backend.model} at {backend.options.host}"
     strict = NOT_REMOTE.format(what="Strict speculation")
-    return SessionInfo(backend.n_ctx, details, warnings, plan=report.lines, no_strict=strict, not_shown=NOT_SHOWN)
+    return SessionInfo(
+        backend.n_ctx, details, report.warnings, plan=report.lines, no_strict=strict, not_shown=NOT_SHOWN
+    )
 
 
 def in_process(backend: "LocalBackend | RemoteBackend", what: str) -> "LocalBackend":
     """Return the backend of a model in this process.
 
-    what: what needs it, as the beginning of a sentence.
+    Args:
+        backend: what generates.
+        what: what needs it, as the beginning of a sentence.
 
     Raises:
-        UserError: it is elsewhere.
+        UserError: the model is behind an endpoint.
     """
     if isinstance(backend, RemoteBackend):
         raise UserError(NOT_REMOTE.format(what=what))

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING
 
 from laguna_tui.agent.conversation import ConversationState
 from laguna_tui.agent.turn import end_interrupted
-from laguna_tui.base.events import (
-    AgentEvent,
-    Asked,
-    Notice,
-    ReasoningDelta,
-    TextDelta,
-    TurnEnd,
-    TurnFinished,
-)
+from laguna_tui.base.events import AgentEvent, Asked, Notice, ReasoningDelta, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.base.messages import Attachment, Trace
 from laguna_tui.context.token_counter import CachedTokenCounter
-from laguna_tui.session.kept_state import KeptState, LastTurn, content_of, load_items
 from laguna_tui.session.recorder import Recorder
-from laguna_tui.session.session_writer import SessionWriter, Watched
+from laguna_tui.session.saved_state import LastTurn, SavedState, content_of
+from laguna_tui.session.session_parts import SessionParts
+from laguna_tui.session.session_writer import SessionWriter
 from laguna_tui.store.events import UNREADABLE, Content, Opened, PiecesWaiting, TurnEnded
 from laguna_tui.store.journal_lines import JournalError
 from laguna_tui.store.session_journal import SessionJournal
@@ -32,12 +25,12 @@ if TYPE_CHECKING:
     from laguna_tui.agent.turn_history import TurnHistory
 
 SHOWN_TURNS = 50
-"""So many of the newest turns are shown again."""
+"""How many of the newest turns are shown again."""
 DAMAGED = "the session {id} is damaged ({error}); to read what is left of it: laguna-tui sessions export {id}"
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSession:
+class SavedSession:
     """A saved session, opened and locked.
 
     Attributes:
@@ -48,19 +41,19 @@ class KeptSession:
     """
 
     journal: SessionJournal
-    state: KeptState
+    state: SavedState
     left: LastTurn
     end: int
 
     @classmethod
-    def open(cls, folder: Path) -> "KeptSession":
+    def open(cls, folder: Path) -> "SavedSession":
         """Open and lock a session.
 
         Raises:
             JournalError: it cannot be opened; says why.
         """
         journal = SessionJournal.open(folder)
-        state, left = KeptState(), LastTurn()
+        state, left = SavedState(), LastTurn()
         content = content_of(journal, _no_count)
         try:
             for line in journal.read():
@@ -74,51 +67,50 @@ class KeptSession:
             raise
         return cls(journal, state, left, journal.end)
 
-    def conversation(self, watched: Watched) -> ConversationState:
-        """The conversation; JournalError if part of it is lost."""
-        items, content = self.state.items, self._content(watched)
+    def conversation(self, parts: SessionParts) -> ConversationState:
+        """Return the conversation, as the present model counts it; JournalError if part of it is lost."""
+        messages, content = self.state.messages, self._content(parts)
         try:
-            loaded = load_items(self.journal, items, {*items.said, *items.forgotten}, content)
+            loaded = messages.load(self.journal, {*messages.said, *messages.forgotten}, content)
         except UNREADABLE as error:
             raise JournalError(DAMAGED.format(id=self.journal.id, error=error)) from error
-        said, forgotten = ([loaded[number] for number in numbers] for numbers in (items.said, items.forgotten))
-        return ConversationState(said, forgotten, items.calls, items.opening, items.notes)
+        said, forgotten = ([loaded[number] for number in each] for each in (messages.said, messages.forgotten))
+        return ConversationState(said, forgotten, messages.calls, messages.opening, messages.notes)
 
-    def go_on(
-        self,
-        said: ConversationState,
-        watched: Watched,
-        recorder: Recorder,
-        turns: "TurnHistory",
-        opened: Opened,
-    ) -> None:
-        """Restore the session's state, and record from now on.
+    def resume(
+        self, conversation: ConversationState, recorder: Recorder, turns: "TurnHistory", opened: Opened
+    ) -> SessionWriter:
+        """Restore the session's state, and record it from now on; returns what writes it.
 
         Args:
-            said: the conversation.
-            watched: the state to restore.
-            recorder: records the session from now on.
+            conversation: what was said.
+            recorder: has the agent and the rest of the state to restore.
             turns: the history, empty so far.
             opened: the event that names the open model.
         """
-        same_model = self.state.opened.identity == opened.identity
-        state, agent = self.state, watched.agent
-        agent.resume(said, self._pieces(watched), self.left.waiting, same_model=same_model)
-        watched.todo.items = state.todo
-        watched.changes.seen.resume(state.seen)
-        writer = SessionWriter(self.journal, watched, state.items.count)
+        parts, state = recorder.parts, self.state
+        assert parts is not None, "there is an agent"
+        agent = parts.agent
+        same_model = state.opened.identity == opened.identity
+        agent.resume(conversation, self._pieces(parts), self.left.waiting, same_model=same_model)
+        parts.toolbox.todo.items = state.todo
+        parts.changes.seen.resume(state.seen)
+        writer = SessionWriter(self.journal, parts, state.messages.count)
         if same_model:
-            writer.know((*state.items.said, *state.items.forgotten), (*said.said, *said.forgotten))
-        recorder.writer = writer
+            numbers = (*state.messages.said, *state.messages.forgotten)
+            writer.assume_written(numbers, (*conversation.said, *conversation.forgotten))
+        # Where the turns find their undo store.
+        recorder.writer = turns.log = writer
         turns.resume(state.turns, state.sent.position, state.last)
         if state.sent.in_turn:
             self._end_turn(agent.conversation, same_model=same_model)
-            writer.look([opened], [TurnEnded(end=TurnEnd.CANCELLED.value, detail="")])
+            writer.sync([opened], [TurnEnded(end=TurnEnd.CANCELLED.value, detail="")])
         else:
-            writer.look([opened])
+            writer.sync([opened])
         if state.sent.in_turn and state.sent.places[-1][1]:
             turns.end(agent.conversation)
         turns.catch_up(agent.conversation)
+        return writer
 
     def _end_turn(self, conversation: "Conversation", *, same_model: bool) -> None:
         """End the turn in which the app was killed, as if the user had stopped it."""
@@ -126,12 +118,12 @@ class KeptSession:
         if self.state.sent.places[-1][1]:
             if left.words and not (same_model and left.tokens):
                 conversation.correct_turn(left.answer())
-            trace = Trace(self.state.items.model, tuple(left.tokens)) if same_model and left.tokens else None
+            trace = Trace(self.state.messages.model, tuple(left.tokens)) if same_model and left.tokens else None
             end_interrupted(conversation, trace, left.running)
 
-    def _pieces(self, watched: Watched) -> Sequence[Attachment]:
-        """What the next message brings along; unreadable parts are left out."""
-        pieces, content = list[Attachment](), self._content(watched)
+    def _pieces(self, parts: SessionParts) -> Sequence[Attachment]:
+        """Return the attachments of the next message; unreadable parts are left out."""
+        pieces, content = list[Attachment](), self._content(parts)
         if self.state.pieces is not None:
             event = next(self.journal.read(self.state.pieces)).event
             assert isinstance(event, PiecesWaiting), event
@@ -140,23 +132,25 @@ class KeptSession:
                     pieces.append(content.attachment(piece))
         return pieces
 
-    def _content(self, watched: Watched) -> Content:
-        return content_of(self.journal, lambda: watched.agent.conversation.count)
+    def _content(self, parts: SessionParts) -> Content:
+        return content_of(self.journal, lambda: parts.agent.conversation.count)
 
 
 def _no_count() -> CachedTokenCounter:
     raise AssertionError("nothing is shortened")
 
 
-def shown_turns(kept: KeptSession, content: Content, newest: int = SHOWN_TURNS) -> tuple[list[Asked | AgentEvent], int]:
-    """What the screen showed of the newest turns that are not undone; and how many turns there are before these.
+def shown_turns(
+    saved: SavedSession, content: Content, newest: int = SHOWN_TURNS
+) -> tuple[list[Asked | AgentEvent], int]:
+    """Return what the screen showed of the newest turns that are not undone, and the number of turns before these.
 
     Raises:
         JournalError: the journal cannot be read.
     """
-    journal, sent = kept.journal, kept.state.sent
-    for line in journal.read(kept.end):
-        kept.state.take(line)
+    journal, sent = saved.journal, saved.state.sent
+    for line in journal.read(saved.end):
+        saved.state.take(line)
     places = sent.shown(journal.end)
     events: list[Asked | AgentEvent] = []
     for start, end in places[-newest:]:

@@ -1,4 +1,4 @@
-"""One conversation with a model in this process, about one folder: what every front end talks to.
+"""One chat about one folder, with a model in this process or behind an endpoint: what every front end talks to.
 
 llama.cpp is loaded only when the session is opened, so that a screen can be there before the model is.
 """
@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from laguna_engine.config import Speculation
 from laguna_engine.errors import EngineError
-from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import AgentEvent, ReplayCheck, ReplayDifference, ReplayProgress
 from laguna_tui.base.paths import can_hold_files
@@ -25,9 +24,10 @@ from laguna_tui.session.engine_slot import NO_MODEL, EngineSlot, EngineSource, P
 from laguna_tui.session.history import History
 from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.permissions import PermissionSettings
-from laguna_tui.session.saved_sessions import SavedSessions, SessionAccess
+from laguna_tui.session.recorder import Recorder
+from laguna_tui.session.saved_sessions import SavedSessions
 from laguna_tui.session.session_parts import SessionParts, SessionServices
-from laguna_tui.session.values import SessionInfo, SessionOptions
+from laguna_tui.session.values import ModelChoice, SessionInfo, SessionOptions
 from laguna_tui.store.events import SteeringReturned, SteeringSent
 
 if TYPE_CHECKING:
@@ -41,25 +41,26 @@ if TYPE_CHECKING:
     from laguna_tui.base.messages import Attachment, Place
     from laguna_tui.context.blocks import BlockText, Completion, ContextBlock, Cost
     from laguna_tui.session.shared_model import SharedModel
-    from laguna_tui.session.values import ModelChoice
 
 T = TypeVar("T")
 
 UNSAVED = (
-    "Nothing is saved, neither this chat nor what is typed: {state} cannot be made. Set HOME to a folder of yours."
+    "Nothing is saved, neither this chat nor your input history: {state} cannot be created. Set HOME to a folder "
+    "of yours."
 )
-GONE = "{folder} was deleted, so there is nothing to ask about. Make it again, or start in another folder."
+GONE = "{folder} was deleted, so there is nothing to ask about. Create it again, or start in another folder."
 WITHHELD = "{folder} {what}, not one project, so its files are not read. To read all of it: /index"
-INDEXED = "{folder} is read in the background from now on."
-NOT_TOLD = "No model is open yet, so the output was not attached."
+INDEXED = "{folder} is being indexed in the background."
+NOT_OPEN = "No model is open yet, so the output was not attached."
 NO_READER = "This model does not read the output of commands, so it was not attached."
+NO_ANSWER = "There is no answer to verify yet. Ask something first."
 _PLAIN = SessionOptions()
-# Enough text before a difference to find the place: about a line.
+# Enough text before a difference to find its place: about a line.
 _TOKENS_BEFORE = 24
 
 
 class Session:
-    """One conversation with one model about one folder; each controller of a front end gets its part of it.
+    """One chat with one model about one folder; each controller of a front end gets its part of it.
 
     Attributes:
         chat: messages and answers.
@@ -70,40 +71,15 @@ class Session:
         commits: git commits in the folder.
         commands: the user's commands and those in the background.
         sessions: the sessions on disk.
-        folder: the folder that the conversation is about.
-        slot: the engine, and which model it is of.
-        parts: what is around the engine; None while the session is not open.
+        folder: the folder that the chat is about.
+        slot: the engine or endpoint, and which model it is of.
+        parts: the agent and what it works with; None while the session is not open.
+        state: the user's state folder; None if nothing is saved.
+        recorder: records the session.
     """
 
     def __init__(
         self,
-        selection: ModelSelection,
-        folder: Path,
-        state: Path | None,
-        permissions: PermissionSettings,
-        options: SessionOptions,
-        source: EngineSource | None = None,
-    ) -> None:
-        self.slot = EngineSlot(selection, Speculation(selection.settings.speculation), state, self._adopt, source)
-        self.parts: SessionParts | None = None
-        self.state = state
-        self._options = options
-        self._unsaved = ""
-        self.chat = Chat(self)
-        self.prompt = PromptView(self)
-        self.permissions = permissions
-        self.commands = Commands(folder, self.tell, permissions.shows, permissions.kept_from_commands)
-        self.folder = Folder(self, folder, options.holds_more)
-        access = SessionAccess(self.slot, permissions, lambda: self.parts, lambda: self.history, self.open, self.info)
-        self.sessions = SavedSessions(folder, state if options.undoable else None, options.cache, access)
-        self.models = Models(access, self.sessions.note_model)
-        recorder = self.sessions.recorder
-        self.history = History(folder, state, lambda: self.opened().agent, recorder, self.sessions.cache)
-        self.commits = Commits(folder, lambda: self.opened().agent, self.commands.runner)
-
-    @classmethod
-    def prepare(
-        cls,
         settings: Settings,
         folder: Path,
         state: Path | None = None,
@@ -112,39 +88,53 @@ class Session:
         resume: str = "",
         given: Collection[str] = (),
         source: EngineSource | None = None,
-    ) -> "Session":
-        """Find out what would be opened, without opening it.
+    ) -> None:
+        """Choose what is opened, without opening it.
 
         Args:
             settings: the user's.
             folder: what the session is about.
-            state: folder that keeps what sessions learn; None keeps nothing on disk.
-            options: how it is opened.
+            state: the user's state folder; None saves nothing to disk.
+            options: how the session is opened.
             resume: the session to resume once it is opened; empty begins a new one.
-            given: the settings given for this start, which take precedence over those of the session.
-            source: where engines come from, for sessions that share one; None for one of its own.
+            given: settings of the command line, which take precedence over those of the session.
+            source: opens engines that several sessions share; None opens one of its own.
 
         Raises:
-            UserError: the settings name no model, or no drafter, that is there; or the session cannot be resumed.
+            UserError: the settings name no model or drafter that is there; or the session cannot be resumed.
         """
         permissions = PermissionSettings(settings, folder, options.rules, options.allow, options.deny)
         selection = select_model(settings)
-        unsaved = ""
+        self._unsaved = ""
         if state is not None and not os.access(state, os.F_OK) and not can_hold_files(state):
-            unsaved, state = UNSAVED.format(state=state), None
-        session = cls(selection, folder, state, permissions, options, source)
-        session.sessions.given, session._unsaved = given, unsaved
+            self._unsaved, state = UNSAVED.format(state=state), None
+        self.slot = EngineSlot(selection, Speculation(settings.speculation), state, self._adopt, source)
+        self.parts: SessionParts | None = None
+        self.state = state
+        self._options = options
+        self.chat = Chat(self)
+        self.prompt = PromptView(self)
+        self.models = Models(self)
+        self.permissions = permissions
+        self.commands = Commands(folder, self.attach, permissions.shows, permissions.kept_from_commands)
+        self.folder = Folder(self, folder, options.holds_more)
+        self.recorder = Recorder(state if options.undoable else None, options.cache, self.slot)
+        self.history = History(folder, state, self.recorder)
+        self.sessions = SavedSessions(
+            folder, self.recorder, self.history, permissions, self.slot, open_session=self.open, info=self.info
+        )
+        self.commits = Commits(folder, lambda: self.opened().agent, self.commands.runner)
+        self.sessions.given = given
         if resume:
-            session.sessions.choose(resume)
-        return session
+            self.sessions.choose(resume)
 
     @property
     def title(self) -> str:
-        """The model's name, as it is shown."""
+        """The model's name, for the user."""
         return self.slot.selection.entry.title
 
-    def open(self, progress: Callable[[LoadProgress], None]) -> SessionInfo:
-        """Load the model and begin a conversation.
+    def open(self, progress: Progress) -> SessionInfo:
+        """Load the model and begin a conversation, or resume the chosen session.
 
         Raises:
             EngineError, UserError: it cannot be opened; says why and what to do. Nothing of it stays open.
@@ -154,31 +144,30 @@ class Session:
         self.permissions.opened()
         try:
             self.slot.open(progress)
-            return replace(self.info(), resumed=self.sessions.go_on())
+            return replace(self.info(), resumed=self.sessions.resume_chosen())
         except BaseException:
             self.close()
             raise
 
     def info(self) -> SessionInfo:
-        """What a front end shows of the open session."""
+        """Return what a front end shows of the open session."""
         backend, opened_as, settings = self.slot.healthy(), self.slot.opened_as, self.slot.selection.settings
         assert opened_as is not None, "a healthy engine was opened"
         if self.permissions.mode.value != settings.mode:
-            # Of this session alone: no command that starts another one repeats it.
+            # It applies to this session alone, so the command that starts another one does not repeat it.
             settings = replace(settings, mode=Settings().mode)
-        folder = self.folder
-        engine, report = self.slot.engine, opened_as.report
+        folder, engine, report = self.folder, self.slot.engine, opened_as.report
         if engine is not None:
             from laguna_tui.session.opening import session_info
 
-            info = session_info(engine, report, settings, folder.path, self.slot.mode, folder.withheld)
+            info = session_info(engine, report, settings, folder.path, self.slot.mode)
         else:
             from laguna_tui.session.remote_opening import remote_info
 
-            info = remote_info(backend, report, folder.path, folder.withheld)
+            info = remote_info(backend, report)
         servers = self.parts.servers.notes if self.parts is not None else ()
-        unsaved = (self._unsaved,) if self._unsaved else ()
-        return replace(info, warnings=(*info.warnings, *self.permissions.notes, *servers, *unsaved))
+        more = filter(None, (folder.withheld, *self.permissions.notes, *servers, self._unsaved))
+        return replace(info, warnings=(*info.warnings, *more))
 
     @property
     def shared(self) -> "SharedModel | None":
@@ -188,13 +177,17 @@ class Session:
         return shared_model(self.slot)
 
     def opened(self) -> SessionParts:
-        """What is open; UserError if nothing is."""
+        """Return what is open; UserError if nothing is."""
         if self.parts is None:
             raise UserError(NO_MODEL)
         return self.parts
 
     def close(self, reason: str = "") -> None:
-        """Free everything. Idempotent. reason: what ended it, such as a signal; empty if the user did."""
+        """Free everything. Idempotent.
+
+        Args:
+            reason: what ended it, such as a signal; empty if the user did.
+        """
         parts, self.parts = self.parts, None
         if parts is not None:
             # What is gathered or scored for a message is waited for below.
@@ -206,19 +199,14 @@ class Session:
         self.history.close()
         self.sessions.close(reason)
 
-    def tell(self, piece: "Attachment") -> str:
+    def attach(self, piece: "Attachment") -> str:
         """Attach a piece to the next message; returns why it cannot be, empty if it is."""
         if self.parts is None:
-            return NOT_TOLD
+            return NOT_OPEN
         if not self.parts.agent.attach(piece):
             return NO_READER
-        self.sessions.recorder.look_at_told()
+        self.recorder.sync_attached()
         return ""
-
-    def prepare_undo(self, parts: SessionParts) -> None:
-        """Have the folder's contents stored before the first command, if commands can be run."""
-        if self._options.undoable and parts.toolbox.runs_commands and not self.folder.withheld:
-            self.history.prepare()
 
     def _adopt(self, backend: "LocalBackend | RemoteBackend", selection: ModelSelection) -> None:
         """Use a backend of the session's own model; the first one begins the conversation."""
@@ -232,9 +220,14 @@ class Session:
         services = SessionServices(changes, gate, self.commands.runner, history)
         parts = SessionParts.begin(backend, selection, folder.path, self.state, services, self._options)
         parts.context.codebase.withheld = folder.withheld
-        self.sessions.watch(parts.agent, changes, parts.toolbox.todo)
+        self.recorder.watch(parts)
         # Other threads see it from here on.
         self.parts = parts
+
+    def _prepare_undo(self, parts: SessionParts) -> None:
+        """Store the folder's contents before the first command, if commands can be run."""
+        if self._options.undoable and parts.toolbox.runs_commands and not self.folder.withheld:
+            self.history.prepare()
 
 
 class Chat:
@@ -258,12 +251,12 @@ class Chat:
         session.slot.healthy()
         parts = session.opened()
         session.sessions.begin()
-        session.prepare_undo(parts)
+        session._prepare_undo(parts)
         with session.slot.watched():
-            yield from session.sessions.recorder.recorded(parts.agent.run(message), message)
+            yield from session.recorder.recorded(parts.agent.run(message), message)
 
     def constrain(self, schema: "JsonSchema") -> None:
-        """Have every answer from now on be JSON that a schema accepts."""
+        """Hold every answer from now on to a JSON schema."""
         agent = self._session.opened().agent
         agent.options = replace(agent.options, schema=schema)
 
@@ -280,19 +273,19 @@ class Chat:
 
     def steer(self, message: str) -> bool:
         """Send a message into the running turn, at the next tool boundary or its end; False: use `ask`. Any thread."""
-        parts, recorder = self._session.parts, self._session.sessions.recorder
+        parts, recorder = self._session.parts, self._session.recorder
         return parts is not None and parts.agent.steer(message, lambda: recorder.put_message(SteeringSent, message))
 
-    def left(self) -> Sequence[str]:
-        """Steering messages that did not go in because the turn was stopped; each is returned once."""
+    def unsent(self) -> Sequence[str]:
+        """Return the steering messages that did not go in because the turn was stopped; each is returned once."""
         parts = self._session.parts
-        left = () if parts is None else parts.agent.unsent()
-        if left:
-            self._session.sessions.recorder.put(SteeringReturned())
-        return left
+        unsent = () if parts is None else parts.agent.unsent()
+        if unsent:
+            self._session.recorder.put(SteeringReturned())
+        return unsent
 
     def new_chat(self) -> None:
-        """Begin another chat; if sessions are kept, it is another session."""
+        """Begin another chat; if sessions are saved, it is another session."""
         self._session.sessions.begin_another()
         self._session.opened().agent.new_chat()
         self._session.slot.forget_last()
@@ -309,7 +302,7 @@ class Chat:
         session = self._session
         session.slot.healthy()
         with session.slot.watched():
-            yield from session.sessions.recorder.recorded(session.opened().agent.compact(guidance))
+            yield from session.recorder.recorded(session.opened().agent.compact(guidance))
 
     def prefetch(self, message: str) -> None:
         """Prefill what is certain of a message being typed. Returns then, or soon after `cancel`."""
@@ -322,9 +315,7 @@ class Chat:
             session.parts.agent.prefetch(message)
 
     def check_replay(self, progress: Callable[[ReplayProgress], None]) -> ReplayCheck:
-        """Generate the last generation of the last answer again without speculation, and compare.
-
-        `cancel` ends it early.
+        """Generate the last answer again without speculation, and compare token by token. `cancel` ends it early.
 
         Raises:
             UserError: there is no answer yet.
@@ -333,10 +324,25 @@ class Chat:
         from laguna_tui.session.remote_opening import in_process
 
         backend = in_process(self._session.slot.healthy(), "A replay")
-        if backend.last is None:
-            raise UserError("There is no answer to verify yet. Ask something first.")
+        last, engine, began = backend.last, backend.engine, time.monotonic()
+        if last is None:
+            raise UserError(NO_ANSWER)
+        total = len(last.tokens)
+        progress(ReplayProgress(0, total))
         with self._session.slot.watched():
-            return check_replay(backend.engine, backend.last, progress)
+            replay = engine.replay(
+                last.prompt,
+                last.tokens,
+                last.sampling,
+                lambda done: progress(ReplayProgress(done, total)),
+                last.rounds,
+                last.thinking_budget,
+                last.no_repeat,
+                last.constraints,
+            )
+        found = replay.divergence
+        difference = None if found is None else _replay_difference(engine, last, found)
+        return ReplayCheck(replay.compared, total, difference, time.monotonic() - began)
 
 
 class PromptView:
@@ -349,11 +355,11 @@ class PromptView:
         self._session = session
 
     def cost(self, message: str) -> "Cost | None":
-        """What sending this message would cost now; None while no model is open. May take 100 ms."""
-        return self._look(lambda preview: preview.cost(message), None)
+        """Return what sending this message would cost now; None while no model is open. May take 100 ms."""
+        return self._ask(lambda preview: preview.cost(message), None)
 
     def complete(self, text: str, cursor: int) -> "Sequence[Completion]":
-        """Ways to complete the mention under the cursor, best first. Takes milliseconds."""
+        """Return ways to complete the mention under the cursor, best first. Takes milliseconds."""
         from laguna_tui.context.completion import completions
 
         parts = self._session.parts
@@ -363,24 +369,24 @@ class PromptView:
         return completions(parts.context.codebase, text, cursor)
 
     def blocks(self) -> "Sequence[ContextBlock]":
-        """The prompt's blocks, in its order."""
-        return self._look(lambda preview: preview.blocks(), ())
+        """Return the prompt's blocks, in its order."""
+        return self._ask(lambda preview: preview.blocks(), ())
 
     def block_text(self, number: int) -> "BlockText":
-        """One block's text."""
+        """Return one block's text."""
         return self._session.opened().agent.prompt_preview().block_text(number)
 
     def change_cost(self, places: "Mapping[int, Place]") -> "Cost | None":
-        """The extra cost of the next message with these blocks in these places; changes nothing."""
-        return self._look(lambda preview: preview.change_cost(places), None)
+        """Return the extra cost of the next message with these blocks in these places; changes nothing."""
+        return self._ask(lambda preview: preview.change_cost(places), None)
 
     def change(self, places: "Mapping[int, Place]") -> None:
         """Move these blocks to these places from the next message on. Session's thread; UserError without a model."""
         self._session.opened().agent.conversation.change(places)
-        self._session.sessions.recorder.look()
+        self._session.recorder.sync()
 
-    def _look(self, question: "Callable[[PromptPreview], T]", unknown: T) -> T:
-        """The answer, or `unknown` while there is no engine that knows it."""
+    def _ask(self, question: "Callable[[PromptPreview], T]", unknown: T) -> T:
+        """Return the answer, or `unknown` while no engine can give it."""
         parts = self._session.parts
         # The engine may be closed meanwhile.
         with contextlib.suppress(EngineError):
@@ -417,7 +423,7 @@ class Folder:
         return choose_check(self._session.permissions.opened().permissions, Workspace(self.path), command)
 
     def mcp(self) -> str:
-        """The MCP servers of this session, and what each offers, as text."""
+        """Return the MCP servers of this session and what each offers, as text."""
         return self._session.opened().servers.text()
 
     def index(self) -> str:
@@ -430,24 +436,20 @@ class Folder:
 
 
 class Models:
-    """Which model answers, and how it decodes."""
+    """Which model answers, and how it decodes. The session's thread, except `choices` and `others`."""
 
-    def __init__(self, access: SessionAccess, changed: Callable[[], None]) -> None:
-        """Switch the engine of a session. changed: called when the model or its mode of decoding has changed."""
-        self._slot, self._access, self._changed = access.slot, access, changed
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
-    def choices(self) -> "tuple[ModelChoice, ...]":
-        """The catalogue's models and the file that is open now. Any thread, also while a turn runs.
-
-        Opens nothing; may take half a second.
-        """
+    def choices(self) -> tuple[ModelChoice, ...]:
+        """Return the catalogue's models and the file that is open now. Opens nothing; may take half a second."""
         from laguna_tui.session.model_list import list_models
 
-        slot = self._slot
+        slot = self._session.slot
         return list_models(slot.selection.settings, slot.opened_as.report.holds if slot.opened_as else {})
 
-    def others(self) -> "tuple[ModelChoice, ...]":
-        """What other programs serve or store on this machine. Any thread; asks their ports, for two seconds at most."""
+    def others(self) -> tuple[ModelChoice, ...]:
+        """Return what other programs serve or store on this machine. Asks their ports, for two seconds at most."""
         from laguna_tui.session.model_list import list_others
 
         return list_others()
@@ -456,23 +458,24 @@ class Models:
         """Answer with another model from now on; it reads the conversation again.
 
         Args:
-            wanted: a name of the catalogue, or the path of a file.
+            wanted: a name of the catalogue, the path of a file, or the URL of an endpoint.
+            progress: gets how far it is loaded.
 
         Raises:
             EngineError, UserError: it cannot be opened; the previous model, if there was one, continues answering.
         """
-        slot, parts = self._slot, self._access.parts()
-        selection = select_other(slot.selection.settings, wanted)
+        session, slot = self._session, self._session.slot
+        selection, parts = select_other(slot.selection.settings, wanted), session.parts
         if parts is None:
             slot.selection = selection
-            return self._access.open(progress)
+            return session.open(progress)
         slot.healthy()
         slot.replace(selection, lambda backend, of: parts.use_model(backend, of, slot.mode), progress)
-        self._changed()
-        return self._access.info()
+        session.sessions.note_model()
+        return session.info()
 
     def speculate(self, mode: Speculation, progress: Progress) -> SessionInfo:
-        """Use this mode of decoding from now on. The conversation stays.
+        """Decode in another mode from now on; the conversation stays.
 
         Strict and fast need an engine of their own, plain decoding does not.
 
@@ -482,51 +485,28 @@ class Models:
         from laguna_engine.native.cpu_determinism import use_fixed_kernels
         from laguna_tui.session.remote_opening import in_process
 
-        slot, parts = self._slot, self._access.parts()
+        session, slot = self._session, self._session.slot
         engine = in_process(slot.healthy(), "Another mode of speculation").engine
-        assert parts is not None, "a session with an engine has its parts"
-        # Asked before the engine is given up: once something was computed, the answer is no.
+        # Checked before the engine is closed: once something was computed, the kernels are settled.
         if mode is Speculation.STRICT and not use_fixed_kernels():
-            raise UserError(self._access.info().no_strict)
+            raise UserError(session.info().no_strict)
         if mode not in (Speculation.OFF, engine.info.speculation):
             slot.reopen(mode, progress)
         slot.mode = mode
-        options = parts.agent.options
-        drafting = replace(options.drafting, enabled=mode is not Speculation.OFF)
-        parts.agent.options = replace(options, drafting=drafting)
-        self._changed()
-        return self._access.info()
+        agent = session.opened().agent
+        drafting = replace(agent.options.drafting, enabled=mode is not Speculation.OFF)
+        agent.options = replace(agent.options, drafting=drafting)
+        session.sessions.note_model()
+        return session.info()
 
 
-def check_replay(
-    engine: "Engine", generated: "GenerationRecord", progress: Callable[[ReplayProgress], None]
-) -> ReplayCheck:
-    """What came of making `generated` again without speculation. EngineError when the engine fails."""
-    begun, total = time.monotonic(), len(generated.tokens)
-    progress(ReplayProgress(0, total))
-    replay = engine.replay(
-        generated.prompt,
-        generated.tokens,
-        generated.sampling,
-        lambda done: progress(ReplayProgress(done, total)),
-        generated.rounds,
-        generated.thinking_budget,
-        generated.no_repeat,
-        generated.constraints,
-    )
-    found = replay.divergence
-    difference = _difference(engine, generated, found) if found is not None else None
-    return ReplayCheck(replay.compared, total, difference, time.monotonic() - begun)
+def _replay_difference(engine: "Engine", generated: "GenerationRecord", found: "Divergence") -> ReplayDifference:
+    def text(*tokens: int) -> str:
+        return b"".join(map(engine.vocab.piece, tokens)).decode("utf-8", "replace")
 
-
-def _difference(engine: "Engine", generated: "GenerationRecord", found: "Divergence") -> ReplayDifference:
-    def text(*some: int) -> str:
-        return b"".join(map(engine.vocab.piece, some)).decode("utf-8", "replace")
-
-    before = generated.tokens[max(0, found.index - _TOKENS_BEFORE) : found.index]
     return ReplayDifference(
         index=found.index,
-        before=text(*before),
+        before=text(*generated.tokens[max(0, found.index - _TOKENS_BEFORE) : found.index]),
         answered=text(found.expected),
         plain=text(found.found),
         margin=found.margin,

@@ -1,6 +1,6 @@
 """An open session's agent, tools and context, and how they switch to another engine or model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +14,6 @@ from laguna_tui.session.model_options import agent_options
 from laguna_tui.session.values import SessionOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from laguna_tui.agent.changes import Changes
     from laguna_tui.agent.loop import Agent
     from laguna_tui.agent.permission_gate import PermissionGate
@@ -47,10 +45,10 @@ class McpServers:
         """Start nothing yet.
 
         Args:
-            folder: The workspace.
-            state: The user's state folder; None trusts no folder and keeps nothing.
-            commands: Gives the runner whose sandbox and policy hold for them.
-            clients: Servers of the program that the session is for.
+            folder: the workspace.
+            state: the user's state folder; None trusts no folder and saves nothing.
+            commands: returns the runner whose sandbox and policy apply to them.
+            clients: servers of the program that the session is for.
         """
         self._folder, self._state, self._commands, self._clients = folder, state, commands, clients
         self._tools: McpTools | None = None
@@ -64,9 +62,16 @@ class McpServers:
         return tuple(filter(None, found))
 
     def added_to(self, profile: "ModelProfile", entry: ModelEntry) -> "ModelProfile":
-        """The profile with their tools appended; unchanged for a model trained on a fixed tool set."""
-        tools = self._found()
-        self._unused = ""
+        """Return the profile with their tools appended; unchanged for a model trained on a fixed tool set."""
+        from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
+
+        if self._tools is None and not self._problem:
+            try:
+                self._tools = McpTools(self._folder, self._state, self._commands, clients=self._clients)
+            except UserError as error:
+                # A mistake in the user's file is no reason to have no session.
+                self._problem = str(error)
+        tools, self._unused = self._tools, ""
         if tools is None:
             return profile
         if entry.tools is not ToolSet.FULL:
@@ -78,7 +83,7 @@ class McpServers:
         return replace(profile, tools=(*profile.tools, *self._offered))
 
     def text(self) -> str:
-        """All servers and what each offers, for the user."""
+        """Return all servers and what each offers, for the user."""
         from laguna_tui.agent.tools.mcp.mcp_tools import overview_text
 
         return overview_text(self._tools.overview() if self._tools is not None else (), self.notes)
@@ -88,27 +93,16 @@ class McpServers:
         if self._tools is not None:
             self._tools.close()
 
-    def _found(self) -> "McpTools | None":
-        """Return their tools; None where the user's file is wrong, which is no reason to have no session."""
-        from laguna_tui.agent.tools.mcp.mcp_tools import McpTools
-
-        if self._tools is None and not self._problem:
-            try:
-                self._tools = McpTools(self._folder, self._state, self._commands, clients=self._clients)
-            except UserError as error:
-                self._problem = str(error)
-        return self._tools
-
 
 @dataclass(frozen=True, slots=True)
 class SessionServices:
     """What a session's tools work with, whichever model calls them.
 
     Attributes:
-        changes: They change files through it.
-        permissions: What they may do.
-        commands: Returns what runs the model's commands.
-        history: Undoes turns.
+        changes: they change files through it.
+        permissions: what they may do.
+        commands: returns what runs the model's commands.
+        history: undoes turns.
     """
 
     changes: "Changes"
@@ -119,7 +113,7 @@ class SessionServices:
 
 @dataclass(slots=True)
 class SessionParts:
-    """The conversation's agent, its tools, the folder's context, and the session's permissions.
+    """The conversation's agent, its tools and the folder's context.
 
     All of them outlive a switch of models, except the toolbox: each model has its own tools.
     """
@@ -127,7 +121,7 @@ class SessionParts:
     toolbox: "Toolbox"
     agent: "Agent"
     context: "WorkspaceContext"
-    permissions: "PermissionGate"
+    changes: "Changes"
     servers: "McpServers"
 
     @classmethod
@@ -143,12 +137,12 @@ class SessionParts:
         """Begin a conversation with a backend of this model; what it opened is closed if that fails.
 
         Args:
-            backend: What generates.
-            selection: Its model.
-            folder: The workspace.
-            state: Folder for what sessions learn; None for none.
-            services: What its tools work with.
-            options: How the session is opened.
+            backend: what generates.
+            selection: its model.
+            folder: the workspace.
+            state: the user's state folder; None for none.
+            services: what its tools work with.
+            options: how the session is opened.
         """
         from laguna_tui.agent.loop import Agent
         from laguna_tui.agent.profile import profile_of
@@ -165,11 +159,10 @@ class SessionParts:
             servers = McpServers(folder, state, services.commands, options.clients)
             undo.callback(servers.close)
             profile = servers.added_to(profile_of(entry), entry)
-            codebase = context.codebase
             toolbox = Toolbox(
                 profile,
                 workspace,
-                codebase=codebase,
+                codebase=context.codebase,
                 changes=services.changes,
                 commands=services.commands,
                 permissions=gate,
@@ -180,7 +173,7 @@ class SessionParts:
             answers = agent_options(settings, entry)
             agent = Agent(backend, toolbox, answers, attacher=attacher, history=services.history)
             undo.pop_all()
-        return cls(toolbox, agent, context, gate, servers)
+        return cls(toolbox, agent, context, services.changes, servers)
 
     def use_backend(self, backend: "LocalBackend | RemoteBackend") -> None:
         """Switch to a fresh backend of the same model."""

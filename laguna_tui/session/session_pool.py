@@ -5,15 +5,16 @@ prompt replaces are held in memory, so that no conversation is read again when t
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_engine.config import Speculation
-from laguna_engine.events import LoadProgress
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_selection import ModelSelection
+from laguna_tui.session.engine_slot import Progress
 from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from laguna_tui.store.session_summary import SessionSummary
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
     from laguna_engine.engine import Engine
     from laguna_tui.agent.tools.mcp.mcp_config import McpServer
     from laguna_tui.session.opening_report import OpenedAs
+    from laguna_tui.store.session_store import SessionStore
 
 _IN_USE = "another session uses {title}, and only one model is open at a time; close that session first"
+# Settings of the engine; two sessions that share one may differ in all others.
+_ENGINE_SETTINGS = ("context", "kv", "gpu_layers", "threads", "adapter")
 
 
 class SessionPool:
@@ -34,18 +38,18 @@ class SessionPool:
 
         Args:
             settings: the user's.
-            state: the user's state folder, in which sessions are kept.
+            state: the user's state folder, in which sessions are saved.
             cache: the user's cache folder.
             rules: the user's file of rules about what the model may do; None for none.
-            held_bytes: memory for conversations that wait.
+            held_bytes: memory for the KV cache of conversations that wait.
         """
         self._settings, self._state, self._cache, self._rules = settings, state, cache, rules
-        self._engines = SharedEngine(held_bytes)
+        self._engine = SharedEngine(held_bytes)
 
     def prepare(
         self, folder: Path, resume: str = "", clients: "Sequence[McpServer]" = (), **changes: object
     ) -> Session:
-        """A session that is not open yet.
+        """Return a session that is not open yet.
 
         Args:
             folder: what it is about.
@@ -56,36 +60,54 @@ class SessionPool:
         Raises:
             UserError: there is no such model, or the session cannot be resumed.
         """
-        return Session.prepare(
+        return Session(
             self._settings.merged(changes),
             folder,
             self._state,
             SessionOptions(cache=self._cache, rules=self._rules, clients=clients),
             resume=resume,
             given=tuple(changes),
-            source=self._engines,
+            source=self._engine,
         )
 
-    def keep(self, session: Session) -> str:
-        """Save an open session from now on, also before its first message; its ID."""
+    def save(self, session: Session) -> str:
+        """Save an open session from now on, even before its first message; returns its ID."""
         session.sessions.begin()
         return session.sessions.open_id
 
-    def kept(self, folder: Path | None) -> Sequence[SessionSummary]:
-        """The saved sessions of a folder, or all; newest first."""
-        from laguna_tui.store.session_store import SessionStore
-
-        return SessionStore(self._state, self._cache).newest(None if folder is None else folder.resolve())
+    def saved(self, folder: Path | None) -> Sequence[SessionSummary]:
+        """Return the saved sessions of a folder, None for all; newest first."""
+        return self._store().newest(None if folder is None else folder.resolve())
 
     def fork(self, session: str) -> str:
-        """Copy a saved session; the ID of the copy. UserError if there is none."""
-        from laguna_tui.store.session_store import SessionStore
-
-        return SessionStore(self._state, self._cache).fork(session, "")
+        """Copy a saved session; returns the ID of the copy. UserError if there is none."""
+        return self._store().fork(session, "")
 
     def close(self) -> None:
         """Close the engine. Idempotent; the sessions are closed before."""
-        self._engines.end()
+        self._engine.end()
+
+    def _store(self) -> "SessionStore":
+        from laguna_tui.store.session_store import SessionStore
+
+        return SessionStore(self._state, self._cache)
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenEngine:
+    selection: ModelSelection
+    mode: Speculation
+    engine: "Engine"
+    opened_as: "OpenedAs"
+    state: Path | None
+
+    def serves(self, selection: ModelSelection, mode: Speculation) -> bool:
+        """Return whether it can generate for a session with this selection and mode."""
+        own = self.selection
+        same_model = (own.entry.path, own.drafter, self.mode) == (selection.entry.path, selection.drafter, mode)
+        return same_model and all(
+            getattr(own.settings, name) == getattr(selection.settings, name) for name in _ENGINE_SETTINGS
+        )
 
 
 class SharedEngine:
@@ -93,63 +115,48 @@ class SharedEngine:
 
     def __init__(self, held_bytes: int) -> None:
         self._held_bytes = held_bytes
-        self._open: tuple[ModelSelection, Speculation, Engine, OpenedAs, Path | None] | None = None
+        self._open: _OpenEngine | None = None
         self._users = 0
         self._lock = threading.Lock()
-        self.turn = threading.Lock()
+        self.turn: threading.Lock | None = threading.Lock()
 
     def open(
-        self,
-        selection: ModelSelection,
-        mode: Speculation,
-        state: Path | None,
-        progress: Callable[[LoadProgress], None],
+        self, selection: ModelSelection, mode: Speculation, state: Path | None, progress: Progress
     ) -> "tuple[Engine, OpenedAs]":
         """Return the engine, of this model; UserError while another session uses it with another one."""
         from laguna_tui.session.opening import open_selection
 
         with self._lock:
-            if self._open is not None and not _same(self._open[0], self._open[1], selection, mode):
+            if self._open is not None and not self._open.serves(selection, mode):
                 if self._users:
-                    raise UserError(_IN_USE.format(title=self._open[0].entry.title))
-                self._close()
+                    raise UserError(_IN_USE.format(title=self._open.selection.entry.title))
+                self._close(self._open.state)
             if self._open is None:
                 engine, opened_as = open_selection(selection, mode, state, progress)
                 engine.hold_conversations(self._held_bytes)
-                self._open = selection, mode, engine, opened_as, state
+                self._open = _OpenEngine(selection, mode, engine, opened_as, state)
             self._users += 1
-            return self._open[2], self._open[3]
+            return self._open.engine, self._open.opened_as
 
-    def close(self, engine: "Engine", opened_as: "OpenedAs", *, lost: bool) -> None:
+    def close(self, engine: "Engine", opened_as: "OpenedAs", state: Path | None, *, lost: bool) -> None:
         """Release a share; a lost engine is not handed out again."""
         with self._lock:
-            if self._open is None or self._open[2] is not engine:
+            if self._open is None or self._open.engine is not engine:
                 return
             self._users -= 1
             if lost:
                 self._users = 0
-                self._open = (*self._open[:4], None)
-                self._close()
+                self._close(None)
 
     def end(self) -> None:
         """Close it for good. Idempotent."""
         with self._lock:
-            self._close()
+            self._close(self._open.state if self._open is not None else None)
 
-    def _close(self) -> None:
+    def _close(self, state: Path | None) -> None:
         from laguna_tui.session.opening import close_engine
 
         if self._open is not None:
-            _, _, engine, opened_as, state = self._open
-            self._open = None
-            if opened_as.options is not None:
-                close_engine(engine, opened_as.options, state)
-
-
-def _same(left: ModelSelection, left_mode: Speculation, right: ModelSelection, right_mode: Speculation) -> bool:
-    """Whether one engine serves both: the settings that only concern the conversation may differ."""
-    fixed = ("context", "kv", "gpu_layers", "threads", "adapter")
-    return (
-        (left.entry.path, left.drafter, left_mode) == (right.entry.path, right.drafter, right_mode)
-        and all(getattr(left.settings, name) == getattr(right.settings, name) for name in fixed)
-    )  # fmt: skip
+            found, self._open = self._open, None
+            if found.opened_as.options is not None:
+                close_engine(found.engine, found.opened_as.options, state)

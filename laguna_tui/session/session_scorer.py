@@ -1,7 +1,7 @@
 """The scorer of a session: opened when files have to be shortened, on the device that has room for it.
 
-Where a GPU has room for the drafter or the scorer but not for both, they take turns: the drafter leaves while files are
-scored for a message, and is opened again before the answer begins.
+Where a GPU has room for the drafter or the scorer but not for both, they take turns: the drafter is closed while files
+are scored for a message, and is opened again before the answer begins.
 """
 
 import threading
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 
 
 class SessionScorer(ScorerSource):
-    """At most one open scorer. `take` and `release` are the session's thread's; the others may be called from any."""
+    """At most one open scorer. The session's thread calls `take` and `release`, any thread the others."""
 
     def __init__(self, settings: Settings) -> None:
-        """Open nothing yet."""
         self._settings = settings
         self._engine: Engine | None = None
         self._scorer: Scorer | None = None
-        self._looked = False
+        self._tried = False
         self._turns = False
         self._rate: float | None = None
         self._measuring: threading.Thread | None = None
@@ -40,36 +39,36 @@ class SessionScorer(ScorerSource):
         self._lock = threading.RLock()
 
     def use_engine(self, engine: "Engine | None") -> None:
-        """The engine whose drafter makes room for the scorer; None where the model is elsewhere."""
+        """Set the engine whose drafter makes room for the scorer; None for a remote model."""
         with self._lock:
             self._engine = engine
 
     def take(self) -> "Scorer | None":
-        """The scorer, opened if it is not; None without one. `release` it when the message's files are scored.
+        """Return the open scorer; None without one. `release` it when the message's files are scored.
 
         Raises:
-            UserError, EngineError: the settings name one that cannot be used, which is said once.
+            UserError, EngineError: the settings name one that cannot be used; raised once.
         """
         self._skipped = False
         with self._lock:
-            if not self._looked and not self._closed:
-                self._looked = True
+            if not self._tried and not self._closed:
+                self._tried = True
                 self._open()
             return self._scorer
 
     def skip(self) -> None:
-        """Have nothing more scored for this message. Any thread, at any time; harmless if nothing is scored."""
+        """Score nothing more for this message. Any thread, at any time; harmless if nothing is scored."""
         self._skipped = True
         scorer = self._scorer
         if scorer is not None:
             scorer.interrupt()
 
     def skipped(self) -> bool:
-        """Whether what was taken last is to score no more."""
+        """Return whether the scorer that was taken last shall score no more."""
         return self._skipped
 
     def release(self) -> None:
-        """Scoring is over for now: one that takes turns with the drafter leaves the device to it."""
+        """End scoring for this message: a scorer that takes turns with the drafter leaves the device to it."""
         with self._lock:
             if not self._turns:
                 return
@@ -77,25 +76,25 @@ class SessionScorer(ScorerSource):
             if self._scorer is not None:
                 self._rate = self._scorer.rate or self._rate
                 self._scorer.close()
-                self._scorer, self._looked = None, False
+                self._scorer, self._tried = None, False
             if self._engine is not None:
                 self._engine.resume_drafters()
 
     def rate(self) -> float | None:
-        """Its tokens per second; None while that is not known, and without one.
+        """Return its tokens per second; None while that is unknown, and without one.
 
-        The first call has it opened and measured in the background, unless it would take turns with the drafter.
+        The first call opens and measures it in the background, unless it would take turns with the drafter.
         """
         scorer = self._scorer
         if scorer is not None and scorer.rate:
             return scorer.rate
-        if self._rate is None and self._measuring is None and (scorer is not None or not self._looked):
+        if self._rate is None and self._measuring is None and (scorer is not None or not self._tried):
             self._measuring = threading.Thread(target=self._measure, name="scorer", daemon=True)
             self._measuring.start()
         return self._rate
 
     def measuring(self) -> bool:
-        """Whether its speed is being measured in the background."""
+        """Return whether its speed is being measured in the background."""
         return self._measuring is not None and self._measuring.is_alive()
 
     def close(self) -> None:
@@ -108,7 +107,7 @@ class SessionScorer(ScorerSource):
             self._scorer.close()
 
     def _measure(self) -> None:
-        """Open and measure it; what is wrong with it is said when it is needed."""
+        """Open and measure it; what is wrong with it is raised when it is needed."""
         try:
             with self._lock:
                 path = scorer_path(self._settings)
@@ -119,7 +118,7 @@ class SessionScorer(ScorerSource):
                 scorer.measure()
         except (EngineError, UserError):
             with self._lock:
-                self._looked = self._scorer is not None
+                self._tried = self._scorer is not None
 
     def _open(self) -> None:
         path = scorer_path(self._settings)
@@ -136,10 +135,10 @@ class SessionScorer(ScorerSource):
             raise
 
     def _device(self, path: "Path") -> "ScorerDevice":
-        """Where it has room now."""
+        """Return where it has room now."""
         from laguna_engine.fit.scorer_device import ScorerDevice, scorer_bytes, scorer_device_now
 
-        # Who wants nothing of the model on a GPU wants nothing else there.
+        # A user who wants no layer of the model on a GPU wants nothing else there.
         if self._settings.gpu_layers == 0:
             return ScorerDevice()
         return scorer_device_now(scorer_bytes(path), 0 if self._engine is None else self._engine.drafter_nbytes)

@@ -2,18 +2,15 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from threading import RLock
 
 from laguna_engine.events import Prefill
-from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.conversation import ConversationMark, ConversationState
-from laguna_tui.agent.loop import Agent
-from laguna_tui.agent.todo_list import TodoList
 from laguna_tui.agent.turn_history import ListDifference, Place
 from laguna_tui.base.events import AgentEvent, Choosing, DraftRound, Rate, ReasoningDelta, TextDelta, ToolProgress
 from laguna_tui.base.messages import ChatMessage
-from laguna_tui.session.kept_state import Items, content_of, load_items
+from laguna_tui.session.saved_state import SavedMessages, content_of
+from laguna_tui.session.session_parts import SessionParts
 from laguna_tui.store.events import (
     Change,
     ConversationChanged,
@@ -32,44 +29,38 @@ from laguna_tui.store.events import (
 from laguna_tui.store.session_journal import SessionJournal
 
 FLUSH_S = 0.5
-"""What streams is written at least so often."""
-# What only a running turn shows.
-_PASSING = (Choosing, Rate, Prefill, DraftRound, ToolProgress)
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """The objects that hold a session's state."""
-
-    agent: Agent
-    changes: Changes
-    todo: TodoList
+"""What streams is written at least this often."""
+# Shown only while a turn runs.
+_TRANSIENT = (Choosing, Rate, Prefill, DraftRound, ToolProgress)
 
 
 class SessionWriter:
-    """Writes one session: what belongs together in one group. The session's thread, except `load` and `look_at_told`.
+    """Writes one session: what belongs together in one group; also the `TurnLog` of its turns.
+
+    The session's thread, except `load` and `sync_attached`.
 
     Attributes:
         journal: of the session.
+        content: converts what its lines hold.
     """
 
-    def __init__(self, journal: SessionJournal, watched: Watched, written: int = 0) -> None:
+    def __init__(self, journal: SessionJournal, parts: SessionParts, written: int = 0) -> None:
         """Write nothing yet.
 
         Args:
             journal: the session's.
-            watched: the state to write.
+            parts: the state to write.
             written: how many messages the journal has.
         """
         self.journal = journal
-        self.content = content_of(journal, lambda: watched.agent.conversation.count)
-        self._watched = watched
+        self.content = content_of(journal, lambda: parts.agent.conversation.count)
+        self._parts = parts
         self._lock = RLock()
         # By identity; the message is held, so that no other one gets its place in memory.
         self._numbers: dict[int, tuple[ChatMessage, int]] = {}
         self._next = written
-        self._keep(ConversationState())
-        self._told: tuple[object, ...] = ()
+        self._set_written(ConversationState())
+        self._attached: tuple[object, ...] = ()
         self._steps: Sequence[object] = ()
         self._generated: Sequence[int] | None = None
         self._tokens = 0
@@ -77,26 +68,21 @@ class SessionWriter:
         self._texts: list[str] = []
         self._flushed_at = 0.0
 
-    def know(self, numbers: Iterable[int], said: Iterable[ChatMessage]) -> None:
-        """Take the present state as already written.
+    def assume_written(self, numbers: Iterable[int], messages: Iterable[ChatMessage]) -> None:
+        """Take the present state as written already, with these numbers of its messages."""
+        self._numbers = {id(each): (each, number) for number, each in zip(numbers, messages, strict=True)}
+        self._set_written(self._parts.agent.conversation.state)
+        self._attached, self._steps = tuple(self._parts.agent.attached), self._parts.toolbox.todo.items
 
-        Args:
-            numbers: the numbers of the messages.
-            said: the messages.
-        """
-        self._numbers = {id(each): (each, number) for number, each in zip(numbers, said, strict=True)}
-        self._keep(self._watched.agent.conversation.state)
-        self._told, self._steps = tuple(self._watched.agent.attached), self._watched.todo.items
-
-    def look(self, before: Iterable[Event] = (), after: Iterable[Event] = ()) -> None:
+    def sync(self, before: Iterable[Event] = (), after: Iterable[Event] = ()) -> None:
         """Write what has changed, in one group with these events."""
         with self._lock:
             self.journal.append(*before, *self._changes(), *after)
 
-    def look_at_told(self) -> None:
-        """Write what the next message brings along, if that has changed. Any thread."""
+    def sync_attached(self) -> None:
+        """Write what is attached to the next message, if that has changed. Any thread."""
         with self._lock:
-            self.journal.append(*self._changed_told())
+            self.journal.append(*self._changed_attachments())
 
     def note(self, state: ConversationState) -> Place:
         """Write how the conversation has changed; returns where the journal has it as it is now."""
@@ -112,40 +98,40 @@ class SessionWriter:
         return self._place(state)
 
     def moved(self, position: int, state: ConversationState) -> None:
-        """Write how many turns are done, and the conversation that this leaves."""
+        """Write how many turns are not undone, and the conversation that this leaves."""
         with self._lock:
             self.journal.append(HistoryMoved(position=position), *self._changed_conversation(state), durable=True)
 
     def load(self, place: Place) -> ConversationMark:
-        """The conversation as of this place in the journal; messages that are still said are the same objects.
+        """Return the conversation as of a place in the journal; messages that are still in it are the same objects.
 
         Raises:
             JournalError: it is lost.
         """
         if isinstance(place, ConversationMark):
             return place
-        items = Items()
+        messages = SavedMessages()
         for line in self.journal.read(0, place):
             if isinstance(line.event, ConversationChanged | Opened):
-                items.take(line.event, line.start)
-        numbers = {*items.said, *items.forgotten}
+                messages.take(line.event, line.start)
+        numbers = {*messages.said, *messages.forgotten}
         with self._lock:
             known = {number: each for each, number in self._numbers.values()}
-            loaded = known | load_items(self.journal, items, numbers - known.keys(), self.content)
+            loaded = known | messages.load(self.journal, numbers - known.keys(), self.content)
             self._numbers |= {id(loaded[number]): (loaded[number], number) for number in numbers}
-        said, forgotten = ([loaded[number] for number in each] for each in (items.said, items.forgotten))
+        said, forgotten = ([loaded[number] for number in each] for each in (messages.said, messages.forgotten))
         return ConversationMark(tuple(said), tuple(forgotten))
 
     def take(self, event: AgentEvent) -> None:
         """Write an event, and what has changed; texts are joined, and wait a moment."""
         if isinstance(event, TextDelta | ReasoningDelta):
-            self.look()
+            self.sync()
             if self._kind is not type(event):
                 self.flush()
                 self._kind = type(event)
             self._texts.append(event.text)
-        elif isinstance(event, _PASSING):
-            self.look()
+        elif isinstance(event, _TRANSIENT):
+            self.sync()
         else:
             with self._lock:
                 shown = Shown(events=(self.content.stored(event),))
@@ -159,9 +145,9 @@ class SessionWriter:
             self.journal.append(*self._streamed())
 
     def _streamed(self) -> Iterator[Event]:
-        """What was generated since it was written last: its tokens, and its text."""
+        """Yield what was generated since it was written last: its tokens, and its text."""
         self._flushed_at = time.monotonic()
-        generated = self._watched.agent.generated
+        generated = self._parts.agent.generated
         if generated is not self._generated:
             self._generated, self._tokens = generated, 0
         if generated is not None and len(generated) != self._tokens:
@@ -173,30 +159,30 @@ class SessionWriter:
             yield Shown(events=(self.content.stored(joined),))
 
     def _changes(self) -> Iterator[Event]:
-        """What has changed since it was written last."""
-        yield from self._changed_conversation(self._watched.agent.conversation.state)
-        yield from self._changed_told()
-        todo = self._watched.todo
-        if todo.items is not self._steps:
-            self._steps = items = todo.items
+        """Yield what has changed since it was written last."""
+        yield from self._changed_conversation(self._parts.agent.conversation.state)
+        yield from self._changed_attachments()
+        items = self._parts.toolbox.todo.items
+        if items is not self._steps:
+            self._steps = items
             yield TodoWritten(items=tuple((item.state, item.text) for item in items))
-        if news := self._watched.changes.seen.news():
+        if news := self._parts.changes.seen.news():
             files = {path: None if digest is None else digest.hex() for path, digest in news.items()}
             yield FilesSeen(files=files)
 
-    def _changed_told(self) -> Iterator[Event]:
-        told = tuple(self._watched.agent.attached)
-        if list(map(id, told)) != list(map(id, self._told)):
-            self._told = told
-            yield PiecesWaiting(pieces=tuple(map(self.content.stored, told)))
+    def _changed_attachments(self) -> Iterator[Event]:
+        attached = tuple(self._parts.agent.attached)
+        if list(map(id, attached)) != list(map(id, self._attached)):
+            self._attached = attached
+            yield PiecesWaiting(pieces=tuple(map(self.content.stored, attached)))
 
     def _changed_conversation(self, state: ConversationState) -> Iterator[Event]:
-        """The change of a conversation, behind the streamed text, which is part of it."""
-        if not self._is_kept(state):
+        """Yield the change of a conversation, behind the streamed text, which is part of it."""
+        if not self._is_written(state):
             yield from self._streamed()
             if (event := self._change(state)) != ConversationChanged():
                 yield event
-                # It takes the place of what was generated; of a generation that runs all is written again.
+                # It replaces what was generated; of a generation that runs all is written again.
                 self._generated = None
 
     def _place(self, state: ConversationState) -> Place:
@@ -204,31 +190,31 @@ class SessionWriter:
             return ConversationMark(tuple(state.said), tuple(state.forgotten))
         return self.journal.end
 
-    def _is_kept(self, state: ConversationState) -> bool:
-        """Whether a conversation is as it was written last. Its lists only grow, or others take their place."""
+    def _is_written(self, state: ConversationState) -> bool:
+        """Return whether a conversation is as it was written last. Its lists only grow, or are replaced."""
         return (
             state.said is self._lists[0]
             and state.forgotten is self._lists[1]
             and (len(state.said), len(state.forgotten)) == self._lengths
-            and (state.calls, state.opening, state.notes) == self._kept[2:]
+            and (state.calls, state.opening, state.notes) == self._written[2:]
         )
 
-    def _keep(self, state: ConversationState) -> None:
+    def _set_written(self, state: ConversationState) -> None:
         self._lists = state.said, state.forgotten
         self._lengths = len(state.said), len(state.forgotten)
-        self._kept = state._replace(said=tuple(state.said), forgotten=tuple(state.forgotten))
+        self._written = state._replace(said=tuple(state.said), forgotten=tuple(state.forgotten))
 
     def _change(self, state: ConversationState) -> ConversationChanged:
-        """How a conversation has changed since it was written last; taken as written."""
-        kept = self._kept
+        """Return how a conversation has changed since it was written last; takes it as written."""
+        written = self._written
         event = ConversationChanged(
-            said=self._difference(kept.said, state.said),
-            forgotten=self._difference(kept.forgotten, state.forgotten),
-            calls=state.calls if state.calls != kept.calls else None,
-            opening=state.opening if state.opening != kept.opening else None,
-            notes=tuple(sorted(state.notes - kept.notes)),
+            said=self._difference(written.said, state.said),
+            forgotten=self._difference(written.forgotten, state.forgotten),
+            calls=state.calls if state.calls != written.calls else None,
+            opening=state.opening if state.opening != written.opening else None,
+            notes=tuple(sorted(state.notes - written.notes)),
         )
-        self._keep(state)
+        self._set_written(state)
         present = {id(each) for each in (*state.said, *state.forgotten)}
         self._numbers = {key: found for key, found in self._numbers.items() if key in present}
         return event
@@ -240,7 +226,7 @@ class SessionWriter:
         return Change(change.kept, tuple(map(self._numbered, change.added)))
 
     def _numbered(self, each: ChatMessage) -> int | Value:
-        """A message as it is written: its number, if it was written before."""
+        """Return a message as it is written: its number, if it was written before."""
         known = self._numbers.get(id(each))
         if known is not None:
             return known[1]

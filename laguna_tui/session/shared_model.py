@@ -1,4 +1,4 @@
-"""The open model as other programs may use it: its engine, and what the user has set for it."""
+"""The open model as other programs may use it: its engine, and the user's settings for it."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,14 +18,14 @@ class SharedModel:
     """A model that is open.
 
     Attributes:
-        engine: what generates; others than the session's user ask it as guests.
-        name: by which it is asked for.
-        title: as it is shown.
+        engine: what generates; requests of other programs come as guests.
+        name: the name that requests give.
+        title: for the user.
         family: the template it was trained on.
         sampling: the user's, or the model's own.
         thinking: whether it thinks unless a request says otherwise.
-        thinking_limit: most tokens of one thinking; None for no limit.
-        max_tokens: most tokens of one answer; None for no limit.
+        thinking_limit: limit of tokens of thinking in one generation; None for none.
+        max_tokens: limit of tokens of one answer; None for none.
         drafting: how answers are sped up.
     """
 
@@ -41,7 +41,7 @@ class SharedModel:
 
 
 def shared_model(slot: "EngineSlot") -> SharedModel | None:
-    """What is open in a slot; None for nothing. Any thread."""
+    """Return the model that is open in a slot; None if none is. Any thread."""
     engine, selection = slot.engine, slot.selection
     if engine is None:
         return None

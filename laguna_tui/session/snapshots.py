@@ -1,8 +1,7 @@
 """The KV snapshots of the open session: when they are written, and what resuming or rewinding restores.
 
-Where they lie and which are kept is known to `store/snapshot_store.py`.
-
-A snapshot only saves time. Whatever goes wrong with one, the conversation continues and the prompt is computed again.
+Where they are and which are deleted first is decided by `store/snapshot_store.py`. A snapshot only saves time: if
+anything goes wrong with one, the conversation continues and the prompt is computed again.
 """
 
 import threading
@@ -44,30 +43,33 @@ class RestoredSession:
     """What was restored of a conversation.
 
     Attributes:
-        tokens: tokens that are in the cache now, 0 if nothing was restored.
-        seconds: how long that took.
-        notices: what the user should know, as sentences; mostly nothing.
+        tokens: how many are in the cache now, 0 if nothing was restored.
+        notices: what the user should know, as sentences; usually empty.
     """
 
-    tokens: int
-    seconds: float
+    tokens: int = 0
     notices: tuple[str, ...] = ()
 
 
 class Snapshots:
     """The snapshots of one open session.
 
-    `save` returns at once and `restore` waits; both may be called with any engine, also after it was replaced. The
-    session's thread calls them; `failing` may be read from any.
+    `save` returns at once and `restore` waits; both may be called with any engine, even after it was replaced. The
+    session's thread calls them; `failing` may be read from any thread.
 
     Attributes:
         on: whether snapshots are written and restored.
-        failing: why none is written now, as a sentence; empty while all is well.
-        last: what the newest one took, None before the first.
+        failing: why none can be written now, as a sentence; empty while all is well.
+        last: the newest one; None before the first.
     """
 
     def __init__(self, store: SnapshotStore | None, settings: Settings) -> None:
-        """store: of all sessions; None keeps nothing, as `snapshots = false` does."""
+        """Save nothing yet.
+
+        Args:
+            store: the snapshots of all sessions; None saves none.
+            settings: the user's; they may turn snapshots off.
+        """
         self.on = settings.snapshots and store is not None
         self.failing = ""
         self.last: Saved | None = None
@@ -80,7 +82,7 @@ class Snapshots:
         self._thread: threading.Thread | None = None
 
     def use(self, session: str) -> None:
-        """Save and restore for this session from now on. Its folder is made with its first snapshot."""
+        """Save and restore for this session from now on. Its first snapshot creates its folder."""
         self.wait()
         self._session, self.failing = session, ""
 
@@ -88,7 +90,7 @@ class Snapshots:
         """Write what is new in the background, in pauses between requests. After every turn; any number of times.
 
         Args:
-            backend: what has it cached.
+            backend: has it cached.
             of: the conversation, where others share the engine; None for the engine's only one.
         """
         if not self.on or not self._session or self._closed:
@@ -105,7 +107,7 @@ class Snapshots:
 
         Args:
             backend: as for `save`.
-            of: likewise.
+            of: as for `save`.
             last: the engine is closed next.
         """
         if self.on and self._session:
@@ -118,7 +120,7 @@ class Snapshots:
             self._due.wait_for(lambda: self._wanted is None)
 
     def restorable(self, backend: "LocalBackend", prompt: "Prompt") -> "Restorable | None":
-        """What `restore` would restore and how long it would take, from the files' headers alone; None if nothing."""
+        """Return what `restore` would restore and how long it would take, from the files' headers; None if nothing."""
         folder = self._own
         if not self.on or folder is None:
             return None
@@ -127,25 +129,26 @@ class Snapshots:
         return None
 
     def restore(self, backend: "LocalBackend", prompt: "Prompt") -> RestoredSession:
-        """Restore as much of the prompt as there is, unless as much is cached already. Never raises.
+        """Restore as much of the prompt as is saved, unless as much is cached already. Never raises.
 
         Args:
-            backend: on which no generation is running.
+            backend: the engine's, while it generates nothing.
             prompt: the whole conversation.
         """
         folder, store = self._own, self._store
         if not self.on or folder is None or store is None:
-            return RestoredSession(0, 0.0)
+            return RestoredSession()
         try:
             restored = backend.restore(folder, prompt)
             store.note_use(self._session)
         except (EngineError, OSError) as error:
-            return RestoredSession(0, 0.0, (f"The KV cache was not restored, so all of it is read again: {error}.",))
+            notice = f"The KV cache was not restored, so the conversation is read again: {error}."
+            return RestoredSession(notices=(notice,))
         notices = tuple(f"Part of the saved KV cache was not used: {refusal.error}." for refusal in restored.refused)
-        return RestoredSession(restored.tokens, restored.seconds, tuple(dict.fromkeys(notices)))
+        return RestoredSession(restored.tokens, tuple(dict.fromkeys(notices)))
 
     def close(self) -> None:
-        """End the background thread, after what it is writing. Idempotent."""
+        """End the background thread once it has written what it is writing. Idempotent."""
         with self._due:
             self._closed = True
             self._due.notify_all()
@@ -167,7 +170,7 @@ class Snapshots:
                     return
             self._save(*wanted, last=False)
             with self._due:
-                # Asked again meanwhile, perhaps about another engine: once more.
+                # Another save was requested meanwhile, perhaps of another engine.
                 if self._wanted is wanted:
                     self._wanted = None
                 self._due.notify_all()
@@ -185,11 +188,11 @@ class Snapshots:
             if error.problem is not SnapshotProblem.CHANGED:
                 self.failing = self._sentence(store, error)
         except EngineError:
-            # The engine is closed or lost; whoever opens the next one asks again.
+            # The engine is closed or lost; the next one is saved again.
             return
 
     def _room(self, store: SnapshotStore) -> bool:
-        """Whether there is room for more; those of other sessions that are over the limit are removed."""
+        """Return whether there is room for more, after removing those of other sessions beyond the limit."""
         try:
             free = store.free()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""What a chat session takes and gives: frozen values. No engine and no Textual in here.
+"""Values that a session and its front ends exchange. Importing them loads no engine and no Textual.
 
 All texts are raw: a front end passes them through `laguna_tui.base.text`.
 """
@@ -27,7 +27,7 @@ class SessionOptions:
     Attributes:
         cache: the user's cache folder, for the KV caches of saved sessions; None saves none.
         wait_s: seconds that a message waits for the folder's index where it needs it.
-        holds_more: why the folder is not one project, as the end of a sentence; `Folder.index` then reads it.
+        holds_more: why the folder is not one project, as the end of a sentence; it is read after `Folder.index`.
         rules: the user's file of rules about what the model may do; None for none.
         allow: rules for this session only, as given on the command line.
         deny: likewise.
@@ -46,27 +46,27 @@ class SessionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class NotKept:
-    """What of the open session is not being kept on disk now, each a sentence that says why; empty while all is well.
+class NotSaved:
+    """What of the open session is not being saved now, each a sentence that says why; empty while all is well.
 
     Attributes:
-        said: what is said and done.
+        session: the messages and what was done.
         cache: the KV cache: reading the conversation again takes longer then.
     """
 
-    said: str = ""
+    session: str = ""
     cache: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """What a session continues with.
+    """A session that was resumed.
 
     Attributes:
         summary: the session.
-        events: the newest turns, for the screen, each from its `Asked` to its `TurnFinished`.
-        left_out: how many turns before these there are.
-        notices: sentences about what is not as it was.
+        events: the newest turns, each from its `Asked` to its `TurnFinished`.
+        left_out: how many turns came before these.
+        notices: sentences about what is different now.
         restored: how many tokens of the conversation are in the KV cache now.
         seconds: how long it took.
     """
@@ -81,19 +81,19 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class RewindCost:
-    """What going back to before a turn costs, but for the files.
+    """What going back to before a turn costs, apart from the files.
 
     Attributes:
         restored: tokens of the conversation that come from the KV cache or a snapshot of it.
         restore_s: how long that takes.
-        anew: tokens that have to be read again.
-        anew_s: how long that takes; None before anything was measured.
+        recomputed: tokens that have to be read again.
+        recompute_s: how long that takes; None before anything was measured.
     """
 
     restored: int
     restore_s: float
-    anew: int
-    anew_s: float | None
+    recomputed: int
+    recompute_s: float | None
 
 
 class OtherFolderError(UserError):
@@ -105,7 +105,7 @@ class OtherFolderError(UserError):
 
 
 class FolderGoneError(UserError):
-    """The folder of a session is not there any more; `Sessions.move` says where it is now."""
+    """The folder of a session no longer exists; `SavedSessions.move` changes which folder it is about."""
 
     def __init__(self, folder: Path, session: str) -> None:
         super().__init__(
@@ -117,12 +117,18 @@ class FolderGoneError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """What is known once the model is loaded: `context_size` in tokens, and things the user should be told.
+    """What front ends show of an open session.
 
-    `mode` is how it decodes now; None when the session cannot tell. `drafter` is a line about the model that drafts.
-    `plan` says how it was opened, in short, and then why so, a sentence each. `no_strict` says why this
-    session cannot use strict speculation, and what to do; empty if it can. `not_shown` says what is not known of a
-    remote model, a sentence; empty for one in this process. `resumed` is the resumed session; None for a new one.
+    Attributes:
+        context_size: in tokens.
+        details: the model in one line.
+        warnings: sentences for the user.
+        mode: how it decodes now; None for a remote model.
+        drafter: a line about the model that drafts.
+        plan: how it was opened, in short, and then why, a sentence each.
+        no_strict: why this session cannot use strict speculation, and what to do; empty if it can.
+        resumed: the resumed session; None for a new one.
+        not_shown: what is unknown for a remote model, a sentence; empty for one in this process.
     """
 
     context_size: int
@@ -137,7 +143,7 @@ class SessionInfo:
 
 
 class Here(Enum):
-    """What is on this machine of a model. READY can be opened at once, REMOTE is behind an endpoint."""
+    """How much of a model is on this machine. READY can be opened at once, REMOTE is behind an endpoint."""
 
     READY = "here"
     PARTIAL = "partly here"
@@ -150,8 +156,15 @@ class Here(Enum):
 class ModelChoice:
     """A model that could answer. All texts are raw.
 
-    name: what `switch` takes. size: bytes of its files, None if nobody knows. have: those that are here.
-    fits: whether it runs on this machine, in a few words; runs: the same as a plain answer, None for nobody knows.
+    Attributes:
+        name: what `Models.switch` takes.
+        title: for the user.
+        here: how much of it is on this machine.
+        fits: whether it runs on this machine, in a few words.
+        runs: the same as a plain answer; None if unknown.
+        size: bytes of its files; None if unknown.
+        have: how many of these are here.
+        current: it is open.
     """
 
     name: str
@@ -169,27 +182,27 @@ class CommandFinished:
     """The last event of a command of the user's.
 
     Attributes:
-        exit_code: as a shell says it.
+        exit_code: as a shell reports it.
         seconds: how long it ran.
         sentence: how it ended, for the user.
-        told: whether the model reads the command and its output with the next message.
+        attached: whether the model reads the command and its output with the next message.
     """
 
     exit_code: int
     seconds: float
     sentence: str
-    told: bool
+    attached: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ClientUse:
-    """What another program had of the model so far.
+    """How another program has used the model so far.
 
     Attributes:
-        name: its address, and what it says that it is.
-        requests: that were answered.
-        generated: tokens.
-        now: whether it is being answered.
+        name: its address and user agent.
+        requests: how many were answered.
+        generated: how many tokens.
+        now: whether a request of its is being answered.
         seen_s: seconds since its last request.
     """
 

@@ -1,4 +1,4 @@
-"""The folder around a session: its index, and what of it a message brings into the prompt. Opened when first needed."""
+"""The folder of a session: its index, and what a message brings from it into the prompt. Opened when first needed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from laguna_tui.context.attach import Attacher
 
 
-# A question is worth that much of the context before anybody has read anything: a map, and a few functions.
+# The share of the context that a first question may fill before anything was read: a map, and a few functions.
 _PACK_SHARE = 1 / 16
 _PACK_MOST = 4096
 
 
 class WorkspaceContext:
-    """One folder.
+    """What the app knows of one folder.
 
     Attributes:
-        codebase: its index, which begins to be made with `start`.
-        scorer: what scores files that do not fit.
+        codebase: its index, built once `start` was called.
+        scorer: scores files that do not fit.
     """
 
     def __init__(
@@ -38,10 +38,14 @@ class WorkspaceContext:
         wait_s: float,
         unreadable: Callable[[str], str],
     ) -> None:
-        """Take a folder; nothing is read yet.
+        """Read nothing yet.
 
-        state: where is kept whom the user trusts, None for nobody. wait_s: so long a message waits for the index.
-        unreadable: why a file's text may not be shown to the model, by its path; empty where it may.
+        Args:
+            workspace: the folder.
+            settings: the user's.
+            state: the user's state folder, which says what is trusted; None trusts nothing.
+            wait_s: seconds that a message waits for the index.
+            unreadable: returns why a file may not be shown to the model, by its path; empty if it may.
         """
         self.workspace = workspace
         self.trust = Trust(state)
@@ -52,11 +56,11 @@ class WorkspaceContext:
         self.scorer = SessionScorer(settings)
 
     def start(self) -> None:
-        """Begin to read the folder in the background; harmless when repeated."""
+        """Begin to index the folder in the background; harmless when repeated."""
         self.codebase.start()
 
     def attacher(self, backend: "LocalBackend | RemoteBackend", profile: "ModelProfile") -> "Attacher | None":
-        """What gathers for the model that is open; None for one that reads nothing beside a question."""
+        """Return what gathers a message's attachments for the open model; None for one that reads no attachments."""
         from laguna_tui.backends.local.backend import LocalBackend
         from laguna_tui.context.attach import Attacher, AttachOptions
 
@@ -74,7 +78,7 @@ class WorkspaceContext:
         return Attacher(self.workspace, self.codebase, backend.count, options)
 
     def close(self) -> None:
-        """Stop reading. Idempotent."""
+        """Stop indexing, and close the scorer. Idempotent."""
         self.codebase.close()
         self.scorer.close()
 

@@ -1,8 +1,8 @@
-"""What a session file says: a type for each kind of line, and how lines hold events of turns, messages and long texts.
+"""The lines of a session file: a type for each kind, and how they hold events of turns, messages and long texts.
 
-Lines that belong together say so with `more`. What changes the conversation is in one group with the change, so that a
-kill leaves both or neither: `Opened` where another model answers, `TurnBegun` with its message, `Shown` for a message
-that was sent while a turn ran, `HistoryMoved`.
+Lines that belong together are marked with `more`. What changes the conversation is in one group with the change, so
+that a kill leaves both or neither: `Opened` where another model answers, `TurnBegun` with its message, `Shown` for a
+message that was sent while a turn ran, `HistoryMoved`.
 
 Fields that a later version added are ignored, and lines and events that it added are skipped. Fields that an earlier
 version lacked have defaults.
@@ -56,7 +56,7 @@ Text = str | Blob
 
 # No event refers to itself, so that there is nothing for the garbage collector.
 class Event(Struct, tag_field="event", omit_defaults=True, kw_only=True, gc=False):
-    """A line; its subclasses are all that there are.
+    """A line of any kind.
 
     Attributes:
         time: When it was written.
@@ -94,7 +94,7 @@ class Titled(Event, tag="titled"):
 
 
 class Moved(Event, tag="moved"):
-    """The session is about another folder now."""
+    """The session is about another folder from now on."""
 
     folder: str
 
@@ -107,7 +107,7 @@ class ModeChosen(Event, tag="mode"):
 
 
 class MessageSent(Event, tag="asked"):
-    """The user sent a message, which gets no turn if it is refused."""
+    """The user sent a message. If it is refused, no turn begins."""
 
     message: Text
 
@@ -159,7 +159,7 @@ class SteeringSent(Event, tag="steered"):
 
 
 class SteeringReturned(Event, tag="left"):
-    """Messages that are not in the conversation were given back to the user."""
+    """Steering messages that are not in the conversation were returned to the user."""
 
 
 class PiecesWaiting(Event, tag="told"):
@@ -181,7 +181,7 @@ class FilesSeen(Event, tag="seen"):
 
 
 class HistoryMoved(Event, tag="history"):
-    """So many turns are not undone."""
+    """This many turns are not undone from now on."""
 
     position: Count
 
@@ -206,7 +206,7 @@ class Closed(Event, tag="closed"):
 
 
 class Unread(Struct):
-    """A line of a later version, or one that does not say what its type does.
+    """A line of a later version, or one that does not match its type.
 
     Attributes:
         data: The line.
@@ -224,17 +224,8 @@ _DECODER = msgspec.json.Decoder(_LINE)
 _TAGS = {str(kind.__struct_config__.tag) for kind in Event.__subclasses__()}
 
 
-def encoded(event: Event) -> bytes:
-    """Return an event as JSON."""
-    try:
-        return msgspec.json.encode(event)
-    except (UnicodeEncodeError, OverflowError):
-        # Lone surrogates (paths that are not UTF-8, a model's broken text) and huge numbers.
-        return json.dumps(msgspec.to_builtins(event), separators=(",", ":")).encode()
-
-
 def decoded(line: bytes) -> Event | Unread | None:
-    """Return what a line says, with or without its newline; None if it is not a JSON object that names its event."""
+    """Return the event of a line, with or without its newline; None if it is not a JSON object that names its event."""
     try:
         event: Event = _DECODER.decode(line)
     except (ValueError, RecursionError):
@@ -274,11 +265,11 @@ def unpacked(data: bytes) -> tuple[int, ...]:
 
 
 def migrated(message: Value, model: str) -> Value:
-    """Return a message as this version writes it. In version 0.1 what a model generated was of another type.
+    """Return a message as this version writes it. In version 0.1 generated messages had another type.
 
     Args:
         message: As it was written.
-        model: The model that generated it, which version 0.1 did not say.
+        model: The model that generated it, which version 0.1 did not write.
     """
     if message.get("type") != "GeneratedMessage":
         return message
@@ -288,7 +279,7 @@ def migrated(message: Value, model: str) -> Value:
 
 
 _KINDS: Mapping[str, type[Struct]] = {kind.__name__: kind for kind in get_args(AgentEvent)}
-# Written as JSON text: anybody's keys, and numbers that JSON does not have.
+# Written as JSON text: its keys are arbitrary, and its numbers may be none of JSON's.
 _ARGUMENTS = "arguments"
 # The only fields of bytes.
 _BYTES = ("old", "new")
@@ -308,7 +299,7 @@ class Content:
         Args:
             get: Returns the bytes of a blob; `LOST` where they are missing.
             put: Stores bytes and returns their name; None where nothing is written.
-            shortener: Returns what shortens a file that was attached whole for this question.
+            shortener: Returns what shortens a file that was attached whole with this question.
         """
         self._get, self._put, self._shortener = get, put, shortener
 
@@ -326,7 +317,7 @@ class Content:
         return text if len(text) < LONG_CHARS else Blob(self._stored_blob(text.encode("utf-8", "surrogatepass")))
 
     def events(self, shown: Shown, *kinds: type[Struct]) -> Iterator[AgentEvent]:
-        """The events of a line, except damaged ones and those of a later version.
+        """Yield the events of a line, except damaged ones and those of a later version.
 
         Args:
             shown: The line.

@@ -1,4 +1,4 @@
-"""What the index takes of a journal: what the list shows of its session, and what was said in it, by turns."""
+"""What the index takes from a journal: what the list shows of its session, and its texts, by turns."""
 
 import os
 import sqlite3
@@ -32,7 +32,7 @@ from laguna_tui.store.session_search import add_trigrams, remove_trigrams
 KILLED = "killed"
 DAMAGED = "damaged"
 NEWER = "of a later version"
-# What is searched is looked up in whole texts.
+# Searched words are looked up in whole texts.
 _TEXT_CHARS = 16_000
 _TITLE_CHARS = 80
 
@@ -51,8 +51,8 @@ class IndexedSession:
         model: Title of the last model.
         created, updated: Seconds since the epoch.
         position: How many turns there are that are not undone.
-        current: Number of the turn that what is shown belongs to; 0 before the first one.
-        closed: How it ended: empty in order; `KILLED` while there is no event that says so.
+        current: Number of the turn that shown events belong to; 0 before the first one.
+        closed: How it ended: empty if normally; `KILLED` while no event says how.
         problem: Why it cannot be opened; empty if it can.
     """
 
@@ -74,15 +74,15 @@ class IndexedSession:
 
 
 class JournalReader:
-    """Takes the events of a journal into what the index knows of its session."""
+    """Reads the events of a journal into the index."""
 
     def __init__(self, connection: sqlite3.Connection, row: IndexedSession, content: Content) -> None:
         self._connection, self._row, self._content = connection, row, content
-        # What was said, by the numbers of turns.
-        self._said: dict[int, list[str]] = {}
+        # Texts by the numbers of turns.
+        self._texts_of: dict[int, list[str]] = {}
 
     def take(self, events: Iterator[Line], stop: int) -> bool:
-        """Take events in, up to a place; returns whether there are no more."""
+        """Read events up to a place; returns whether there are no more."""
         row = self._row
         try:
             if not row.place:
@@ -99,9 +99,9 @@ class JournalReader:
         return True
 
     def store(self) -> None:
-        """Store what was said, in pieces of a limited length, and how the session is called by it."""
+        """Store the texts, in pieces of a limited length, and the first message."""
         row, connection = self._row, self._connection
-        for turn, said in self._said.items():
+        for turn, said in self._texts_of.items():
             text = _storable(normalize("NFC", "\n".join(said)))
             for start in range(0, len(text), _TEXT_CHARS):
                 body = text[start : start + _TEXT_CHARS]
@@ -118,7 +118,7 @@ class JournalReader:
             # The most frequent ones first.
             case Shown():
                 row.closed, row.updated = KILLED, event.time
-                self._said.setdefault(row.current, []).extend(self._texts(event))
+                self._texts_of.setdefault(row.current, []).extend(self._texts(event))
             case Titled(title=title):
                 row.title = _title(title)
             case Moved(folder=folder):
@@ -152,11 +152,11 @@ class JournalReader:
                 pass
 
     def _take_turn(self, event: TurnBegun) -> None:
-        """A turn takes the place of those that are undone."""
+        """Replace the turns that are undone by a new one."""
         row, connection = self._row, self._connection
         undone = "select number from turns where session = ? and at >= ?"
         for (gone,) in connection.execute(undone, (row.id, row.position)).fetchall():
-            self._said.pop(gone, None)
+            self._texts_of.pop(gone, None)
             delete_pieces(connection, row.id, gone)
         connection.execute("delete from turns where session = ? and at >= ?", (row.id, row.position))
         message, row.current = self._content.text(event.message), event.number
@@ -164,7 +164,7 @@ class JournalReader:
         connection.execute("insert into turns (session, at, number, message) values (?, ?, ?, ?)", values)
         row.position += 1
         row.updated = event.time
-        self._said.setdefault(row.current, []).append(message)
+        self._texts_of.setdefault(row.current, []).append(message)
 
     def _texts(self, shown: Shown) -> Iterator[str]:
         for event in self._content.events(shown, TextDelta, Steered, ToolStarted):
@@ -186,18 +186,18 @@ def _problem(first: Line | None, session: str) -> str:
 
 
 def _title(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     words = " ".join(_storable(text[: _TITLE_CHARS * 4]).split())
     return words if len(words) <= _TITLE_CHARS else f"{words[: _TITLE_CHARS - 1].rstrip()}…"
 
 
 def _storable(text: str) -> str:
-    """The text as SQLite takes it: without lone surrogates."""
+    """Return the text as SQLite takes it: without lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
 def delete_pieces(connection: sqlite3.Connection, session: str, turn: int | None = None) -> None:
-    """Delete what was said in a turn, None in all."""
+    """Delete the texts of a turn; None for all turns."""
     where, values = ("session = ?", (session,)) if turn is None else ("session = ? and number = ?", (session, turn))
     for piece, body in connection.execute(f"select id, body from pieces where {where}", values).fetchall():
         remove_trigrams(connection, piece, body)

@@ -1,7 +1,7 @@
-"""A journal on disk: events as lines of JSON, one after another, read up to the first byte that makes no sense.
+"""A journal on disk: events as lines of JSON, read up to the first invalid byte.
 
 Only the longest valid prefix counts. A line is valid when it ends with a newline and is a JSON object with a string
-`event`; the first one says whose journal it is and of which version. A line with `more` belongs to the same group as
+`event`; the first one has the session's ID and the version. A line with `more` belongs to the same group as
 the one behind it: a group counts once its last line is there, so that a kill leaves all of a change or nothing of it.
 """
 
@@ -16,16 +16,17 @@ from msgspec.structs import replace
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.locked_file import open_private, reason
 from laguna_tui.base.object_store import ObjectStore, StoreError
-from laguna_tui.store.events import LOST, VERSION, Began, Event, Unread, decoded, encoded
+from laguna_tui.base.stored_json import to_json
+from laguna_tui.store.events import LOST, VERSION, Began, Event, Unread, decoded
 
 JOURNAL = "journal.jsonl"
 BLOBS = "blobs"
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""What is longer is no line: large texts are blobs."""
+"""Longer lines are invalid: large texts are blobs."""
 _CHUNK_BYTES = 1024 * 1024
 
 ReadAt = Callable[[int, int], bytes]
-"""Bytes of a file: how many at most, from which place."""
+"""Returns bytes of a file, given the most that are wanted and their place."""
 
 
 class JournalError(UserError):
@@ -62,14 +63,14 @@ def encoded_group(events: Sequence[Event], now: float) -> bytes:
     """
     last = len(events) - 1
     timed = (replace(event, time=event.time or now, more=at != last) for at, event in enumerate(events))
-    group = list(map(encoded, timed))
+    group = list(map(to_json, timed))
     if (longest := max(map(len, group))) >= MAX_LINE_BYTES:
         raise ValueError(f"an event of {longest:,} bytes is too long for a journal")
     return b"".join(line + b"\n" for line in group)
 
 
 def lines(read_at: ReadAt, start: int, end: int) -> Iterator[Line]:
-    """The valid lines between two places, up to the first one that is not valid, or whose group is not finished."""
+    """Yield the valid lines between two places, up to the first invalid one or the first unfinished group."""
     group: list[Line] = []
     for line in _single_lines(read_at, start, end):
         group.append(line)
@@ -79,7 +80,7 @@ def lines(read_at: ReadAt, start: int, end: int) -> Iterator[Line]:
 
 
 def _single_lines(read_at: ReadAt, start: int, end: int) -> Iterator[Line]:
-    """The valid lines between two places, up to the first one that is not valid or not finished."""
+    """Yield the valid lines between two places, up to the first invalid or unfinished one."""
     waiting, at = b"", start
     place = start
     while place < end and (data := read_at(min(_CHUNK_BYTES, end - place), place)):
@@ -95,7 +96,7 @@ def _single_lines(read_at: ReadAt, start: int, end: int) -> Iterator[Line]:
 
 
 def read_journal(path: Path, start: int = 0, end: int | None = None) -> Iterator[Line]:
-    """The events of a journal that need not be open here: up to its end, or to where it is damaged. Changes nothing.
+    """Yield the lines of a journal that need not be open here, up to its end or its first damage. Changes nothing.
 
     Args:
         path: The journal's file.
@@ -119,7 +120,7 @@ def opened(path: Path) -> int:
     """Return a descriptor to read a journal that need not be open here.
 
     Raises:
-        JournalError: It cannot be opened, or is no file of this user.
+        JournalError: It cannot be opened, or is not a file of this user.
     """
     try:
         return open_private(path, os.O_RDONLY)
@@ -148,7 +149,7 @@ def valid_end(held: int, path: Path) -> int:
 
 
 def keep_tail(held: int, start: int, folder: Path) -> Path | None:
-    """Copy what is behind the valid prefix of a journal into a new file, durably, where it has more than a torn group.
+    """Copy what follows the valid prefix of a journal into a new file, durably, if it is more than an unfinished group.
 
     Args:
         held: A descriptor of the journal.
@@ -156,7 +157,7 @@ def keep_tail(held: int, start: int, folder: Path) -> Path | None:
         folder: Where the new file is created.
 
     Returns:
-        The new file; None if there is nothing, or no more than a group of lines that was not finished.
+        The new file; None if there is nothing, or only an unfinished group.
 
     Raises:
         OSError: The disk refuses; there is no new file.
@@ -189,7 +190,7 @@ def _pieces(held: int, start: int) -> Iterator[bytes]:
 
 
 def check_header(first: Line | None, path: Path) -> Began:
-    """Return what the first line of a journal says.
+    """Return the first line of a journal.
 
     Raises:
         JournalError: It is not the beginning of a journal, or of one that a later version wrote.
@@ -233,7 +234,7 @@ class BlobReader:
 
 
 def unreadable(path: Path, error: OSError) -> JournalError:
-    """The error of a journal that the system does not give out."""
+    """Return the error of a journal that the system cannot read."""
     if isinstance(error, FileNotFoundError):
         return JournalError(f"there is no session {path.parent.name}; see: laguna-tui sessions list")
     return JournalError(f"the session {path.parent.name} cannot be read: {reason(error)} ({path})")

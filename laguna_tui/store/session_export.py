@@ -1,7 +1,7 @@
-"""A session or a chat as one file: Markdown, HTML or JSON. Secrets are redacted in every form.
+"""Exports a session or a chat as Markdown, HTML or JSON. Secrets are redacted in every form.
 
-Markdown and HTML are for people: what a terminal or a browser would obey is neutralised, and the HTML is one file
-without scripts that loads nothing. JSON is exact, but for the secrets, and plain ASCII.
+Markdown and HTML are for people: what a terminal or a browser would obey is neutralized, and the HTML has no scripts
+and loads nothing. JSON is exact, except for the secrets, and plain ASCII.
 """
 
 import html
@@ -29,7 +29,7 @@ pre { overflow-x: auto; padding: .6rem; border: 1px solid #8886; border-radius: 
 .notice, .about, summary { color: #888; }
 .added { color: #2a2; } .removed { color: #d33; }
 """
-# Even what slipped through could load and run nothing.
+# Even if something slipped through, it could load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -47,13 +47,13 @@ class ExportForm(StrEnum):
 
 
 def exported(transcript: SessionTranscript, form: ExportForm) -> str:
-    """The whole transcript in a form, without secrets."""
+    """Return the whole transcript in a form, without secrets."""
     writers = {ExportForm.MARKDOWN: to_markdown, ExportForm.HTML: to_html, ExportForm.JSON: to_json}
     return writers[form](transcript)
 
 
 def to_markdown(transcript: SessionTranscript) -> str:
-    """The transcript as Markdown."""
+    """Return the transcript as Markdown."""
     blocks = [f"# {_escaped(sanitize_line(redact(transcript.title)))}"]
     if transcript.session:
         blocks.append(_escaped(sanitize_line(_about(transcript))))
@@ -64,7 +64,7 @@ def to_markdown(transcript: SessionTranscript) -> str:
 
 
 def to_html(transcript: SessionTranscript) -> str:
-    """The transcript as one HTML file."""
+    """Return the transcript as one HTML file."""
     title = html.escape(sanitize_line(redact(transcript.title)))
     about = f'<p class="about">{html.escape(sanitize_line(_about(transcript)))}</p>\n' if transcript.session else ""
     body = "\n".join(_html(_clean(part)) for part in transcript.parts)
@@ -77,7 +77,7 @@ def to_html(transcript: SessionTranscript) -> str:
 
 
 def to_json(transcript: SessionTranscript) -> str:
-    """The transcript as JSON: an object with the fields of `SessionTranscript`."""
+    """Return the transcript as JSON: an object with the fields of `SessionTranscript`."""
     parts = [asdict(replace(part, text=redact(part.text), title=redact(part.title))) for part in transcript.parts]
     for part in parts:
         del part["is_tight"]
@@ -93,7 +93,7 @@ def to_json(transcript: SessionTranscript) -> str:
 
 
 def _clean(part: TranscriptPart) -> TranscriptPart:
-    """A part without secrets, and without what a terminal would obey. Tabs are taken from a line, a diff keeps them."""
+    """Return a part without secrets and what a terminal would obey. A diff keeps its tabs, a line does not."""
     title = redact(part.title)
     title = sanitize(title) if title.startswith("$ ") else sanitize_line(title)
     return replace(part, text=sanitize(redact(part.text)), title=title)
@@ -119,12 +119,12 @@ def _markdown(part: TranscriptPart) -> str:
 
 
 def _body(part: TranscriptPart) -> str:
-    """The output of a call; a command of several lines stands before it, because its title has only one."""
+    """Return the output of a call, after a command of several lines, of which the title shows only one."""
     return f"{part.title}\n{part.text}" if "\n" in part.title else part.text
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """The text in a fence longer than any in it."""
+    """Return the text in a fence longer than any in it."""
     fence = "```"
     while fence in text:
         fence += "`"
@@ -163,7 +163,7 @@ def _diff_lines(text: str) -> Iterator[str]:
 
 @cache
 def _renderer() -> "MarkdownIt":
-    """Renders answers: HTML in them is shown as text, pictures as links, and links lead to web pages only."""
+    """Return a renderer of answers: it shows HTML as text and images as links, and links only to web pages."""
     from markdown_it import MarkdownIt
 
     renderer = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")

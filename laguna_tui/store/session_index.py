@@ -1,15 +1,15 @@
-"""The index of all sessions in SQLite: what the list shows of each, and what was said in it, by turns.
+"""The index of all sessions in SQLite: what the list shows of each, and its texts, by turns.
 
-It is never the truth: everything in it comes from the journals, so that an index that is missing, damaged, or of
-another version is built again, and where no file can be written it lives in memory. A journal that grew is read on from
-where the index ends. Connections are short-lived; several processes may use the index at once.
+Everything in it comes from the journals, so an index that is missing, damaged or of another version is built again, and
+if no file can be written it is in memory. A journal that grew is read on from where the index ends. Connections are
+short-lived; several processes may use the index at once.
 """
 
 import os
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -19,15 +19,15 @@ from laguna_tui.base.locked_file import open_private
 from laguna_tui.store.events import Content
 from laguna_tui.store.indexed_session import IndexedSession, JournalReader, delete_pieces
 from laguna_tui.store.journal_lines import JOURNAL, BlobReader, read_journal
-from laguna_tui.store.session_search import FoundText, forget_removed, make_trigrams, search
+from laguna_tui.store.session_search import forget_removed, make_trigrams, search
 
 INDEX = "index.db"
 VERSION = 2
-"""Of the tables and of what stands in them."""
+"""Of the tables and of their contents."""
 _APPLICATION_ID = 0x4C61_6753
 _BUSY_S = 5.0
 _COMPANIONS = ("", "-wal", "-shm")
-# A journal is taken in by pieces, so that another process waits only a moment for the index.
+# A journal is indexed by pieces, so that another process waits only a moment.
 _PIECE_BYTES = 4 * 1024 * 1024
 _PLAIN_CODE = 0xFF
 _UNUSABLE_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL)
@@ -55,7 +55,11 @@ class SessionIndex:
     """The index of the sessions in a folder. Any thread, any process."""
 
     def __init__(self, folder: Path) -> None:
-        """folder: that of the sessions; it need not be there."""
+        """Read nothing yet.
+
+        Args:
+            folder: That of the sessions; it need not be there.
+        """
         self._folder = folder
         self._path: Path | None = folder / INDEX
         # Where no file can be written.
@@ -71,8 +75,8 @@ class SessionIndex:
 
         return self._with_index(read)
 
-    def search(self, words: Sequence[str], *, misspelt: bool = False) -> list[FoundText]:
-        """Return the sessions in which something was said that has all of the words; see `session_search.search`."""
+    def search(self, words: Sequence[str], *, misspelt: bool = False) -> Mapping[str, str]:
+        """Return the sessions with a text that has all of the words; see `session_search.search`."""
         return self._with_index(lambda connection: search(connection, words, misspelt=misspelt))
 
     def forget(self) -> None:
@@ -85,7 +89,7 @@ class SessionIndex:
         self._with_index(clean)
 
     def _with_index(self, action: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Bring the index up to date, and do something with it."""
+        """Bring the index up to date, and call an action with it."""
         for _ in range(2):
             if self._path is None:
                 break
@@ -108,7 +112,7 @@ class SessionIndex:
             return action(self._memory)
 
     def _refresh(self, connection: sqlite3.Connection) -> None:
-        """Take in what the journals have got since, and forget sessions that are gone."""
+        """Index what was added to the journals since, and remove sessions that are gone."""
         known = {row[0]: row[1:] for row in connection.execute("select id, inode, size, mtime_ns from sessions")}
         found = dict(journals(self._folder))
         for session, status in found.items():
@@ -120,7 +124,7 @@ class SessionIndex:
                 _delete(connection, session)
 
     def _take_piece(self, connection: sqlite3.Connection, session: str, status: os.stat_result) -> bool:
-        """Take in some megabytes of a journal; returns whether that was all."""
+        """Index some megabytes of a journal; returns whether that was all."""
         folder = self._folder / session
         with _transaction(connection), closing(BlobReader(folder)) as blobs:
             found = connection.execute(f"select {_COLUMNS} from sessions where id = ?", (session,)).fetchone()
@@ -138,7 +142,7 @@ class SessionIndex:
 
 
 def journals(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The IDs of the sessions in a folder, and what is known of their journals; what is no session is left out."""
+    """Yield the IDs of the sessions in a folder and the status of their journals."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):
@@ -181,7 +185,7 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     try:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
-        # What was deleted is not to be found in the file.
+        # Deleted texts must not be left in the file.
         connection.execute("pragma secure_delete = on")
         if _marks(connection) != (_APPLICATION_ID, VERSION):
             with _transaction(connection):

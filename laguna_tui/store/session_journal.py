@@ -1,7 +1,7 @@
 """A session's journal while the session is open: events are appended, and read back by their place.
 
 A disk that is full, read-only or over its quota never stops the chat: what cannot be written waits in memory, is read
-back from there, and is written in its order as soon as there is room.
+from there, and is written in its order as soon as there is room.
 """
 
 import errno
@@ -33,7 +33,7 @@ from laguna_tui.store.journal_lines import (
 )
 
 WAITING_LIMIT_BYTES = 32 * 1024 * 1024
-"""How much waits in memory while nothing can be written; beyond it the journal stops for good."""
+"""How much may wait in memory while nothing can be written; beyond it the journal stops for good."""
 # While something waits, and nothing new comes that would try again.
 _RETRY_S = 2.0
 _RESUMED = "another laguna-tui resumed it. Open a copy of it, or start a new session."
@@ -41,7 +41,7 @@ _NO_LIMIT = 1 << 62
 
 
 def new_id(parent: Path) -> str:
-    """Return the ID of a new session in a folder: the time, and letters that tell it from others of the same second."""
+    """Return the ID of a new session in a folder: the time, and random digits for sessions of the same second."""
     while True:
         session = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         if not (parent / session).exists():
@@ -67,8 +67,8 @@ class SessionJournal:
 
     Attributes:
         id: Of the session.
-        folder: Where it is kept: the journal, its blobs, and what else belongs to the session.
-        notice: A sentence about what was damaged when it was opened; empty in order.
+        folder: The session's, with the journal, its blobs, and its undo store.
+        notice: A sentence about what was damaged when it was opened; usually empty.
     """
 
     def __init__(self, folder: Path, waiting_limit: int = WAITING_LIMIT_BYTES) -> None:
@@ -112,10 +112,10 @@ class SessionJournal:
 
     @classmethod
     def open(cls, folder: Path, *, waiting_limit: int = WAITING_LIMIT_BYTES) -> Self:
-        """Open a session to resume it. What its journal ends with and is not valid is cut off.
+        """Open a session to resume it. An invalid end of its journal is cut off.
 
-        A torn last group is what a process was writing when it was killed. More than that is kept beside the journal,
-        and `notice` says where.
+        An unfinished last group is what a process was writing when it was killed. More than that is saved beside the
+        journal, and `notice` says where.
 
         Args:
             folder: The session's folder.
@@ -146,12 +146,12 @@ class SessionJournal:
 
     @property
     def failing(self) -> str:
-        """Why nothing is being kept now, as a sentence; empty while all is well."""
+        """Why nothing can be written now, as a sentence; empty while all is well."""
         return self._failing
 
     @property
     def stopped(self) -> bool:
-        """Whether nothing is taken any more, because too much waited; what was taken before is still written."""
+        """Whether no more events are accepted, because too much waited; those accepted before are still written."""
         return self._stopped
 
     @property
@@ -182,7 +182,7 @@ class SessionJournal:
                 self._write_waiting()
 
     def put_blob(self, data: bytes) -> str:
-        """Keep bytes, once however often they are given; returns their name, for `blob`. Never raises, as `append`."""
+        """Store bytes, once even if they are given again; returns their name, for `blob`. Never raises, as `append`."""
         name = name_of(data)
         with self._lock:
             known = any(name == other for other, _ in self._waiting) or (self._blobs and name in self._blobs)
@@ -207,14 +207,14 @@ class SessionJournal:
                 raise JournalError(f"a part of the session {self.id} is lost: {error}") from error
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[Line]:
-        """The events between two places, also those that wait.
+        """Yield the events between two places, also those that wait.
 
         Args:
             start: A place where a line begins.
             end: A place where one ends; None for the end as it is when the first one is asked for.
 
         Raises:
-            JournalError: The disk does not give them out as they were written, or the journal was closed.
+            JournalError: They cannot be read as they were written, or the journal was closed.
         """
         at, stop = start, self._end if end is None else min(end, self._end)
         try:
@@ -237,13 +237,13 @@ class SessionJournal:
         """Write that the session was closed, and unlock it. Idempotent.
 
         Args:
-            reason: Why, where it was not the user who did it, such as "SIGTERM"; empty in order.
+            reason: Why, where the user did not close it, such as "SIGTERM"; else empty.
         """
         self.append(Closed(reason=reason), durable=True)
         self.release()
 
     def release(self) -> None:
-        """Unlock it without a word, as it was when it was opened. Idempotent."""
+        """Unlock it without writing anything. Idempotent."""
         with self._lock:
             self._closed = True
             if self._timer is not None:
@@ -255,7 +255,7 @@ class SessionJournal:
                 self._file = -1
 
     def _takes(self, count: int) -> bool:
-        """Whether this many bytes more are taken; when they are too many, the journal stops."""
+        """Return whether this many more bytes are accepted; if they are too many, the journal stops."""
         if self._closed or self._stopped:
             return False
         if self._waiting and self._waiting_bytes + count > self._limit:
@@ -306,13 +306,13 @@ class SessionJournal:
         self._written = at
 
     def _remove_torn(self) -> None:
-        """Remove what a failed write left behind the last line."""
+        """Remove what a failed write left after the last line."""
         if self._torn:
             os.ftruncate(self._file, self._written)
             self._torn = False
 
     def _check_size(self, expected: int) -> None:
-        """OSError if another process wrote to the file: not every disk has locks that exclude it."""
+        """Raise OSError if another process wrote to the file: not every disk has locks that exclude it."""
         if os.fstat(self._file).st_size != expected:
             self._stop(_RESUMED)
             raise OSError(errno.ESTALE, "another laguna-tui resumed it")
@@ -375,7 +375,7 @@ class SessionJournal:
         self._cut()
 
     def _cut(self) -> None:
-        """Cut off what is not valid, and keep it where it is more than a group that was being written."""
+        """Cut off the invalid end, and save it if it is more than an unfinished group."""
         self._check_size(self._size)
         kept = keep_tail(self._file, self._written, self.folder)
         if kept is not None:

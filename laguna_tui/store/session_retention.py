@@ -1,4 +1,4 @@
-"""Which old sessions are deleted: only what the user's settings say, and never without saying which."""
+"""Deletes old sessions as the user's settings say, and reports which."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ class Retention:
     Attributes:
         days: For how long after the last message; 0 for ever.
         limit: Bytes of all of them; 0 for any number.
-        is_own_limit: Whether the user chose the limit, so that sessions beyond it may be deleted unasked.
+        is_own_limit: Whether the user chose the limit, so that sessions beyond it may be deleted without asking.
     """
 
     days: int
@@ -38,9 +38,9 @@ class Retention:
     def chosen(
         self, sessions: Sequence[SessionSummary], now: float | None = None
     ) -> tuple[list[SessionSummary], list[SessionSummary]]:
-        """Return the sessions that are too old, and of the others the oldest, so many that the rest fits.
+        """Return the sessions that are too old, and of the others the oldest that must go for the rest to fit.
 
-        Those that are open are never among them.
+        Open sessions are never among them.
 
         Args:
             sessions: Newest first.
@@ -61,12 +61,12 @@ class Retention:
 def prune(store: SessionStore, retention: Retention, *, is_asked: bool = False, now: float | None = None) -> list[str]:
     """Delete the sessions that are too old or take too much room; returns sentences for the user about it.
 
-    Sessions beyond a limit that the user did not choose are only deleted when that is asked for.
+    Sessions beyond a limit that the user did not choose are deleted only on request.
 
     Args:
         store: All sessions.
         retention: How long they are kept.
-        is_asked: The user wants sessions to be deleted now.
+        is_asked: The user requested it.
         now: The time in seconds since the epoch; None asks the clock.
     """
     store.remove_leftovers(now=now)

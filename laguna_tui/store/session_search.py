@@ -1,16 +1,15 @@
-"""Searching what was said: parts of words, whatever their case and accents, and words with a typing error.
+"""Searches the texts of sessions: parts of words, regardless of case and accents, and words with a typing error.
 
-An index of trigrams tells which pieces of text may have the words; whether they do is looked up in the piece itself.
-Where SQLite has no trigrams (before 3.34), every piece is looked at.
+An index of trigrams gives the pieces of text that may have the words; whether they do is looked up in the piece itself.
+Where SQLite has no trigrams (before 3.34), every piece is read.
 """
 
 import re
 import sqlite3
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -20,10 +19,10 @@ _TRIGRAM = 3
 _LEAST_MISSPELT = 4
 # Of difflib's ratio: a letter more or less in a word of four, or two of five letters that changed places.
 _SIMILAR = 0.78
-# An error takes at most so many trigrams from a word: two letters that changed places.
+# An error removes at most this many trigrams from a word: two letters that changed places.
 _LOST_BY_AN_ERROR = 4
 _MISSPELT_PIECES = 60
-"""So many pieces are looked through for misspelt words: it takes milliseconds each."""
+"""How many pieces are searched for misspelt words: each takes milliseconds."""
 _FOUND = 200
 _SNIPPET_CHARS = 80
 _WORD, _PART = re.compile(r"\w+"), re.compile(r"[^\W_]+")
@@ -38,20 +37,20 @@ order by sessions.updated desc, pieces.session desc, pieces.id desc
 
 
 def fold(text: str) -> str:
-    """The text in lower case and without accents, each character in its place."""
+    """Return the text in lower case and without accents, each character in its place."""
     # SQLite's tokenizer would end at a NUL.
     text = text.replace("\0", " ")
     return text.lower() if text.isascii() else "".join(map(_folded, text))
 
 
 def words_of(text: str) -> list[str]:
-    """The words to search, folded."""
+    """Return the words to search, folded."""
     plain = text.encode("utf-8", "replace").decode()
     return _WORD.findall(fold(unicodedata.normalize("NFC", plain)))
 
 
 def is_like(word: str, words: Iterable[str]) -> str:
-    """The one of these words that `word` may be with a typing error; empty for none. All are folded."""
+    """Return the one of these words that `word` may be with a typing error; empty for none. All are folded."""
     if len(word) < _LEAST_MISSPELT:
         return ""
     near = {each for each in words if abs(len(each) - len(word)) <= 2}
@@ -60,7 +59,7 @@ def is_like(word: str, words: Iterable[str]) -> str:
 
 
 def has_words(text: str, words: Sequence[str], *, misspelt: bool = False) -> bool:
-    """Whether a short text has all of the folded words, as parts of its own.
+    """Return whether a short text has all of the folded words, as parts of its own.
 
     Args:
         text: As it is.
@@ -71,27 +70,14 @@ def has_words(text: str, words: Sequence[str], *, misspelt: bool = False) -> boo
     return all(_place(folded, word, misspelt=misspelt) is not None for word in words)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundText:
-    """A session in which words were said.
-
-    Attributes:
-        session: Its ID.
-        snippet: The words, with what stands around them.
-    """
-
-    session: str
-    snippet: str
-
-
 def add_trigrams(connection: sqlite3.Connection, piece: int, body: str) -> None:
-    """Let a piece of text be found."""
+    """Index a piece of text."""
     if _has_trigrams(connection):
         connection.execute("insert into trigrams (rowid, folded) values (?, ?)", (piece, fold(body)))
 
 
 def remove_trigrams(connection: sqlite3.Connection, piece: int, body: str) -> None:
-    """Let a piece of text be found no more."""
+    """Remove a piece of text from the index."""
     if _has_trigrams(connection):
         command = "insert into trigrams (trigrams, rowid, folded) values ('delete', ?, ?)"
         connection.execute(command, (piece, fold(body)))
@@ -103,8 +89,8 @@ def forget_removed(connection: sqlite3.Connection) -> None:
         connection.execute("insert into trigrams (trigrams) values ('optimize')")
 
 
-def search(connection: sqlite3.Connection, words: Sequence[str], *, misspelt: bool = False) -> list[FoundText]:
-    """Return the sessions in which something was said that has all of the words, the newest first.
+def search(connection: sqlite3.Connection, words: Sequence[str], *, misspelt: bool = False) -> Mapping[str, str]:
+    """Return the sessions with a text that has all of the words, newest first: their IDs, each with a snippet.
 
     What was undone is not found.
 
@@ -113,14 +99,10 @@ def search(connection: sqlite3.Connection, words: Sequence[str], *, misspelt: bo
         words: From `words_of`.
         misspelt: Words with a typing error count too.
     """
-    if not words:
-        return []
-    pieces = _similar_pieces(connection, words) if misspelt else _pieces(connection, words)
-    return _looked_up(pieces, words, misspelt=misspelt)
-
-
-def _looked_up(pieces: Iterable[tuple[str, str]], words: Sequence[str], *, misspelt: bool) -> list[FoundText]:
     found: dict[str, str] = {}
+    if not words:
+        return found
+    pieces = _similar_pieces(connection, words) if misspelt else _pieces(connection, words)
     for session, body in pieces:
         if session in found:
             continue
@@ -131,11 +113,11 @@ def _looked_up(pieces: Iterable[tuple[str, str]], words: Sequence[str], *, missp
             found[session] = _snippet(body, min(known))
             if len(found) == _FOUND:
                 break
-    return [FoundText(session, snippet) for session, snippet in found.items()]
+    return found
 
 
 def _pieces(connection: sqlite3.Connection, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The session and the text of each piece that may have the words."""
+    """Yield the session and the text of each piece that may have the words."""
     trigrams = sorted({trigram for word in words for trigram in _trigrams(word)})
     if not trigrams or not _has_trigrams(connection):
         yield from connection.execute(_VISIBLE.format(these=""))
@@ -145,7 +127,7 @@ def _pieces(connection: sqlite3.Connection, words: Sequence[str]) -> Iterator[tu
 
 
 def _similar_pieces(connection: sqlite3.Connection, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pieces that may have the words with an error: those with many of their trigrams, and the newest ones.
+    """Yield pieces that may have the words with an error: those with many of their trigrams, and the newest ones.
 
     Two letters that changed places leave none of the trigrams of a short word.
     """
@@ -169,7 +151,7 @@ def _with_many_trigrams(connection: sqlite3.Connection, words: Sequence[str]) ->
 
 
 def _place(folded: str, word: str, *, misspelt: bool) -> int | None:
-    """Where a word is in a folded text, or one that it may be; None where it is not."""
+    """Return the place of a word in a folded text, or of one that it may be misspelt for; None if there is none."""
     at = folded.find(word)
     if at < 0 and misspelt and (other := is_like(word, {*_WORD.findall(folded), *_PART.findall(folded)})):
         at = folded.find(other)
@@ -177,7 +159,7 @@ def _place(folded: str, word: str, *, misspelt: bool) -> int | None:
 
 
 def _snippet(body: str, at: int) -> str:
-    """The words around a place, on one line."""
+    """Return the words around a place, on one line."""
     start = max(0, at - _SNIPPET_CHARS // 2)
     # Not from the middle of a word.
     if start and (blank := body.find(" ", start, at)) >= 0:
@@ -202,7 +184,7 @@ def _has_trigrams(connection: sqlite3.Connection) -> bool:
 
 
 def make_trigrams(connection: sqlite3.Connection) -> None:
-    """Make the table, where SQLite can."""
+    """Create the table, if SQLite can."""
     with suppress(sqlite3.OperationalError):
         connection.execute(SCHEMA)
 

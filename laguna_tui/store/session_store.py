@@ -1,4 +1,4 @@
-"""All kept sessions: listed, found, searched, renamed, copied and deleted.
+"""All saved sessions: listed, found, searched, renamed, copied and deleted.
 
 A session is a folder below `STATE/sessions`, named by its ID; its snapshots are `snapshot_store.py`'s. A folder whose
 name begins with a dot is one that is being copied or deleted.
@@ -24,15 +24,14 @@ from laguna_tui.store.session_journal import SessionJournal, SessionLockedError,
 from laguna_tui.store.session_search import has_words, words_of
 from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.store.snapshot_store import SnapshotStore
-from laguna_tui.undo.undo_log import move_log
+from laguna_tui.undo.undo_log import STORE, move_log
 
-UNDO = "undo"
 _COPYING, _DELETED = ".copy-", ".deleted-"
 _LEFT_AFTER_S = 60 * 60
 """From when on a folder that a killed process left behind is removed."""
 _COPIED_AT_ONCE = 1024 * 1024
 _LISTED = 5
-_NO_TITLE = "(nothing asked yet)"
+_NO_TITLE = "(no message yet)"
 _DAMAGED_TITLE = "(its beginning is damaged)"
 
 
@@ -44,7 +43,7 @@ class SessionStore:
     """The sessions of the user's state folder. Any thread, any process."""
 
     def __init__(self, state: Path, cache: Path) -> None:
-        """Prepare; nothing need be there.
+        """Read nothing yet.
 
         Args:
             state: The app's state folder.
@@ -55,14 +54,18 @@ class SessionStore:
         self._index = SessionIndex(self.folder)
 
     def newest(self, about: Path | None = None) -> list[SessionSummary]:
-        """Return the sessions, newest first. about: only those about this folder."""
+        """Return the sessions, newest first.
+
+        Args:
+            about: Only those about this folder; None for all.
+        """
         snapshots = self._snapshots.sizes()
         return [self._stored(row, snapshots) for row in self._index.sessions() if _is_about(row, about)]
 
     def search(self, words: str, about: Path | None = None) -> list[SessionSummary]:
-        """Return the sessions with all of these words, in their title, then in what was said.
+        """Return the sessions with all of these words in their title, then those with them in a text.
 
-        Parts of words count. Where no session has the words as they are, those with similar ones are returned.
+        Parts of words count. If no session has the words as they are, those with similar ones are returned.
 
         Args:
             words: What to search; upper and lower case are the same.
@@ -76,13 +79,13 @@ class SessionStore:
     def _found(
         self, rows: Mapping[str, IndexedSession], words: Sequence[str], *, misspelt: bool = False
     ) -> Mapping[str, str]:
-        """The sessions that have all of the words, each with where they were said."""
+        """Return the sessions that have all of the words, each with where they were said."""
         titled = (row.id for row in rows.values() if has_words(row.title or row.message, words, misspelt=misspelt))
-        said = {found.session: found.snippet for found in self._index.search(words, misspelt=misspelt)}
+        said = self._index.search(words, misspelt=misspelt)
         return {**dict.fromkeys(titled, ""), **{session: said[session] for session in said if session in rows}}
 
     def find(self, name: str, about: Path | None = None) -> SessionSummary:
-        """Return the session with an ID, the beginning of one, a title, or a part of one; whole ones come first.
+        """Return the session with an ID, the beginning of an ID, a title, or a part of a title; whole ones come first.
 
         Args:
             name: As the user gave it.
@@ -116,7 +119,11 @@ class SessionStore:
             raise JournalError(f"the session keeps its title. {failing}")
 
     def move(self, session: str, folder: Path) -> None:
-        """Have a session be about another folder, the place to which its own was moved. folder: without links.
+        """Make a session be about the folder to which its own was moved.
+
+        Args:
+            session: Its ID.
+            folder: The new place, without links.
 
         Raises:
             SessionLockedError: It is open.
@@ -124,7 +131,7 @@ class SessionStore:
         """
         with self._opened(session) as journal:
             try:
-                move_log(journal.folder / UNDO, folder)
+                move_log(journal.folder / STORE, folder)
             except (OSError, ValueError) as error:
                 raise JournalError(f"the session's undo log cannot be moved to {folder} ({error})") from error
             journal.append(Moved(folder=str(folder)), durable=True)
@@ -141,7 +148,7 @@ class SessionStore:
             journal.release()
 
     def fork(self, session: str, title: str = "") -> str:
-        """Copy a session as far as it is written, whether it is open or not; returns the copy's ID.
+        """Copy a session as far as it is written, even if it is open; returns the copy's ID.
 
         Args:
             session: The ID of the one to copy.
@@ -183,8 +190,10 @@ class SessionStore:
         return freed
 
     def remove_leftovers(self, *, now: float | None = None) -> None:
-        """Remove what processes that were killed left: copies that were not finished, sessions that were being deleted,
-        folders in which nothing was written, and snapshots of sessions that are gone. Nothing is raised.
+        """Remove what killed processes left; raises nothing.
+
+        That is unfinished copies, sessions that were being deleted, folders without a line, and snapshots of sessions
+        that are gone.
 
         Args:
             now: The time in seconds since the epoch; None asks the clock.
@@ -199,7 +208,7 @@ class SessionStore:
             self._snapshots.remove_orphans(sessions, before)
 
     def _existing(self, session: str) -> Path:
-        """The folder of a session. Raises JournalError when there is none of that ID."""
+        """Return the folder of a session; JournalError if there is none with that ID."""
         if session not in dict(journals(self.folder)):
             raise JournalError(f"there is no session {session}; see: laguna-tui sessions list")
         return self.folder / session
@@ -238,7 +247,7 @@ class SessionStore:
                 data = file.readline()
                 file.seek(0)
                 file.write(data.replace(source.name.encode(), copy.encode(), 1))
-        for folder in (UNDO, BLOBS):
+        for folder in (STORE, BLOBS):
             # A log names what is in the store beside it.
             for path in sorted(_files(source / folder), key=lambda path: path.suffix != ".jsonl"):
                 target = making / path.relative_to(source)
@@ -273,7 +282,7 @@ class SessionStore:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files below a folder; 0 for none."""
+    """Return the bytes of all files below a folder; 0 for none."""
     total = 0
     for path in _files(folder):
         with suppress(OSError):
@@ -304,7 +313,7 @@ def _copy_file(source: Path, target: Path, end: int | None = None) -> None:
 
 
 def _is_leftover(folder: Path) -> bool:
-    """Whether a folder is none of a session's any more, or none yet: nothing in it says anything."""
+    """Return whether a folder is no longer a session, or never became one: it has no complete line."""
     if folder.name.startswith((_COPYING, _DELETED)):
         return True
     files = list(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else [folder]
@@ -329,7 +338,7 @@ def _title(row: IndexedSession) -> str:
 
 
 def _named(rows: Sequence[IndexedSession], name: str) -> Iterator[list[IndexedSession]]:
-    """What a name may mean, the most exact first."""
+    """Yield what a name may mean, the most exact first."""
     words = " ".join(name.casefold().split())
     yield [row for row in rows if row.id == name]
     yield [row for row in rows if _title(row).casefold() == words]

@@ -1,4 +1,4 @@
-"""What a list shows of a session."""
+"""What a list of sessions shows of one."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,16 +9,16 @@ class SessionSummary:
     """A session on disk. All texts are raw.
 
     Attributes:
-        id: Names it for good; a unique beginning of it will do.
+        id: Its permanent name; a unique beginning of it is enough.
         title: Its own, or the beginning of its first message.
         folder: The folder that it is about; it may be gone.
         model: Title of the model that answered last.
         created, updated: Seconds since the epoch.
         turns: How many messages the user sent, without those that are undone.
         size: Bytes on disk, without snapshots.
-        locked: Whether it is open; for an open session, in another process.
-        ended: How it ended otherwise than in order ("killed", "SIGTERM"), or why it cannot be opened; else empty.
-        snippet: Where a search found its words; empty without a search.
+        locked: Whether it is open; for the open session, in another process.
+        ended: How it ended if not normally ("killed", "SIGTERM"), or why it cannot be opened; else empty.
+        snippet: The text around the words of a search; empty without one.
         snapshots: Bytes that its KV snapshots take, which can be computed again.
     """
 

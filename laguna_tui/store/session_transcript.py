@@ -1,4 +1,4 @@
-"""A stored session as a reader wants it: what was said and done, in its order, from the events of its journal."""
+"""A saved session for a reader: messages, answers and calls in their order, from the events of its journal."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -74,7 +74,7 @@ def read_transcript(folder: Path) -> SessionTranscript:
 
 
 class _PartWriter:
-    """Makes parts of events."""
+    """Makes parts from events."""
 
     def __init__(self) -> None:
         self.parts: list[TranscriptPart] = []
@@ -125,7 +125,7 @@ def _todo_line(item: TodoItem) -> str:
 
 
 def call_text(name: str, arguments: Mapping[str, Any]) -> str:
-    """The call as a line of code: `search(name, path=src)`; a command behind "$ "."""
+    """Return the call as a line of code: `search(name, path=src)`; a command after "$ "."""
     command = arguments.get("command")
     if isinstance(command, str):
         return f"$ {command}"
@@ -137,7 +137,7 @@ def call_text(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _command_output(output: str) -> str:
-    """What a command put out, which stands in the JSON that the model is given; anything else as it is."""
+    """Return the output of a command from the JSON that the model is given; any other output as it is."""
     try:
         said = json.loads(output)
         lines: Iterator[str] = filter(None, (said["stdout"].rstrip("\n"), str(said.get("note", ""))))

@@ -26,7 +26,7 @@ class SentMessages:
     in_turn: bool = False
 
     def take(self, line: Line) -> None:
-        """Follow an event."""
+        """Apply an event."""
         match line.event:
             case MessageSent():
                 self.places.append((line.start, 0))
@@ -44,7 +44,7 @@ class SentMessages:
                 pass
 
     def shown(self, end: int) -> list[tuple[int, int]]:
-        """Return from where to where the lines are of each message whose turn is not undone.
+        """Return where the lines of each message begin and end whose turn is not undone.
 
         Args:
             end: The end of the last line.
@@ -55,7 +55,7 @@ class SentMessages:
 
 
 def shown_events(lines: Iterable[Line], content: Content) -> Iterator[Asked | AgentEvent]:
-    """What the screen showed. A turn that an error ended is one that was stopped, with the error as its detail."""
+    """Yield what the screen showed. A turn that an error ended appears as stopped, with the error as its detail."""
     for line in lines:
         match line.event:
             case MessageSent(message=message, time=time):

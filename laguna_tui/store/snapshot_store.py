@@ -1,8 +1,8 @@
-"""Where the KV snapshots of sessions lie on disk, how much room they take, and which go first.
+"""Where the KV snapshots of sessions are on disk, how much room they take, and which are deleted first.
 
-Each session has a folder of its name in `CACHE/snapshots`; what is in its files is the engine's. A copy of a session
-shares the files, which never change, by hard links. All of them can be computed again, so whatever fails here is only
-slower later.
+Each session has a folder of its name in `CACHE/snapshots`, whose files the engine reads and writes. A copy of a session
+shares the files, which never change, by hard links. All of them can be computed again, so a failure here only costs
+time later.
 """
 
 import os
@@ -18,17 +18,21 @@ class SnapshotStore:
     """The snapshots of all sessions. Any thread, any process."""
 
     def __init__(self, cache: Path) -> None:
-        """cache: the app's cache folder; it need not be there."""
+        """Read nothing yet.
+
+        Args:
+            cache: The app's cache folder; it need not be there.
+        """
         self.folder = cache / SNAPSHOTS
 
     def folder_of(self, session: str) -> Path | None:
-        """The folder of a session's snapshots, which need not be there; None for what cannot be an ID."""
+        """Return the folder of a session's snapshots, which need not be there; None for an invalid ID."""
         if not session or session != Path(session).name or session.startswith("."):
             return None
         return self.folder / session
 
     def copy(self, session: str, copy: str) -> None:
-        """Let a copy of a session share its snapshots. Where files cannot be linked, it has none."""
+        """Share a session's snapshots with a copy of it. If files cannot be linked, the copy has none."""
         source, target = self.folder_of(session), self.folder_of(copy)
         if source is None or target is None:
             return
@@ -47,14 +51,14 @@ class SnapshotStore:
         return freed
 
     def note_use(self, session: str) -> None:
-        """Note that a session's snapshots are in use now, so that others go first."""
+        """Mark a session's snapshots as used now, so that others are deleted first."""
         folder = self.folder_of(session)
         with suppress(OSError):
             if folder is not None:
                 os.utime(folder)
 
     def sizes(self) -> dict[str, int]:
-        """Bytes that the snapshots of each session take; what copies share counts for the newest of them."""
+        """Return the bytes that the snapshots of each session take; shared ones count for the session used last."""
         found: dict[str, int] = {}
         seen: set[tuple[int, int]] = set()
         for folder in sorted(self._folders(), key=_used, reverse=True):
@@ -82,7 +86,7 @@ class SnapshotStore:
         return True
 
     def free(self) -> int:
-        """Make the folder, and return how many bytes of its disk are free. Raises OSError."""
+        """Create the folder, and return how many bytes of its disk are free. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return shutil.disk_usage(self.folder).free
 
@@ -111,7 +115,7 @@ def _files(folder: Path) -> Iterator[os.stat_result]:
 
 
 def _used(folder: Path) -> float:
-    """When a session's snapshots were last written or restored."""
+    """Return when a session's snapshots were last written or restored."""
     try:
         return folder.stat().st_mtime
     except OSError:

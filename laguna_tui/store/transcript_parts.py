@@ -1,4 +1,4 @@
-"""The parts of a transcript as an export takes them, from a kept session or from a screen. All texts are raw."""
+"""The parts of a transcript for an export, from a saved session or from the screen. All texts are raw."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,8 +23,8 @@ class TranscriptPart:
     Attributes:
         kind: What it is.
         text: The message, the answer in Markdown, the output of a call, the lines of a diff.
-        title: Of a call: the call in one line, or the command behind "$ ". Of a change: the file. Else empty.
-        is_tight: Whether it follows the part before without a gap.
+        title: Of a call: the call in one line, or the command after "$ ". Of a change: the file. Else empty.
+        is_tight: Whether it follows the previous part without a gap.
     """
 
     kind: PartKind
@@ -39,11 +39,11 @@ class SessionTranscript:
 
     Attributes:
         title: Its own, or the beginning of its first message.
-        session: Its ID; empty for a chat that is not kept.
+        session: Its ID; empty for a chat that is not saved.
         about: The folder that it is about.
         model: Title of the model that answered last.
         created: Seconds since the epoch.
-        parts: What was said and done.
+        parts: In their order.
     """
 
     title: str

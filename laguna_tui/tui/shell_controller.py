@@ -84,9 +84,9 @@ class ShellController:
         """Pass on what a command says, on a thread of its own."""
         sanitizer = TextSanitizer()
         try:
-            for event in self._commands.run(command, tell=tell):
+            for event in self._commands.run(command, attach=tell):
                 if isinstance(event, CommandFinished):
-                    sentence = sanitize(event.sentence) + (TOLD if event.told else "")
+                    sentence = sanitize(event.sentence) + (TOLD if event.attached else "")
                     self._call(partial(self._finish, entry, sentence, failed=event.exit_code != 0))
                 else:
                     self._call(partial(self._add, entry, sanitizer.sanitize(event)))

@@ -1,1 +1,1 @@
-"""What a session changed in its folder, and how it is taken back."""
+"""What a session changed in its folder, and how that is undone."""

@@ -25,7 +25,7 @@ class FileDiff(FileChange):
         path: Below the folder.
         kind: What happened to it.
         hunks: What changed, with some lines around it.
-        note: What else there is to say, as a clause: why no text is shown, or which mode it has now; mostly empty.
+        note: A clause for the user: why no text is shown, or which mode it has now; usually empty.
         target: Of MOVE, the new path; else "".
     """
 
@@ -66,7 +66,7 @@ def _is_shown(pair: Pair) -> bool:
 
 
 def _moves(files: Mapping[str, Pair]) -> Iterator[tuple[str, str]]:
-    """Old and new path of files that disappeared and appeared again with the same bytes and mode."""
+    """Yield old and new path of files that disappeared and appeared again with the same bytes and mode."""
     appeared: dict[tuple[str, int], list[str]] = {}
     for path, (before, after) in files.items():
         if before is None and after is not None and after.kind is EntryKind.FILE and after.size:

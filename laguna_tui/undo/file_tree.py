@@ -1,7 +1,7 @@
 """The files of a folder at one moment: what each is, its mode, and its contents in the object store.
 
 A path is below the folder, with "/" between the parts, and its bytes need not be text (`surrogateescape`). Contents are
-read again only where size, times or inode differ from the last look.
+read again only where size, times or inode differ from the last read.
 """
 
 import errno
@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from laguna_tui.base.locked_file import reason
 from laguna_tui.base.object_store import ObjectStore, StoreFullError
 from laguna_tui.base.paths import FolderIdentity
 from laguna_tui.repo.files.root_folder import FolderReplacedError, RootFolder
@@ -52,8 +53,8 @@ class Entry(NamedTuple):
         kind: UNCOVERED is a file whose bytes are not stored, or neither file, link nor folder.
         mode: Permission bits.
         content: Name of a file's bytes, or of a link's target, in the object store; else "".
-        size, mtime_ns, ctime_ns, inode: What tells whether it was changed since; `ctime_ns` is `UNSETTLED` when it
-            was changed just before the look.
+        size, mtime_ns, ctime_ns, inode: Show whether it was changed since; `ctime_ns` is `UNSETTLED` when it
+            was changed just before it was read.
         why: Of UNCOVERED: why, as a clause.
     """
 
@@ -68,7 +69,7 @@ class Entry(NamedTuple):
 
 
 def same(one: Entry | None, other: Entry | None) -> bool:
-    """Whether two entries stand for the same kind, contents and mode; None is that nothing is there."""
+    """Return whether two entries have the same kind, contents and mode; None is that nothing is there."""
     if one is None or other is None or one.kind is not other.kind:
         return one is other
     if one.kind is EntryKind.UNCOVERED:
@@ -83,7 +84,7 @@ class FileTree:
     Attributes:
         entries: By path, without the folder itself.
         ignored: What git ignores: paths, and folders with a "/" behind.
-        began_ns: When the look began, since the epoch.
+        began_ns: When reading it began, since the epoch.
         complete: Whether every file was listed.
     """
 
@@ -93,7 +94,7 @@ class FileTree:
     complete: bool
 
     def ignores(self, path: str) -> bool:
-        """Whether the path, or a folder around it, was ignored then."""
+        """Return whether the path, or a folder around it, was ignored then."""
         if path in self.ignored or f"{path}/" in self.ignored:
             return True
         at = path.find("/")
@@ -109,7 +110,7 @@ class StoppedError(Exception):
 
 
 class TreeReader:
-    """Looks at the files of a folder and stores their contents.
+    """Reads the files of a folder and stores their contents.
 
     Attributes:
         known: The last entry of each path; contents are not read again while it matches.
@@ -123,7 +124,7 @@ class TreeReader:
         Args:
             root: The folder, without links in its path.
             identity: Its identity; another folder in its place is not read.
-            store: Where contents go. Left out where it lies inside the folder.
+            store: Where contents go. If it is inside the folder, it is left out.
             file_limit: Bytes above which files are not covered.
         """
         self.known: dict[str, Entry] = {}
@@ -135,11 +136,11 @@ class TreeReader:
         self._own = f"{holder.relative_to(root).as_posix()}/" if holder.is_relative_to(root) else ""
 
     def whole(self, covered: Iterable[str] = (), should_stop: Callable[[], bool] = lambda: False) -> FileTree:
-        """Look at every tracked and every untracked, not ignored file.
+        """Read every tracked and every untracked, not ignored file.
 
         Args:
-            covered: Paths to look at as well, ignored or not.
-            should_stop: Asked now and then.
+            covered: Paths to read as well, ignored or not.
+            should_stop: Called now and then.
 
         Raises:
             StoppedError: The user stopped.
@@ -158,7 +159,7 @@ class TreeReader:
         return FileTree(entries, listing.ignored, began, listing.complete)
 
     def at(self, paths: Iterable[str], should_stop: Callable[[], bool] = lambda: False) -> dict[str, Entry | None]:
-        """Look at these paths only; None where nothing is or the way leads through a link. Raises as `whole`."""
+        """Read these paths only; None where nothing is or the way leads through a link. Raises as `whole`."""
         found: dict[str, Entry | None] = {}
         with RootFolder(self._root, self._identity) as tree:
             for number, path in enumerate(paths):
@@ -181,7 +182,7 @@ class TreeReader:
         except OSError as error:
             if error.errno in _NOTHING:
                 return None
-            return Entry(EntryKind.UNCOVERED, 0, "", 0, 0, 0, 0, f"it cannot be read: {_reason(error)}")
+            return Entry(EntryKind.UNCOVERED, 0, "", 0, 0, 0, 0, f"it cannot be read: {reason(error)}")
         known = self.known.get(path)
         if known is not None and _matches(known, status):
             return known
@@ -190,7 +191,7 @@ class TreeReader:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return _made(EntryKind.UNCOVERED, status, why=f"it cannot be read: {_reason(error)}")
+            return _made(EntryKind.UNCOVERED, status, why=f"it cannot be read: {reason(error)}")
         except StoreFullError as error:
             return _made(EntryKind.UNCOVERED, status, why=str(error))
 
@@ -227,7 +228,9 @@ class TreeReader:
 def _drop_aliases(entries: dict[str, Entry], exact: Collection[str]) -> None:
     """Drop names under which a file is found only because the file system ignores case or accents.
 
-    exact: The names as they are in the folders.
+    Args:
+        entries: By path.
+        exact: The names as they are in the folders.
     """
     by_folded = {folded(path): path for path in exact}
     for path in entries.keys() - exact:
@@ -237,7 +240,7 @@ def _drop_aliases(entries: dict[str, Entry], exact: Collection[str]) -> None:
 
 
 def _matches(known: Entry, status: os.stat_result) -> bool:
-    """Whether nothing was changed since, for certain."""
+    """Return whether nothing was changed since, for certain."""
     return (
         known.ctime_ns == status.st_ctime_ns
         and known.mtime_ns == status.st_mtime_ns
@@ -256,7 +259,7 @@ def _made(kind: EntryKind, status: os.stat_result, content: str = "", why: str =
 
 
 def _read(descriptor: int, limit: int) -> bytes:
-    """The bytes of an open file, at most `limit`."""
+    """Return the bytes of an open file, at most `limit`."""
     pieces: list[bytes] = []
     asked = got = 1
     while limit > 0 and got == asked:
@@ -269,7 +272,3 @@ def _read(descriptor: int, limit: int) -> bytes:
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

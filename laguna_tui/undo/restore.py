@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
+from laguna_tui.base.locked_file import reason
 from laguna_tui.base.object_store import ObjectStore, StoreError
 from laguna_tui.base.own_changes import announce
 from laguna_tui.repo.files.root_folder import RootFolder
@@ -30,7 +31,7 @@ _NEW_FOLDER_MODE = 0o700
 
 
 class RestoreStep(NamedTuple):
-    """What is to be at a path, in place of what is there now; None is nothing."""
+    """What shall be at a path, in place of what is there now; None is nothing."""
 
     path: str
     now: Entry | None
@@ -38,12 +39,12 @@ class RestoreStep(NamedTuple):
 
     @property
     def replaces_kind(self) -> bool:
-        """Whether a folder gives way to a file, or a file to a folder."""
+        """Whether a file replaces a folder, or a folder a file."""
         return self.now is not None and self.then is not None and _is_folder(self.now) != _is_folder(self.then)
 
 
 class Restorer:
-    """Makes the steps of an undo in a folder."""
+    """Applies the steps of an undo to a folder."""
 
     def __init__(
         self, workspace: Workspace, reader: TreeReader, store: ObjectStore, unfinished: TemporaryFiles | None = None
@@ -52,9 +53,9 @@ class Restorer:
 
         Args:
             workspace: The folder.
-            reader: Looks at its files.
+            reader: Reads its files.
             store: Has the contents.
-            unfinished: Notes of temporary files; None keeps none.
+            unfinished: Records temporary files; None records none.
         """
         self._workspace = workspace
         self._reader = reader
@@ -63,14 +64,14 @@ class Restorer:
         self._failed: dict[str, str] = {}
 
     def restore(self, steps: Sequence[RestoreStep], *, again: bool = False) -> dict[str, str]:
-        """Make the steps; returns the paths that stay as they are, and why, as a clause.
+        """Apply the steps; returns the paths that stay as they are, and why, as a clause.
 
         Args:
             steps: One per path. What is at a path now is compared before anything is done there.
-            again: They may have been made in part, by a process that was killed.
+            again: They may have been applied in part, by a process that was killed.
         """
         self._failed = {}
-        # Folders are emptied before they are removed, made before they are filled, and closed last.
+        # Folders are emptied before they are removed, created before they are filled, and made read-only last.
         for step in sorted(steps, key=lambda step: step.path, reverse=True):
             if step.now is not None and (step.then is None or step.replaces_kind):
                 self._attempt(step, self._remove, again)
@@ -91,7 +92,7 @@ class Restorer:
         except (ChangedError, FileExistsError):
             why = _CHANGED
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
+            why = reason(error)
         except WorkspaceError:
             why = _NO_FOLDER
         except StoreError as error:
@@ -100,7 +101,7 @@ class Restorer:
             self._failed[step.path] = why
 
     def _remove(self, step: RestoreStep, again: bool) -> str:
-        status, found = self._look(step.path)
+        status, found = self._read(step.path)
         if found is None or status is None:
             return "" if again or step.then is None else _CHANGED
         if again and same(found, step.then):
@@ -124,7 +125,7 @@ class Restorer:
     def _put(self, step: RestoreStep, again: bool) -> str:
         then = step.then
         assert then is not None
-        status, found = self._look(step.path)
+        status, found = self._read(step.path)
         if same(found, then) or (again and found is not None and found.kind is then.kind is EntryKind.FOLDER):
             return ""
         expected = None if step.replaces_kind else step.now
@@ -160,7 +161,7 @@ class Restorer:
                 os.fsync(folder)
 
     def _make_parents(self, path: str) -> None:
-        """Make the folders that are missing on the way to a path."""
+        """Create the folders that are missing on the way to a path."""
         parts = path.split("/")
         for depth in range(1, len(parts)):
             with self._workspace.holding("/".join(parts[:depth])) as (folder, name), suppress(FileExistsError):
@@ -174,8 +175,8 @@ class Restorer:
                 os.fchmod(folder, step.then.mode)
         return ""
 
-    def _look(self, path: str) -> tuple[os.stat_result | None, Entry | None]:
-        """What is there now, and its status from before the look, so that a later change is noticed."""
+    def _read(self, path: str) -> tuple[os.stat_result | None, Entry | None]:
+        """Return the status of a path, and what is there, read after it so that a later change is noticed."""
         status = None
         with suppress(OSError), RootFolder(self._workspace.root, self._workspace.identity) as tree:
             status = tree.lstat(path)
@@ -183,7 +184,7 @@ class Restorer:
 
 
 def is_begun(step: RestoreStep, here: Entry | None) -> bool:
-    """Whether what is at a path is what a step leaves when it is killed in the middle."""
+    """Return whether what is at a path is what a step leaves when it is killed in the middle."""
     if here is None:
         return step.replaces_kind
     makes_folder = step.then is not None and _is_folder(step.then) and (step.now is None or step.replaces_kind)
@@ -191,7 +192,7 @@ def is_begun(step: RestoreStep, here: Entry | None) -> bool:
 
 
 def _attributes(folder: int, name: str, status: os.stat_result | None) -> Mapping[str, bytes]:
-    """The extended attributes of a file that is replaced, if there is one that may be read."""
+    """Return the extended attributes of a file that is replaced; empty if there is none that may be read."""
     if status is None or not stat.S_ISREG(status.st_mode):
         return {}
     try:

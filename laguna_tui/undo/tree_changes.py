@@ -1,4 +1,4 @@
-"""What was done to the files of a folder between two moments, by path, and how several such changes add up."""
+"""What changed in a folder between two moments, by path, and how several such changes add up."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from laguna_tui.undo.file_tree import UNSETTLED, Entry, EntryKind, FileTree, sam
 _CLOCK_NS = 2_000_000_000
 
 ALSO_BY_OTHERS = "it was also changed by someone else in between"
-AUTHOR_UNKNOWN = "laguna-tui ended while it was being changed, so it is not known who changed it"
+AUTHOR_UNKNOWN = "laguna-tui ended while it was being changed, so who changed it is unknown"
 
 
 class TreeChange(NamedTuple):
     """What happened at one path.
 
     Attributes:
-        before, after: What was there and what is there then; None is nothing.
-        unsure: Why the change may not be the turn's alone, as a clause; mostly empty.
+        before, after: What was there before and after; None is nothing.
+        unsure: Why the change may not be the turn's alone, as a clause; usually empty.
     """
 
     before: Entry | None
@@ -40,7 +40,7 @@ class TreeDifference:
 
 
 def difference(before: FileTree, after: FileTree, unsure: str = "") -> TreeDifference:
-    """The changes from one tree to a later one, which covers all paths of the first.
+    """Return the changes from one tree to a later one, which covers all paths of the first.
 
     A path that only the later tree has was created, unless it was ignored before or is older than the first tree.
     """
@@ -74,7 +74,7 @@ def _identity(entry: Entry) -> tuple[int, int, int]:
 
 
 def _is_new(before: FileTree, path: str, entry: Entry) -> bool:
-    """Whether something that was not listed before was not there before, for certain."""
+    """Return whether something that was not listed before was not there before, for certain."""
     recent = entry.ctime_ns == UNSETTLED or entry.ctime_ns >= before.began_ns - _CLOCK_NS
     return before.complete and recent and not before.ignores(path)
 
@@ -82,14 +82,14 @@ def _is_new(before: FileTree, path: str, entry: Entry) -> bool:
 def listed_difference(
     before: Mapping[str, Entry | None], after: Mapping[str, Entry | None], unsure: str = ""
 ) -> TreeDifference:
-    """The changes of paths that were looked at one by one at both moments."""
+    """Return the changes of paths that were read one by one at both moments."""
     return TreeDifference(
         {path: TreeChange(old, after[path], unsure) for path, old in before.items() if not same(old, after[path])}
     )
 
 
 def joined(steps: Iterable[Mapping[str, TreeChange]]) -> dict[str, TreeChange]:
-    """Changes one after another as one: of each path what was there first and what is there last.
+    """Join successive changes: for each path what was there first and what is there last.
 
     A path that was not left alone in between, and one that ends as it began, keep the reason in `unsure`.
     """
@@ -105,8 +105,3 @@ def joined(steps: Iterable[Mapping[str, TreeChange]]) -> dict[str, TreeChange]:
                 unsure = unsure or ALSO_BY_OTHERS
             total[path] = TreeChange(earlier.before, change.after, unsure)
     return {path: change for path, change in total.items() if change.unsure or not same(change.before, change.after)}
-
-
-def is_stored(entry: Entry | None) -> bool:
-    """Whether what was there can be put back."""
-    return entry is None or entry.kind is not EntryKind.UNCOVERED

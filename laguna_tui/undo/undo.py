@@ -1,27 +1,37 @@
 """Undo and redo of what turns did to the files of the workspace, commands included.
 
 A checkpoint is taken before each change and after it. What differs is the turn's; what somebody changed in between,
-or since, is a conflict: it is shown, and only replaced when the user says so. Not covered, and said so: what is outside
-the folder, what git ignores, git's own files (commits stay), and files that are too large.
+or since, is a conflict: it is shown, and only replaced if the user agrees. Not covered, which the user is told: what is
+outside the folder, what git ignores, git's own files (commits stay), and files that are too large.
 """
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.locked_file import reason
 from laguna_tui.base.object_store import STORE_LIMIT_BYTES, ObjectStore, StoreError
 from laguna_tui.repo.files.source_writer import TemporaryFiles
 from laguna_tui.repo.files.walk import is_generated
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.undo.file_diff import FileDiff, file_diffs
-from laguna_tui.undo.file_tree import FILE_LIMIT_BYTES, Entry, EntryKind, FileTree, StoppedError, TreeReader, same
+from laguna_tui.undo.file_tree import FILE_LIMIT_BYTES, Entry, FileTree, StoppedError, TreeReader, same
 from laguna_tui.undo.restore import Restorer, RestoreStep, is_begun
 from laguna_tui.undo.tree_changes import AUTHOR_UNKNOWN, TreeDifference, difference, joined, listed_difference
-from laguna_tui.undo.undo_log import LoggedTurn, UndoKind, UndoLog
+from laguna_tui.undo.undo_log import (
+    ChangeBegan,
+    ChangeEnded,
+    LoggedTurn,
+    Steps,
+    TurnLogged,
+    UndoBegan,
+    UndoEnded,
+    UndoKind,
+    UndoLog,
+)
 from laguna_tui.undo.undo_plan import (
     CHANGED_SINCE,
     PlannedFile,
@@ -35,13 +45,11 @@ from laguna_tui.undo.undo_plan import (
 
 _TITLE_CHARS = 200
 _NO_CHECKPOINT = "nothing was changed, because it could not be undone"
-_NOT_NOTED = "what was changed cannot be written down, so undo will ask about each file"
-
-T = TypeVar("T")
+_NOT_LOGGED = "what was changed cannot be saved, so undo will ask about each file"
 
 
 class UndoError(UserError):
-    """It cannot be undone or redone; nothing was changed."""
+    """Something cannot be undone or redone; nothing was changed."""
 
 
 class CheckpointError(UserError):
@@ -64,10 +72,10 @@ class UndoHistory:
 
         Args:
             root: The workspace.
-            store: The session's own folder in the user's state folder, as `STATE/undo/ID`.
+            store: The folder of its store.
             file_limit: Bytes above which a file is not covered.
             store_limit: Largest size of the store in bytes.
-            unfinished: Notes of temporary files; None keeps none.
+            unfinished: Records temporary files; None records none.
 
         Raises:
             StoreError: The store cannot be used, or another process has it open.
@@ -99,10 +107,9 @@ class UndoHistory:
             CheckpointError: Nothing can be stored.
         """
         with self._lock:
-            self.end_turn()
-            number = self._log.last_number + 1
-            event = {"event": "turn", "number": number, "title": title[:_TITLE_CHARS], "time": time.time()}
-            self._recorded(lambda: self._log.record(event))
+            self.after_change()
+            with _checkpointing():
+                self._log.record(TurnLogged(self._log.last_number + 1, title[:_TITLE_CHARS], time.time()))
 
     def prepare(self, should_stop: Callable[[], bool] = lambda: False) -> None:
         """Store the contents of all files ahead of the first command. Any thread; what fails here fails again then."""
@@ -118,63 +125,63 @@ class UndoHistory:
         Args:
             paths: Located paths that alone are changed (both of a move), ignored ones too; None for a command, which
                 may change anything.
-            should_stop: Asked now and then.
+            should_stop: Called now and then.
 
         Raises:
             CheckpointError: There is none, and the change must not be made.
         """
-        with self._lock:
-            self._recorded(lambda: self._before(paths, should_stop))
+        with self._lock, _checkpointing():
+            self._before(paths, should_stop)
 
     def after_change(self) -> bool:
-        """Take the state after a change, which ends it; whether it changed a file that is no cache. Idempotent.
+        """Take the state after a change, which ends it. Idempotent; also ends the turn.
+
+        Returns:
+            Whether it changed a file that is not a cache.
 
         Raises:
             CheckpointError: It cannot be stored; it is tried again when the turn ends.
         """
-        with self._lock:
-            return self._recorded(self._after, _NOT_NOTED)
-
-    def end_turn(self) -> None:
-        """End the turn: `after_change`, if a change has begun. Idempotent."""
-        self.after_change()
+        with self._lock, _checkpointing(_NOT_LOGGED):
+            return self._after()
 
     def points(self) -> tuple[UndoPoint, ...]:
-        """The turns, also those that changed nothing; newest last. Does not wait for a checkpoint."""
+        """Return the turns, also those that changed nothing; newest last. Does not wait for a checkpoint."""
         return tuple(map(self._point, tuple(self._log.turns)))
 
     def plan_undo(self) -> UndoPlan:
-        """What undoing the last turn would do.
+        """Return what undoing the last turn would do.
 
         Raises:
             UndoError: There is none.
-            CheckpointError: The files cannot be looked at.
+            CheckpointError: The files cannot be read.
         """
         with self._lock:
             if not self._log.position:
-                raise UndoError("there is nothing to undo: no turn was made in this session")
+                raise UndoError("there is nothing to undo in this session")
             return self._planned(UndoKind.UNDO, self._log.position - 1)
 
     def plan_rewind(self, number: int) -> UndoPlan:
-        """What undoing a turn and all after it would do. Raises as `plan_undo`.
+        """Return what undoing a turn and all after it would do. Raises as `plan_undo`.
 
-        number: of the turn.
+        Args:
+            number: Of the turn.
         """
         with self._lock:
             done = [turn.number for turn in self._log.turns[: self._log.position]]
             if number not in done:
-                raise UndoError(f"there is no turn {number} to go back to; use /rewind to see which there are")
+                raise UndoError(f"there is no turn {number} to go back to; to see the turns: /rewind")
             return self._planned(UndoKind.REWIND, done.index(number))
 
     def plan_redo(self) -> UndoPlan:
-        """What redoing the turn that was undone last would do. Raises as `plan_undo`."""
+        """Return what redoing the turn that was undone last would do. Raises as `plan_undo`."""
         with self._lock:
             if self._log.position == len(self._log.turns):
                 raise UndoError("there is nothing to redo: nothing was undone since the last message")
             return self._planned(UndoKind.REDO, self._log.position + 1)
 
     def plan_unfinished(self) -> UndoPlan | None:
-        """What is left of an undo that was killed in the middle, to be shown and applied; None if there is nothing."""
+        """Return what is left of an undo that was killed in the middle, to be shown and applied; None if nothing is."""
         with self._lock:
             unfinished = self._log.unfinished
             if unfinished is None:
@@ -205,11 +212,11 @@ class UndoHistory:
             )
 
     def apply(self, plan: UndoPlan, overwrite: bool | Collection[str] = False) -> UndoResult:
-        """Do what was planned. Killed in the middle, the next start finds the rest in `plan_unfinished`.
+        """Apply a plan. If it is killed in the middle, the next start finds the rest in `plan_unfinished`.
 
         Args:
             plan: Of the present state.
-            overwrite: Paths of conflicts that the user has agreed to lose; True for all in the plan. What stood there
+            overwrite: Paths of conflicts that the user agreed to overwrite; True for all in the plan. What was there
                 comes back with the opposite direction.
 
         Raises:
@@ -224,10 +231,11 @@ class UndoHistory:
             chosen = sorted((*plan.files, *replaced), key=lambda file: file.path)
             steps = [RestoreStep(file.path, file.now, file.then) for file in chosen]
             if not plan.resumes:
-                self._recorded(lambda: self._begin(plan, steps, replaced))
+                with _checkpointing():
+                    self._begin(plan, steps, replaced)
             failed = self._restorer.restore(steps, again=plan.resumes)
             with suppress(StoreError):  # without this line the next start finds that nothing is left to do
-                self._log.record({"event": "applied"})
+                self._log.record(UndoEnded())
             kept = {file.path: file.conflict for file in plan.conflicts if file.path not in wanted}
             restored = tuple(file.path for file in chosen if file.path not in failed and not file.is_folder)
             points = {point.number: point for point in self.points()}
@@ -240,7 +248,7 @@ class UndoHistory:
             )
 
     def diff(self, number: int | None = None) -> tuple[FileDiff, ...]:
-        """What a turn changed, or all turns that are not undone; sorted by path.
+        """Return what a turn changed, or all turns that are not undone; sorted by path.
 
         Args:
             number: Of the turn; None for the session.
@@ -249,33 +257,28 @@ class UndoHistory:
             UndoError: There is no such turn.
         """
         with self._lock:
-            self.end_turn()
+            self.after_change()
             if number is None:
                 chosen = self._log.turns[: self._log.position]
             else:
                 chosen = [turn for turn in self._log.turns if turn.number == number]
                 if not chosen:
-                    raise UndoError(f"there is no turn {number}; use /rewind to see which there are")
+                    raise UndoError(f"there is no turn {number}; to see the turns: /rewind")
             changes = joined(turn.changes for turn in chosen)
             return file_diffs({path: (change.before, change.after) for path, change in changes.items()}, self._store)
 
     def preview(self, plan: UndoPlan) -> tuple[FileDiff, ...]:
-        """What applying a plan would change, conflicts included; sorted by path."""
+        """Return what applying a plan would change, conflicts included; sorted by path."""
         with self._lock:
             return file_diffs(
                 {file.path: (file.now, file.then) for file in (*plan.files, *plan.conflicts)}, self._store
             )
 
-    def uncovered(self) -> Mapping[str, str]:
-        """Files that the last checkpoint does not cover, and why, as a clause. Does not wait for a checkpoint."""
-        entries = self._reader.known.copy()
-        return {path: entry.why for path, entry in sorted(entries.items()) if entry.kind is EntryKind.UNCOVERED}
-
     def close(self) -> None:
         """End the turn and close the store. Idempotent."""
         with self._lock:
             with suppress(CheckpointError):
-                self.end_turn()
+                self.after_change()
             self._log.close()
             self._store.close()
 
@@ -302,14 +305,14 @@ class UndoHistory:
                 self._prime()
                 self._tree = self._reader.whole(self._reader.known, should_stop)
                 name = self._log.stored_tree(self._tree)
-                self._log.record({"event": "before", "tree": name, "paths": {}}, durable=True)
+                self._log.record(ChangeBegan(name, {}), durable=True)
             return
         wanted = {path for path in _with_folders(paths) if opened is None or path not in opened.paths}
         if opened is not None and self._tree is not None:
             wanted = {path for path in wanted if self._tree.ignores(path) and path not in self._tree.entries}
         if wanted or opened is None:
             found = self._reader.at(sorted(wanted), should_stop)
-            self._log.record({"event": "before", "tree": "", "paths": found}, durable=True)
+            self._log.record(ChangeBegan("", found), durable=True)
 
     def _after(self) -> bool:
         turn = self._turn
@@ -328,19 +331,19 @@ class UndoHistory:
             found = TreeDifference({**changes, **listed_difference(listed, now, unsure).changes}, left)
         else:
             found = listed_difference(listed, self._reader.at(sorted(listed)), unsure)
-        self._log.record({"event": "after", "changes": self._log.stored_difference(found)})
+        self._log.record(ChangeEnded(self._log.stored(found)))
         self._crashed, self._tree = False, None
         return not all(map(is_generated, paths_of_files(found.changes)))
 
     def _prime(self) -> None:
-        """Know what the files were when an earlier process looked last, so that only changed ones are read again."""
+        """Load what an earlier process knew of the files, so that only changed ones are read again."""
         if not self._primed:
             self._reader.known = {**self._log.load_tree(self._log.tree).entries, **self._reader.known}
             self._primed = True
 
     def _planned(self, kind: UndoKind, position: int) -> UndoPlan:
-        """A plan after which so many turns are done."""
-        self.end_turn()
+        """Return a plan after which this many turns are not undone."""
+        self.after_change()
         turns = self._log.turns[min(position, self._log.position) : max(position, self._log.position)]
         changes = joined(turn.changes for turn in turns)
         now = self._at(changes)
@@ -353,48 +356,40 @@ class UndoHistory:
         )
 
     def _at(self, paths: Iterable[str]) -> Mapping[str, Entry | None]:
-        """What is at these paths now, its contents stored, so that nothing is lost that an undo replaces."""
-        return self._recorded(lambda: self._reader.at(sorted(paths)))
+        """Return what is at these paths now, its contents stored, so that nothing is lost that an undo replaces."""
+        with _checkpointing():
+            return self._reader.at(sorted(paths))
 
     def _begin(self, plan: UndoPlan, steps: Iterable[RestoreStep], overwritten: Iterable[PlannedFile]) -> None:
-        """Write down an undo that begins. Its reverse brings back what it takes away, and nothing else."""
+        """Log an undo that begins. Its reverse brings back what it takes away, and nothing else."""
         numbers = [point.number for point in plan.points]
         turns = [turn for number in numbers for turn in self._log.turns if turn.number == number]
         now = {**plan.unchanged, **{file.path: file.now for file in overwritten}}
         replaced = {
             path: (next(turn.number for turn in turns if path in turn.changes), entry) for path, entry in now.items()
         }
-        event = {
-            "event": "apply",
-            "kind": plan.kind,
-            "numbers": numbers,
-            "position": plan.position,
-            "steps": self._log.stored_steps(steps),
-            "replaced": replaced,
-        }
-        self._log.record(event, durable=True)
+        began = UndoBegan(plan.kind, tuple(numbers), plan.position, self._log.stored(Steps(tuple(steps))), replaced)
+        self._log.record(began, durable=True)
 
-    def _recorded(self, action: Callable[[], T], failed: str = _NO_CHECKPOINT) -> T:
-        """The result of an action on the store.
 
-        Args:
-            action: What is done.
-            failed: What to say when it fails, in front of the reason.
+@contextmanager
+def _checkpointing(failed: str = _NO_CHECKPOINT) -> Iterator[None]:
+    """Raise CheckpointError where something cannot be read or stored.
 
-        Raises:
-            CheckpointError: It failed.
-        """
-        try:
-            return action()
-        except StoppedError as error:
-            raise CheckpointError("the checkpoint was stopped, so nothing was changed") from error
-        except StoreError as error:
-            raise CheckpointError(f"{failed}: {error}; make room there, then try again") from error
-        except OSError as error:
-            raise CheckpointError(f"{failed}: {(error.strerror or str(error)).lower()}; start again there") from error
+    Args:
+        failed: What to say then, in front of the reason.
+    """
+    try:
+        yield
+    except StoppedError as error:
+        raise CheckpointError("the checkpoint was stopped, so nothing was changed") from error
+    except StoreError as error:
+        raise CheckpointError(f"{failed}: {error}; make room there, then try again") from error
+    except OSError as error:
+        raise CheckpointError(f"{failed}: {reason(error)}; start again there") from error
 
 
 def _with_folders(paths: Iterable[str]) -> set[str]:
-    """The paths, and all folders on the way to them, which may be made with them."""
+    """Return the paths, and all folders on the way to them, which may be created with them."""
     parts = (path.split("/") for path in paths)
     return {"/".join(each[: depth + 1]) for each in parts for depth in range(len(each))}

@@ -5,27 +5,30 @@ Lines name what is large (trees, changes, steps) by its hash in the object store
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+
+from msgspec import Struct
 
 from laguna_engine.files import read_small_file, write_atomically
-from laguna_tui.base.locked_file import open_private
+from laguna_tui.base.locked_file import open_private, reason
 from laguna_tui.base.object_store import ObjectStore, StoreError
-from laguna_tui.undo.file_tree import Entry, EntryKind, FileTree
+from laguna_tui.base.stored_json import from_json, to_json
+from laguna_tui.undo.file_tree import Entry, FileTree
 from laguna_tui.undo.restore import RestoreStep
 from laguna_tui.undo.tree_changes import TreeChange, TreeDifference, joined
 
+STORE = "undo"
+"""The folder of a session that has its undo store."""
 LOG = "turns.jsonl"
 _VERSION = 1
 _LOG_BYTES = 1 << 28
-# Trees are stored as what differs from the one before; after so many, whole, so that the last is soon read.
+# Trees are stored as what differs from the one before; after this many, whole, so that the last one is soon read.
 _WHOLE_EVERY = 50
-
-Event = Mapping[str, Any]
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, RecursionError)
 
 
 class UndoKind(StrEnum):
@@ -36,14 +39,88 @@ class UndoKind(StrEnum):
     REWIND = "rewind"
 
 
-@dataclass(slots=True)
-class OpenChange:
-    """A change that has begun.
+class LogEvent(Struct, tag_field="event", frozen=True):
+    """A line of the log."""
+
+
+class LogBegan(LogEvent, tag="folder", frozen=True):
+    """The first line. root: The workspace."""
+
+    version: int
+    root: str
+
+
+class TurnLogged(LogEvent, tag="turn", frozen=True):
+    """A turn began; turns that are undone are forgotten."""
+
+    number: int
+    title: str
+    time: float
+
+
+class ChangeBegan(LogEvent, tag="before", frozen=True):
+    """A change is about to be made.
 
     Attributes:
         tree: Name of the tree before a command; empty when only `paths` can change.
-        paths: What was at the paths that are changed.
+        paths: What is at the paths that are changed.
     """
+
+    tree: str
+    paths: Mapping[str, Entry | None]
+
+
+class ChangeEnded(LogEvent, tag="after", frozen=True):
+    """The change was made. changes: Name of its `TreeDifference`."""
+
+    changes: str
+
+
+class UndoBegan(LogEvent, tag="apply", frozen=True):
+    """An undo is about to be made.
+
+    Attributes:
+        kind: Its direction.
+        numbers: The turns concerned.
+        position: How many turns are not undone afterwards.
+        steps: Name of its `Steps`.
+        replaced: What it replaces at paths that were changed since: the turn that it belongs to, and what was there.
+    """
+
+    kind: UndoKind
+    numbers: tuple[int, ...]
+    position: int
+    steps: str
+    replaced: Mapping[str, tuple[int, Entry | None]]
+
+
+class UndoEnded(LogEvent, tag="applied", frozen=True):
+    """The undo was made."""
+
+
+_Line = LogBegan | TurnLogged | ChangeBegan | ChangeEnded | UndoBegan | UndoEnded
+
+
+class _StoredTree(Struct):
+    """A tree, as what differs from another one, its `base`; empty for none. ignored: None as in the base."""
+
+    base: str
+    changed: Mapping[str, Entry]
+    removed: list[str]
+    ignored: list[str] | None
+    began: int
+    complete: bool
+
+
+class Steps(Struct):
+    """The steps of an undo."""
+
+    steps: tuple[RestoreStep, ...]
+
+
+@dataclass(slots=True)
+class OpenChange:
+    """A change that has begun; fields as of `ChangeBegan`."""
 
     tree: str = ""
     paths: dict[str, Entry | None] = field(default_factory=dict)
@@ -72,25 +149,16 @@ class LoggedTurn:
     open: OpenChange | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """An undo that has begun: its direction, the turns concerned, and the name of its steps."""
-
-    kind: UndoKind
-    numbers: tuple[int, ...]
-    steps: str
-
-
 class UndoLog:
     """The state of a session's undo, written as it changes.
 
     Attributes:
         turns: Oldest first.
-        position: How many of them are done; the others are undone.
+        position: How many of them are not undone.
         unfinished: An undo that was begun and not ended, by a process that was killed.
         last_number: Of the last turn that was begun.
         events: How many lines there are; another number means another state.
-        tree: Name of the last whole tree; empty if there is none.
+        tree: Name of the last tree; empty if there is none.
     """
 
     def __init__(self, root: Path, store: ObjectStore) -> None:
@@ -101,7 +169,7 @@ class UndoLog:
         """
         self.turns: list[LoggedTurn] = []
         self.position = 0
-        self.unfinished: Applied | None = None
+        self.unfinished: UndoBegan | None = None
         self.last_number = 0
         self.events = 0
         self.tree = ""
@@ -114,12 +182,12 @@ class UndoLog:
             raise _refused(store.folder, error) from error
         try:
             self._read(root)
-        except (StoreError, OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        except (StoreError, *_UNREADABLE) as error:
             self.close()
             raise StoreError(f"the undo log in {store.folder} cannot be read ({error})") from error
 
-    def record(self, event: Event, *, durable: bool = False) -> None:
-        """Write an event, and take it into the state.
+    def record(self, event: _Line, *, durable: bool = False) -> None:
+        """Write an event, and apply it to the state.
 
         Raises:
             StoreError: The disk refuses; the state is as it was.
@@ -129,20 +197,18 @@ class UndoLog:
 
     def stored_tree(self, tree: FileTree) -> str:
         """Store a tree; returns its name."""
-        whole = self._last is None or self._since_whole >= _WHOLE_EVERY
-        known: Mapping[str, Entry] = {} if whole or self._last is None else self._last.entries
-        same_ignored = not whole and self._last is not None and self._last.ignored == tree.ignored
-        self.tree = self._put(
-            {
-                "base": "" if whole else self.tree,
-                "changed": {path: entry for path, entry in tree.entries.items() if known.get(path) != entry},
-                "removed": sorted(known.keys() - tree.entries.keys()),
-                "ignored": None if same_ignored else sorted(tree.ignored),
-                "began": tree.began_ns,
-                "complete": tree.complete,
-            }
+        base = None if self._since_whole >= _WHOLE_EVERY else self._last
+        known: Mapping[str, Entry] = {} if base is None else base.entries
+        part = _StoredTree(
+            base="" if base is None else self.tree,
+            changed={path: entry for path, entry in tree.entries.items() if known.get(path) != entry},
+            removed=sorted(known.keys() - tree.entries.keys()),
+            ignored=None if base is not None and base.ignored == tree.ignored else sorted(tree.ignored),
+            began=tree.began_ns,
+            complete=tree.complete,
         )
-        self._last, self._since_whole = tree, 0 if whole else self._since_whole + 1
+        self.tree = self.stored(part)
+        self._last, self._since_whole = tree, 0 if base is None else self._since_whole + 1
         return self.tree
 
     def load_tree(self, name: str) -> FileTree:
@@ -153,32 +219,28 @@ class UndoLog:
         """
         if name == self.tree and self._last is not None:
             return self._last
-        chain = [self._got(name)]
-        while base := chain[-1]["base"]:
-            chain.append(self._got(base))
+        chain = [from_json(self._store.get(name), _StoredTree)]
+        while base := chain[-1].base:
+            chain.append(from_json(self._store.get(base), _StoredTree))
         entries: dict[str, Entry] = {}
-        ignored: Sequence[str] = ()
+        ignored: list[str] = []
         for part in reversed(chain):
-            for path in part["removed"]:
+            for path in part.removed:
                 entries.pop(path, None)
-            entries.update((path, _entry(values)) for path, values in part["changed"].items())
-            ignored = ignored if part["ignored"] is None else part["ignored"]
-        tree = FileTree(entries, frozenset(ignored), chain[0]["began"], chain[0]["complete"])
+            entries.update(part.changed)
+            ignored = ignored if part.ignored is None else part.ignored
+        tree = FileTree(entries, frozenset(ignored), chain[0].began, chain[0].complete)
         if name == self.tree:
             self._last, self._since_whole = tree, len(chain) - 1
         return tree
 
-    def stored_difference(self, found: TreeDifference) -> str:
-        """Store changes; returns their name."""
-        return self._put({"changes": found.changes, "left": found.left})
-
-    def stored_steps(self, steps: Iterable[RestoreStep]) -> str:
-        """Store the steps of an undo; returns their name."""
-        return self._put({"steps": list(steps)})
+    def stored(self, value: TreeDifference | Steps | _StoredTree) -> str:
+        """Store what a line names; returns its name."""
+        return self._store.put(to_json(value), limited=False)
 
     def load_steps(self, name: str) -> tuple[RestoreStep, ...]:
         """Return stored steps. Raises as `load_tree`."""
-        return tuple(RestoreStep(path, _maybe(now), _maybe(then)) for path, now, then in self._got(name)["steps"])
+        return from_json(self._store.get(name), Steps).steps
 
     def close(self) -> None:
         """Close it. Idempotent."""
@@ -186,9 +248,9 @@ class UndoLog:
             os.close(self._file)
             self._file = -1
 
-    def _append(self, event: Event, durable: bool) -> None:
+    def _append(self, event: _Line, durable: bool) -> None:
         size = os.fstat(self._file).st_size
-        left = memoryview(json.dumps(event, separators=(",", ":")).encode() + b"\n")
+        left = memoryview(to_json(event) + b"\n")
         try:
             while left:
                 left = left[os.write(self._file, left) :]
@@ -206,73 +268,56 @@ class UndoLog:
         whole = data.rfind(b"\n") + 1
         # A line that was being written when the process was killed: what it says had not begun.
         os.ftruncate(self._file, whole)
+        expected = LogBegan(_VERSION, str(root))
         if not whole:
-            self._append({"event": "folder", "version": _VERSION, "root": str(root)}, durable=False)
+            self._append(expected, durable=False)
             return
-        first, *events = (json.loads(line) for line in data[:whole].splitlines())
-        if (first["version"], first["root"]) != (_VERSION, str(root)):
+        first, *lines = data[:whole].splitlines()
+        if _decoded(first) != expected:
             raise StoreError("it belongs to another folder or version")
-        for event in events:
-            self._take(event)
+        for line in lines:
+            self._take(_decoded(line))
 
-    def _take(self, event: Event) -> None:
-        takes: dict[str, Callable[[Event], None]] = {
-            "turn": self._take_turn,
-            "before": self._take_before,
-            "after": self._take_after,
-            "apply": self._take_apply,
-            "applied": self._take_applied,
-        }
-        takes[event["event"]](event)
+    def _take(self, event: _Line) -> None:
+        match event:
+            case TurnLogged():
+                del self.turns[self.position :]
+                self.last_number = event.number
+                self.turns.append(LoggedTurn(event.number, event.title, event.time))
+                self.position = len(self.turns)
+                self.unfinished = None
+            case ChangeBegan():
+                turn = self.turns[self.position - 1]
+                turn.open = turn.open or OpenChange()
+                if event.tree:
+                    turn.open.tree = self.tree = event.tree
+                    turn.ran_commands = True
+                turn.open.paths |= event.paths
+            case ChangeEnded():
+                turn = self.turns[self.position - 1]
+                found = from_json(self._store.get(event.changes), TreeDifference)
+                turn.changes = joined((turn.changes, found.changes))
+                turn.left = (*turn.left, *found.left)
+                turn.open = None
+            case UndoBegan():
+                self._take_undo(event)
+            case UndoEnded():
+                self.unfinished = None
+            case LogBegan():
+                raise ValueError("a second beginning")
         self.events += 1
 
-    def _take_turn(self, event: Event) -> None:
-        del self.turns[self.position :]
-        self.last_number = event["number"]
-        self.turns.append(LoggedTurn(event["number"], event["title"], event["time"]))
-        self.position = len(self.turns)
-        self.unfinished = None
-
-    def _take_before(self, event: Event) -> None:
-        turn = self.turns[self.position - 1]
-        turn.open = turn.open or OpenChange()
-        if event["tree"]:
-            turn.open.tree = self.tree = event["tree"]
-            turn.ran_commands = True
-        turn.open.paths |= {path: _maybe(entry) for path, entry in event["paths"].items()}
-
-    def _take_after(self, event: Event) -> None:
-        turn = self.turns[self.position - 1]
-        found = self._got(event["changes"])
-        changes = {
-            path: TreeChange(_maybe(old), _maybe(new), why) for path, (old, new, why) in found["changes"].items()
-        }
-        turn.changes = joined((turn.changes, changes))
-        turn.left = (*turn.left, *found["left"])
-        turn.open = None
-
-    def _take_apply(self, event: Event) -> None:
-        self.unfinished = Applied(UndoKind(event["kind"]), tuple(event["numbers"]), event["steps"])
-        self.position = event["position"]
+    def _take_undo(self, event: UndoBegan) -> None:
+        self.unfinished, self.position = event, event.position
         by_number = {turn.number: turn for turn in self.turns}
-        for path, (number, entry) in event["replaced"].items():
+        for path, (number, entry) in event.replaced.items():
             changes = by_number[number].changes
-            change, found = changes[path], _maybe(entry)
-            is_redo = self.unfinished.kind is UndoKind.REDO
-            changes[path] = change._replace(before=found) if is_redo else change._replace(after=found)
-
-    def _take_applied(self, event: Event) -> None:
-        self.unfinished = None
-
-    def _put(self, value: Mapping[str, Any]) -> str:
-        return self._store.put(json.dumps(value, separators=(",", ":")).encode(), limited=False)
-
-    def _got(self, name: str) -> Any:
-        return json.loads(self._store.get(name))
+            is_redo = event.kind is UndoKind.REDO
+            changes[path] = changes[path]._replace(before=entry) if is_redo else changes[path]._replace(after=entry)
 
 
 def move_log(store: Path, root: Path) -> None:
-    """Have the log in a store be about another folder; nothing if there is none.
+    """Make the log in a store be about another folder; does nothing if there is none.
 
     Raises:
         OSError, ValueError: It cannot be read or written.
@@ -287,30 +332,27 @@ def move_log(store: Path, root: Path) -> None:
         write_atomically(path, json.dumps({**json.loads(first), "root": str(root)}).encode() + newline + rest)
 
 
-def unfinished_stores(parents: Iterable[Path], root: Path) -> list[Path]:
-    """Stores of sessions about a folder that were killed in the middle of an undo, oldest first.
+def unfinished_stores(sessions: Path, root: Path) -> list[Path]:
+    """Return the stores of sessions about a folder that were killed in the middle of an undo, oldest first.
 
     Args:
-        parents: Folders with stores, or with folders of sessions that have one.
+        sessions: The folder of the sessions.
         root: The workspace.
     """
     found: list[tuple[float, Path]] = []
-    for log in (each for parent in parents for pattern in (LOG, f"*/{LOG}") for each in parent.glob(f"*/{pattern}")):
-        with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+    for log in sessions.glob(f"*/{STORE}/{LOG}"):
+        with suppress(*_UNREADABLE):
             lines = read_small_file(log, _LOG_BYTES, follow=False).splitlines()
-            first, last = json.loads(lines[0]), json.loads(lines[-1])
-            if first["root"] == str(root) and last["event"] == "apply":
+            first, last = _decoded(lines[0]), _decoded(lines[-1])
+            if isinstance(first, LogBegan) and first.root == str(root) and isinstance(last, UndoBegan):
                 found.append((log.stat().st_mtime, log.parent))
     return [store for _, store in sorted(found)]
 
 
-def _entry(values: Sequence[Any]) -> Entry:
-    return Entry(EntryKind(values[0]), *values[1:])
-
-
-def _maybe(values: Sequence[Any] | None) -> Entry | None:
-    return None if values is None else _entry(values)
+def _decoded(line: bytes) -> _Line:
+    event: _Line = from_json(line, _Line)  # type: ignore[arg-type]
+    return event
 
 
 def _refused(folder: Path, error: OSError) -> StoreError:
-    return StoreError(f"nothing can be stored in {folder} ({(error.strerror or str(error)).lower()})")
+    return StoreError(f"nothing can be stored in {folder} ({reason(error)})")

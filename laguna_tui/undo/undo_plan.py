@@ -1,11 +1,11 @@
-"""What an undo would do, as values, and which files it may change without further questions."""
+"""What an undo would do, as values, and which files it may change without asking again."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from laguna_tui.base.units import plural
 from laguna_tui.undo.file_tree import Entry, EntryKind, same
-from laguna_tui.undo.tree_changes import TreeChange, is_stored
+from laguna_tui.undo.tree_changes import TreeChange
 from laguna_tui.undo.undo_log import LoggedTurn, UndoKind
 
 CHANGED_SINCE = "it was changed since"
@@ -43,7 +43,7 @@ class PlannedFile:
     Attributes:
         path: Raw.
         now, then: What is there and what would be; None is nothing.
-        conflict: Why it is only changed when the user says so, as a clause; empty for all others.
+        conflict: Why it is only changed if the user agrees, as a clause; empty for all others.
     """
 
     path: str
@@ -71,11 +71,11 @@ class UndoPlan:
     Attributes:
         kind: The direction.
         points: The turns concerned, in the order in which they are undone or redone.
-        files: What is changed without further questions.
+        files: What is changed without asking again.
         conflicts: What the user changed meanwhile; kept unless named to `apply`.
         uncovered: Paths that stay as they are because their bytes are not stored, and why.
         notes: Sentences about what is not tracked.
-        state, position: Of the history: the state that the plan is for, and how many turns are done afterwards.
+        state, position: Of the history: the state that the plan is for, and how many turns are not undone afterwards.
         unchanged: What is at paths of these turns that are already as they would be.
         resumes: Whether it is the rest of an undo that was killed.
     """
@@ -128,7 +128,8 @@ def sorted_out(
         here = now[path]
         if same(here, then):
             continue
-        unknown = next((entry for entry in (then, here) if entry is not None and not is_stored(entry)), None)
+        uncovered_side = (each for each in (then, here) if each is not None and each.kind is EntryKind.UNCOVERED)
+        unknown = next(uncovered_side, None)
         unsure = "" if kind is UndoKind.REDO else change.unsure
         if unknown is not None:
             uncovered[path] = unknown.why
@@ -140,21 +141,24 @@ def sorted_out(
 
 
 def paths_of_files(changes: Mapping[str, TreeChange]) -> tuple[str, ...]:
-    """Paths of changes without those of folders, sorted."""
+    """Return the paths of changes except folders, sorted."""
     return tuple(sorted(path for path, change in changes.items() if not is_folder(change.before, change.after)))
 
 
 def is_folder(*sides: Entry | None) -> bool:
-    """Whether there is a folder or nothing on each side."""
+    """Return whether there is a folder or nothing on each side."""
     return all(entry is None or entry.kind is EntryKind.FOLDER for entry in sides)
 
 
 def notes(turns: Iterable[LoggedTurn]) -> tuple[str, ...]:
-    """Sentences about what of the turns is not tracked."""
+    """Return sentences about what of the turns is not tracked."""
     turns = tuple(turns)
-    said: list[str] = []
-    if any(turn.ran_commands for turn in turns):
-        said.append(_COMMANDS_NOTE)
+    found = [_COMMANDS_NOTE] if any(turn.ran_commands for turn in turns) else []
     if left := len({path for turn in turns for path in turn.left}):
-        said.append(f"{left:,} {plural(left, 'file')} that may have been there before, unlisted, stay.")
-    return tuple(said)
+        files = plural(
+            left,
+            "1 file that may have been there before, unlisted, stays",
+            f"{left:,} files that may have been there before, unlisted, stay",
+        )
+        found.append(f"{files}.")
+    return tuple(found)

@@ -22,12 +22,12 @@ from tests.scripted_model import scripted_session
 @pytest.fixture
 def session(tiny_model_path, tmp_path):
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
-    session = Session.prepare(settings, tmp_path)
+    session = Session(settings, tmp_path)
     yield session
     session.close()
 
 
-def test_opening_tells_the_context_and_what_it_runs_on(session):
+def test_opening_reports_the_context_and_the_device(session):
     stages = []
     info = session.open(lambda progress: stages.append(progress.stage))
     assert info.context_size == 8192
@@ -90,14 +90,14 @@ def test_closing_twice_is_harmless(session):
 
 
 def test_a_seed_the_sampler_cannot_have_is_refused_before_the_model_loads(tiny_model_path, tmp_path):
-    session = Session.prepare(Settings(model=str(tiny_model_path), seed=-5), tmp_path)
+    session = Session(Settings(model=str(tiny_model_path), seed=-5), tmp_path)
     with pytest.raises(RequestError, match="seed is -5"):
         session.open(lambda progress: pytest.fail("the model was loaded"))
 
 
 def test_a_drafter_that_the_user_names_must_be_there_and_none_means_none(tiny_model_path, tmp_path):
     def prepared(drafter):
-        session = Session.prepare(Settings(model=str(tiny_model_path), drafter=drafter), tmp_path)
+        session = Session(Settings(model=str(tiny_model_path), drafter=drafter), tmp_path)
         return session.slot.selection.drafter
 
     with pytest.raises(UserError, match=r"--drafter nowhere\.gguf: no such file"):
@@ -119,7 +119,7 @@ def test_speculation_is_switched_off_and_on_without_loading_again(session):
 
 def test_a_session_that_began_plain_can_still_speculate(tiny_model_path, tmp_path):
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, speculation="off")
-    session = Session.prepare(settings, tmp_path)
+    session = Session(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
     before = tokens(session)
@@ -156,7 +156,7 @@ def test_a_session_that_began_strict_may_go_back_and_forth(session, monkeypatch)
 
 def test_an_engine_that_cannot_be_had_leaves_the_session_with_the_one_before(tiny_model_path, tmp_path, monkeypatch):
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, speculation="off")
-    session = Session.prepare(settings, tmp_path)
+    session = Session(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
 
@@ -177,7 +177,7 @@ def test_what_was_learned_about_drafts_is_there_in_the_next_session(tiny_model_p
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=32)
 
     def learned():
-        session = Session.prepare(settings, tmp_path, tmp_path / "state")
+        session = Session(settings, tmp_path, tmp_path / "state")
         session.open(lambda progress: None)
         before = session.slot.engine.economy()
         list(session.chat.ask("hello"))
@@ -211,7 +211,7 @@ def test_the_last_answer_is_proved_against_plain_decoding(decided):
         session.chat.check_replay(pytest.fail)
 
 
-def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidates(decided):
+def test_an_answer_that_plain_decoding_does_not_give_is_reported_with_both_candidates(decided):
     session = decided
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
@@ -226,7 +226,7 @@ def test_an_answer_that_plain_decoding_does_not_give_is_told_with_both_candidate
     assert proof.difference.margin > 0
 
 
-def test_a_proof_that_is_cancelled_tells_how_far_it_came(tmp_path):
+def test_a_cancelled_replay_reports_how_far_it_came(tmp_path):
     # No near-tie of random weights, which another processor decides otherwise, ends the comparison first.
     session = scripted_session(tmp_path, [" ".join(map(str, range(300))), "Fine."], temperature=0.0)
     session.open(lambda progress: None)
@@ -238,7 +238,7 @@ def test_a_proof_that_is_cancelled_tells_how_far_it_came(tmp_path):
     session.close()
 
 
-def test_the_conversation_goes_on_from_its_cache_after_a_proof(session):
+def test_the_conversation_continues_from_its_cache_after_a_replay(session):
     session.open(lambda progress: None)
     list(session.chat.ask("hello"))
     session.chat.check_replay(lambda progress: None)
@@ -256,7 +256,7 @@ from laguna_tui.session.session import Session
 from laguna_tui.base.events import TurnFinished
 from laguna_tui.base.settings import Settings
 
-session = Session.prepare(Settings(model=sys.argv[1], context=8192, threads=1, max_tokens=8), Path(sys.argv[2]))
+session = Session(Settings(model=sys.argv[1], context=8192, threads=1, max_tokens=8), Path(sys.argv[2]))
 session.open(lambda progress: None)
 print(type(list(session.chat.ask("hello"))[-1]).__name__)
 context, tokens = session.slot.engine._sequence.context, (ctypes.c_int32 * 513)(*[5] * 513)
@@ -276,7 +276,7 @@ def test_after_an_abort_the_next_message_gets_a_fresh_engine_and_the_same_conver
     assert run.stdout.split() == ["TurnFinished", "lost", "TurnFinished"]
 
 
-def test_a_drafters_adapter_and_drawn_drafts_can_be_asked_for(tiny_model_path, tmp_path):
+def test_a_drafters_adapter_and_sampled_drafts_can_be_requested(tiny_model_path, tmp_path):
     variant = drafters.Variant(window=64)
     drafter = drafters.make(variant).write(tmp_path / "drafter.gguf")
     adapter = drafters.adapter(variant, "blk.0.attn_q.weight").write(tmp_path / "mine.gguf")
@@ -284,7 +284,7 @@ def test_a_drafters_adapter_and_drawn_drafts_can_be_asked_for(tiny_model_path, t
         model=str(tiny_model_path), drafter=str(drafter), adapter=str(adapter), sample_drafts=True,
         temperature=0.8, context=8192, threads=1, max_tokens=8, draft_length=3, seed=1,
     )  # fmt: skip
-    session = Session.prepare(settings, tmp_path)
+    session = Session(settings, tmp_path)
     session.open(lambda progress: None)
     try:
         finished = next(e for e in session.chat.ask("hello") if isinstance(e, StepFinished))
@@ -294,6 +294,6 @@ def test_a_drafters_adapter_and_drawn_drafts_can_be_asked_for(tiny_model_path, t
 
 
 def test_an_adapter_that_is_not_there_is_refused_before_the_model_loads(tiny_model_path, tmp_path):
-    session = Session.prepare(Settings(model=str(tiny_model_path), adapter=str(tmp_path / "no.gguf")), tmp_path)
+    session = Session(Settings(model=str(tiny_model_path), adapter=str(tmp_path / "no.gguf")), tmp_path)
     with pytest.raises(UserError, match=r"--adapter .*no\.gguf: no such file"):
         session.open(lambda progress: pytest.fail("the model was loaded"))

@@ -37,9 +37,7 @@ def opened(tmp_path, state, monkeypatch):
         run = child.run
         with monkeypatch.context() as patch:
             patch.setattr(child, "run", lambda command, *rest: started.append(command) or run(command, *rest))
-            session = Session.prepare(
-                Settings(model=str(path), context=4096, threads=1), tmp_path / "folder", state=state
-            )
+            session = Session(Settings(model=str(path), context=4096, threads=1), tmp_path / "folder", state=state)
             try:
                 session.open(quiet)
             finally:

@@ -58,7 +58,7 @@ def assert_gone(job: Job) -> None:
         (signal.SIGUSR1, "from outside"),
     ],
 )
-def test_a_crash_gives_the_terminal_back_and_says_what_to_do(number, advice):
+def test_after_a_crash_the_terminal_is_restored_and_the_message_says_what_to_do(number, advice):
     with start(f"os.kill(os.getpid(), {number:d})") as job:
         assert job.expect("ended") == 128 + number
         assert_gone(job)
@@ -90,7 +90,7 @@ def test_memory_is_blamed_when_the_kernel_has_killed_for_it():
         {"proc/self/cgroup": "0::/", "proc/vmstat": "pgfault 5\noom_kill 7\nnuma_hit 2"},
     ],
 )
-def test_kills_for_want_of_memory_are_counted_where_the_kernel_says_them(files, tmp_path):
+def test_kills_for_lack_of_memory_are_counted_where_the_kernel_reports_them(files, tmp_path):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -124,7 +124,7 @@ def test_a_signal_to_the_parent_ends_both(name, whole_group):
         (signal.SIGSTOP, "child"),
     ],
 )
-def test_both_stop_on_a_terminal_that_is_as_it_was_and_go_on_together(number, target):
+def test_both_stop_on_a_restored_terminal_and_continue_together(number, target):
     back = "signal.signal(signal.SIGCONT, lambda *_: print('back')); print('listening'); time.sleep(60)"
     with start(back) as job:
         job.wait_for(b"listening")
@@ -168,7 +168,7 @@ def test_an_app_that_hangs_does_not_outlive_its_parent_either():
         assert_gone(job)
 
 
-def test_an_app_that_does_not_end_when_it_is_asked_to_is_killed_and_that_is_said():
+def test_an_app_that_does_not_end_on_request_is_killed_which_is_reported():
     hung = "signal.signal(signal.SIGTERM, signal.SIG_IGN); print('hung'); time.sleep(60)"
     with start(hung, "supervise.PATIENCE_S = 0.2") as job:
         job.wait_for(b"hung")
@@ -200,13 +200,13 @@ def test_a_worker_does_not_outlive_an_app_that_is_killed():
 
 
 @pytest.mark.parametrize("code", [0, 1, 4, 130])
-def test_an_exit_code_passes_through_and_the_terminal_is_given_back_for_each(code):
+def test_an_exit_code_passes_through_and_the_terminal_is_restored_for_each(code):
     with start(f"return {code}") as job:
         assert job.expect("ended") == code
         assert_gone(job)
 
 
-def test_nothing_is_sent_to_a_terminal_that_the_app_has_given_back_itself():
+def test_nothing_is_sent_to_a_terminal_that_the_app_has_restored_itself():
     tidy = (
         "termios.tcsetattr(0, termios.TCSANOW, terminal._found); os.write(2, supervise_restore.encode());"
         " terminal.give_back(); print('the end'); return 1"
@@ -228,7 +228,7 @@ def test_what_was_typed_for_an_app_that_crashed_does_not_reach_the_shell():
         assert struct.unpack("i", waiting) == (0,)
 
 
-def test_an_exception_is_said_on_the_terminal_that_was_given_back():
+def test_an_exception_is_printed_on_the_restored_terminal():
     with start("raise RuntimeError('broken')") as job:
         assert job.expect("ended") == 1
         assert_gone(job)
@@ -281,7 +281,7 @@ def test_one_key_starts_the_app_again_with_its_session(key):
 
 
 @pytest.mark.parametrize("key", [b"q", b"\x1b", b"\x04", b"\x03"])
-def test_another_key_leaves_and_says_how_to_go_on_later(key):
+def test_another_key_quits_and_the_message_says_how_to_resume_later(key):
     with crashed(STARTS) as job:
         answered(job, key)
         assert job.expect("ended") == 128 + signal.SIGSEGV
@@ -318,7 +318,7 @@ def test_a_crash_loop_stops_after_two():
         assert b"laguna-tui --resume 20261123-101500-ab12" in job.written
 
 
-def test_a_complete_answer_in_between_is_no_crash_loop():
+def test_a_complete_answer_in_between_ends_a_crash_loop():
     with crashed("report.turn_ended()") as job:
         for _ in range(2):
             answered(job, b"\r")
@@ -327,14 +327,14 @@ def test_a_complete_answer_in_between_is_no_crash_loop():
         assert job.expect("ended") == 128 + signal.SIGSEGV
 
 
-def test_a_crash_before_the_resumed_app_can_say_anything_counts_too():
+def test_a_crash_before_the_resumed_app_reports_anything_counts_too():
     with crashed("if start.session: os.kill(os.getpid(), signal.SIGABRT)") as job:
         answered(job, b"\r")
         assert job.expect("ended") == 128 + signal.SIGABRT
         assert b"it ended twice" in job.written
 
 
-def test_nothing_is_asked_without_a_session_or_when_it_was_asked_to_end():
+def test_no_question_without_a_session_or_after_a_request_to_end():
     with start("os.kill(os.getpid(), signal.SIGSEGV)") as job:
         assert job.expect("ended") == 128 + signal.SIGSEGV
     with start(f"{KEPT}; print('kept'); time.sleep(60)") as job:
@@ -343,7 +343,7 @@ def test_nothing_is_asked_without_a_session_or_when_it_was_asked_to_end():
         assert job.expect("ended") == 128 + signal.SIGTERM
 
 
-def test_a_failure_that_the_app_has_caught_is_asked_about_too():
+def test_after_a_failure_that_the_app_caught_resuming_is_offered_too():
     with start(f"{STARTS}\n{KEPT}; report.failed(); return 1") as job:
         job.wait_for(QUESTION)
         answered(job, b"\r")
@@ -378,7 +378,7 @@ def test_a_terminal_that_goes_away_ends_the_question():
         job.until(lambda: not job.processes(), "the end")
 
 
-def test_a_hostile_title_is_no_command_to_the_terminal():
+def test_a_hostile_title_does_not_control_the_terminal():
     body = "report.keeps('1', '\\\\x1b]52;c;aGFoYQ==\\\\x07\\\\x9b2J'); os.kill(os.getpid(), signal.SIGSEGV)"
     with start(body) as job:
         job.wait_for(b"q quits")

@@ -62,7 +62,7 @@ def questions(folder: Path, number: int, seed: int, *, mixed: bool) -> Iterator[
 def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> tuple[list[bool], int]:
     """Which of the questions of one chat were answered rightly, and how many answers the app had to correct."""
     toolbox = Toolbox(NANO, Workspace(folder))
-    session = Session.prepare(Settings(model="nano", threads=1), folder)
+    session = Session(Settings(model="nano", threads=1), folder)
     session.open(lambda progress: None)
     right, corrected = [], 0
     for number, question in enumerate(chat, 1):

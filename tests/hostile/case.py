@@ -174,7 +174,7 @@ class Obedient:
         path = scripted_file(world.app / "model.gguf", self.script)
         # Calls are not constrained: the model has to be able to say every wrong one.
         wanted = {"scorer": "none", "thinking": False, "pack": 0, "context": 16_384, "constrain": "off"}
-        self.session = Session.prepare(
+        self.session = Session(
             Settings().merged({**wanted, "model": str(path)}),
             world.folder,
             world.app / "state",

@@ -77,7 +77,7 @@ def prepared(base: Path, resume: str = "") -> Session:
         base / "scripted.gguf", Script(script, asides={"The context is nearly full": "They want prices rounded."})
     )
     settings = Settings().merged({**SETTINGS, "model": str(model)})
-    return Session.prepare(
+    return Session(
         settings,
         base / "project",
         base / "state",

@@ -105,7 +105,7 @@ def scripted_session(
         _scripts[path] = script if isinstance(script, Script) else Script(script)
     wanted = (settings or Settings()).merged({"scorer": "none", "constrain": "off", **changes, "model": str(path)})
     options = SessionOptions(wait_s=wait_s, rules=rules, allow=allow, deny=deny)
-    session = Session.prepare(wanted, folder, state, options, source=source)
+    session = Session(wanted, folder, state, options, source=source)
     if source is None:
         weakref.finalize(session, shutil.rmtree, home, ignore_errors=True)
     return session

@@ -135,9 +135,7 @@ async def message(folder: Path) -> MessageTrip:
         patch.object(EventStream, "__next__", reading),
         trace.installed(),
     ):
-        session = Session.prepare(
-            settings, folder, folder.parent / "state", SessionOptions(cache=folder.parent / "cache")
-        )
+        session = Session(settings, folder, folder.parent / "state", SessionOptions(cache=folder.parent / "cache"))
         app = LagunaApp(session, TuiSettings(folder.parent / "state", theme="laguna-dark"))
         async with app.run_test(size=(80, 24)) as pilot:
             while app.state is not SessionState.READY:

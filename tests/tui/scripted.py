@@ -8,7 +8,6 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -41,19 +40,12 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.base.permission_request import CommandProposal, Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.base.settings import Settings
-from laguna_tui.models.model_selection import ModelSelection, select_model
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
-from laguna_tui.session.permissions import PermissionSettings
 from laguna_tui.session.session import Chat, Models, Session
-from laguna_tui.session.values import ModelChoice, SessionInfo, SessionOptions
+from laguna_tui.session.values import ModelChoice, SessionInfo
 
 IDENTICAL = ReplayCheck(412, 412, None, 3.2)
 Step = AgentEvent | Exception | threading.Event | ChangeProposal | PermissionRequest
-
-
-@cache
-def _selection() -> ModelSelection:
-    return select_model(Settings(model="nano"))
 
 
 class PlayedChat(Chat):
@@ -239,8 +231,7 @@ class PlayedSession(Session):
             chat: what plays the scripts.
             about: what opening it returns, as of `SessionInfo`.
         """
-        permissions = PermissionSettings(Settings(mode="ask"), folder, None, (), ())
-        super().__init__(_selection(), folder, None, permissions, SessionOptions())
+        super().__init__(Settings(model="nano"), folder)
         self.title = title
         self.about = SessionInfo(**{"context_size": 8192, **about})
         self.chat = chat(self, scripts or (answer("Hello."),), delay)

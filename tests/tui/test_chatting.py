@@ -49,7 +49,7 @@ def broken(folder: Path) -> Session:
     """A session whose model file is damaged."""
     model = folder / "damaged.gguf"
     model.write_bytes(b"GGUF and no more")
-    return Session.prepare(Settings(model=str(model)), folder)
+    return Session(Settings(model=str(model)), folder)
 
 
 async def test_a_question_is_answered(chat) -> None:
@@ -109,7 +109,7 @@ async def test_a_warning_about_the_session_is_shown(chat, tmp_path: Path) -> Non
     (tmp_path / "file").touch()
     async with running(chat(state=tmp_path / "file" / "state")) as (app, pilot):
         await ready(app, pilot)
-        assert "Nothing is saved, neither this chat nor what is typed" in transcript(app)
+        assert "Nothing is saved, neither this chat nor your input history" in transcript(app)
 
 
 async def test_an_error_in_an_answer_keeps_the_text_and_the_app() -> None:

@@ -78,4 +78,4 @@ async def test_the_user_hears_that_nothing_can_be_left_out() -> None:
     session.chat.compaction = (Compacted(700, 700, 0, 0, 0),)
     async with running(session) as (app, pilot):
         await ask(app, pilot, "/compact the shop")
-        await until(pilot, lambda: "nothing in the context that can be left out" in " ".join(transcript(app).split()))
+        await until(pilot, lambda: "Nothing in the context can be left out." in " ".join(transcript(app).split()))

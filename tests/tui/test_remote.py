@@ -29,7 +29,7 @@ def prepared(folder: Path, served: Served) -> Session:
     project = folder / "shop"
     project.mkdir()
     (project / "prices.py").write_text(FILE)
-    return Session.prepare(Settings(model=f"{served.url}#{MODEL}", scorer="none"), project, folder / "state")
+    return Session(Settings(model=f"{served.url}#{MODEL}", scorer="none"), project, folder / "state")
 
 
 @asynccontextmanager

@@ -54,7 +54,7 @@ async def test_a_folder_that_waits_is_read_by_a_command():
         assert "/project holds all folders. /index" in screen(app)
         app.prompt.replace_text("/index")
         await pilot.press("enter")
-        await until(pilot, lambda: "/project is read in the background from now on." in screen(app))
+        await until(pilot, lambda: "/project is being indexed in the background." in screen(app))
 
 
 async def test_what_changed_since_the_folder_was_trusted_stands_on_lines_of_its_own():

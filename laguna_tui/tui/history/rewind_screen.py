@@ -146,9 +146,9 @@ def cost_words(plan: UndoPlan, cost: RewindCost | None) -> str:
     said: list[str] = []
     if cost is not None and cost.restored:
         said.append(f"restores {cost.restored:,} tokens in {duration(cost.restore_s)}")
-    if cost is not None and cost.anew:
-        about = f", about {duration(cost.anew_s)}" if cost.anew_s is not None else ""
-        said.append(f"reads {cost.anew:,} anew{about}")
+    if cost is not None and cost.recomputed:
+        about = f", about {duration(cost.recompute_s)}" if cost.recompute_s is not None else ""
+        said.append(f"reads {cost.recomputed:,} anew{about}")
     for files, what in ((plan.files, "as before"), (plan.conflicts, "changed since: you are asked")):
         count = sum(not file.is_folder for file in files)
         if count:

@@ -263,7 +263,7 @@ class SessionsController:
     def _say_whether_kept(self) -> None:
         """Say once that something is not being kept, and once that it is again."""
         failing = self._sessions.failing
-        for again, why in ((KEPT_AGAIN, failing.said), (CACHE_KEPT_AGAIN, failing.cache)):
+        for again, why in ((KEPT_AGAIN, failing.session), (CACHE_KEPT_AGAIN, failing.cache)):
             sentence = sanitize(why)
             if sentence != self._failing[again]:
                 self._writer.add_notice(sentence or again, "warning" if sentence else "info")

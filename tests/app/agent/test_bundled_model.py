@@ -147,7 +147,7 @@ def test_a_long_chat_is_answered_as_well_at_its_end_as_at_its_beginning(tmp_path
     names = [f"{verb}_{noun}" for noun in ("ledger", "window", "ticket") for verb in verbs]
     for index, name in enumerate(names):
         (tmp_path / f"{name}.py").write_text("import os\n" * (index + 1) + f"\n\ndef {name}(value):\n    pass\n")
-    session = Session.prepare(Settings(threads=1), tmp_path)
+    session = Session(Settings(threads=1), tmp_path)
     session.open(lambda progress: None)
     right = []
     for index, name in enumerate(names):
@@ -240,7 +240,7 @@ def test_what_it_says_of_a_commit_is_not_taken_for_a_message(talk):
 
 
 def test_its_drafter_drafts_and_the_answer_is_proved_to_be_the_same(shop):
-    session = Session.prepare(Settings(threads=1, draft_length=4, max_tokens=64), shop)
+    session = Session(Settings(threads=1, draft_length=4, max_tokens=64), shop)
     info = session.open(lambda progress: None)
     assert info.drafter
     events = list(session.chat.ask("Where is OrderBook defined?"))

@@ -142,7 +142,7 @@ def test_what_is_said_from_another_thread_is_never_lost(opened):
     stop.set()
     thread.join()
     heard = [event.message for event in events if isinstance(event, Steered)]
-    assert heard + list(session.chat.left()) == [message for message, taken in accepted if taken]
+    assert heard + list(session.chat.unsent()) == [message for message, taken in accepted if taken]
 
 
 def test_nothing_is_accepted_where_no_turn_runs(opened):
@@ -150,7 +150,7 @@ def test_nothing_is_accepted_where_no_turn_runs(opened):
     assert not session.chat.steer("too early")
     list(session.chat.ask("hi"))
     assert not session.chat.steer("too late")
-    assert session.chat.left() == ()
+    assert session.chat.unsent() == ()
 
 
 def test_what_did_not_go_in_because_the_turn_was_stopped_is_given_back_once(opened):
@@ -159,8 +159,8 @@ def test_what_did_not_go_in_because_the_turn_was_stopped_is_given_back_once(open
         if isinstance(event, TextDelta) and not session.parts.agent._cancelled:
             assert session.chat.steer("use cents")
             session.chat.cancel()
-    assert session.chat.left() == ("use cents",)
-    assert session.chat.left() == ()
+    assert session.chat.unsent() == ("use cents",)
+    assert session.chat.unsent() == ()
     assert "use cents" not in prompt(session)
 
 
@@ -170,7 +170,7 @@ def test_a_message_that_does_not_fit_is_given_back_and_the_turn_ends_as_it_would
     assert accepted == [True]
     assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
     assert not [event for event in events if isinstance(event, Steered)]
-    assert session.chat.left() == ("word " * 20000,)
+    assert session.chat.unsent() == ("word " * 20000,)
 
 
 @pytest.mark.parametrize("stopped_at", [ReasoningDelta, TextDelta])

@@ -4,11 +4,10 @@ import fcntl
 import os
 import random
 import stat
-import time
 
 import pytest
 
-from laguna_tui.base.object_store import OBJECTS, ObjectStore, StoreError, StoreFullError, remove_old_stores
+from laguna_tui.base.object_store import OBJECTS, ObjectStore, StoreError, StoreFullError
 
 CONTENTS = [b"", b"x", b"short", b"text " * 10_000, random.Random(5).randbytes(5_000), b"\r\n\0\xff" * 100]
 
@@ -119,47 +118,6 @@ def test_a_link_in_its_place_is_not_followed(tmp_path):
     with pytest.raises(StoreError):
         ObjectStore(tmp_path / "one")
     assert (tmp_path / "victim").read_text() == "keep"
-
-
-def ended(parent, name, *, age_days, size=1_000):
-    store = ObjectStore(parent / name)
-    store.put(os.urandom(size))
-    store.close()
-    then = time.time() - age_days * 86_400
-    os.utime(parent / name / OBJECTS, (then, then))
-
-
-def test_stores_of_ended_sessions_are_removed_after_a_week(tmp_path):
-    ended(tmp_path, "old", age_days=7.5)
-    ended(tmp_path, "young", age_days=6.5)
-    remove_old_stores(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["young"]
-
-
-def test_the_oldest_are_removed_beyond_the_size_limit(tmp_path):
-    for days in (1, 2, 3):
-        ended(tmp_path, f"{days}", age_days=days, size=1_000_000)
-    remove_old_stores(tmp_path, limit=2_500_000)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
-
-
-def test_a_store_in_use_is_never_removed(tmp_path):
-    ended(tmp_path, "old", age_days=30)
-    running = ObjectStore(tmp_path / "old")
-    remove_old_stores(tmp_path, limit=0)
-    assert (tmp_path / "old" / OBJECTS).exists()
-    running.close()
-    remove_old_stores(tmp_path, limit=0)
-    assert not (tmp_path / "old").exists()
-
-
-def test_what_is_no_store_is_left_alone(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes/a").write_text("")
-    (tmp_path / "file").write_text("")
-    remove_old_stores(tmp_path, days=0, limit=0)
-    remove_old_stores(tmp_path / "missing")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "notes"]
 
 
 def test_where_locks_exclude_nobody_a_second_writer_is_refused(store, monkeypatch):

@@ -85,7 +85,7 @@ def test_code_and_prose_stay(text: str):
     assert redact(text) == text
 
 
-def test_what_stands_around_a_secret_stays():
+def test_the_text_around_a_secret_stays():
     text = "before\nDB_PASSWORD=hunter2x\npostgres://shop:pw@db/shop after"
     assert redact(text) == f"before\nDB_PASSWORD={REDACTED}\npostgres://shop:{REDACTED}@db/shop after"
 
@@ -96,7 +96,7 @@ def test_what_was_redacted_stays_as_it_is(text: str):
 
 
 @given(st.text(), st.sampled_from(list(SECRETS.items())), st.text())
-def test_a_secret_on_a_line_of_its_own_is_replaced_whatever_stands_around_it(before: str, secret, after: str):
+def test_a_secret_on_its_own_line_is_replaced_whatever_surrounds_it(before: str, secret, after: str):
     hidden, text = secret
     if hidden not in before + after:
         assert hidden not in redact(f"{before}\n{text}\n{after}")

@@ -75,6 +75,6 @@ def test_a_limit_of_the_machine_is_named_in_the_documentation():
     assert declarations(Oven)["heat"].allowed_anywhere == declarations(Oven)["heat"].allowed
 
 
-def test_the_default_is_said_for_a_reader():
+def test_the_default_is_described_for_a_reader():
     said = {name: field.default_text for name, field in declarations(Oven).items() if name != "dish"}
     assert said == {"heat": "180.0", "mode": "fan", "racks": "as many as fit", "shelves": "1", "light": "no"}

@@ -113,7 +113,7 @@ def test_the_modes_are_those_that_there_are():
 
 @pytest.mark.timeout(30)
 @odd
-def test_what_is_no_small_file_is_refused_at_once(tmp_path, make):
+def test_what_is_not_a_small_file_is_refused_at_once(tmp_path, make):
     make(tmp_path / "config.toml")
     with pytest.raises(UserError, match=r"config\.toml: cannot be read \(.*\); correct the file or move it away"):
         load_settings(tmp_path / "config.toml")

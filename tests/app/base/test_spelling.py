@@ -8,5 +8,5 @@ def test_only_a_word_that_is_near_is_proposed():
     assert did_you_mean("zebra", ["kv", "context"]) == ""
 
 
-def test_the_nearest_words_come_first_and_no_more_than_asked_for():
+def test_the_nearest_words_come_first_up_to_the_number_requested():
     assert nearest("cart.py", ["tart.py", "cart.py", "cars.py", "shop.rs"], 2) == ["cart.py", "tart.py"]

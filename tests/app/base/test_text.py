@@ -102,7 +102,7 @@ JOINED = ["می\u200cشود", "ه\u200dه", "क्\u200dष", "क्\u200cष"
 
 
 @pytest.mark.parametrize("word", JOINED, ids=ascii)
-def test_what_says_how_letters_join_stays_in_arabic_and_indic_scripts(word):
+def test_joiners_stay_in_arabic_and_indic_scripts(word):
     assert sanitize(f"a {word}.") == f"a {word}."
     assert reveal(word) == word
     assert hidden_characters(word) == ()

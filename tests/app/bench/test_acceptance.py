@@ -122,7 +122,7 @@ def test_drafters_are_compared_on_the_prompt_and_the_tools_of_the_model(tmp_path
     variant = drafters.Variant(block=4, own_embedding=False, own_head=False)
     settings = Settings(model=str(model), threads=1, thinking=False, max_tokens=1, context=8192)
     measure(model, drafters.make(variant).write(tmp_path / "drafter.gguf"), settings)
-    session = Session.prepare(settings, tmp_path)
+    session = Session(settings, tmp_path)
     session.open(lambda progress: None)
     list(session.chat.ask("who?"))
     session.close()

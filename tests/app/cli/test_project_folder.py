@@ -87,7 +87,7 @@ def test_an_index_that_is_withheld_is_made_when_it_may_be(home, tmp_path):
 
 
 def session(folder: Path, state: Path) -> Session:
-    return Session.prepare(Settings(), folder, state)
+    return Session(Settings(), folder, state)
 
 
 def test_trusting_always_answers_what_came_of_it(home, tmp_path):
@@ -105,5 +105,5 @@ def test_a_folder_that_was_deleted_while_it_was_asked_about_is_said_as_such(home
     with pytest.raises(UserError) as error:
         next(asked.chat.ask("where is total?"))
     assert str(error.value) == (
-        f"{project} was deleted, so there is nothing to ask about. Make it again, or start in another folder."
+        f"{project} was deleted, so there is nothing to ask about. Create it again, or start in another folder."
     )

@@ -96,7 +96,7 @@ async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
     (tmp_path / "config" / "laguna-tui").mkdir(parents=True)
     (tmp_path / "config" / "laguna-tui" / "models.toml").write_text(ENTRY)
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=4)
-    session = Session.prepare(settings, tmp_path)
+    session = Session(settings, tmp_path)
     with LoopbackHub() as hub:
         hub.repositories["somebody/Tiny-GGUF"] = Repository({"tiny.gguf": tiny_model_path.read_bytes()})
         async with running(session, model_setup=ModelSetup(settings, store, hub.url)) as (app, pilot):

@@ -42,9 +42,7 @@ class Place:
     def prepared(self, model: Path, resume: str = "", given=(), cache=None, **settings) -> Session:
         """A session that is not open yet."""
         wanted = Settings().merged({**QUIET, **settings, "model": str(model)})
-        return Session.prepare(
-            wanted, self.project, self.state, SessionOptions(cache=cache), resume=resume, given=given
-        )
+        return Session(wanted, self.project, self.state, SessionOptions(cache=cache), resume=resume, given=given)
 
     @contextmanager
     def session(self, model: Path, resume: str = "", **settings):

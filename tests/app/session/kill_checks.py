@@ -15,8 +15,8 @@ from laguna_tui.base.locked_file import is_locked
 from laguna_tui.base.paths import APP
 from laguna_tui.context.token_counter import CachedTokenCounter
 from laguna_tui.sandbox import stubs
-from laguna_tui.session.kept_state import content_of
-from laguna_tui.session.resuming import KeptSession, shown_turns
+from laguna_tui.session.resuming import SavedSession, shown_turns
+from laguna_tui.session.saved_state import content_of
 from laguna_tui.store.journal_lines import JOURNAL
 from laguna_tui.store.session_store import SessionStore
 from laguna_tui.store.session_transcript import read_transcript
@@ -56,7 +56,7 @@ def check_place(project: Path, home: Path, done: Collection[str], undone: Collec
         if holders := _holders(folder / JOURNAL):
             wrong.append(f"stale locks: {folder} by {holders}")
             continue
-        kept = KeptSession.open(folder)
+        kept = SavedSession.open(folder)
         try:
             if kept.journal.notice or kept.journal.failing:
                 wrong.append(f"torn files: {kept.journal.notice} {kept.journal.failing}")

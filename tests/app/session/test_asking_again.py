@@ -25,7 +25,7 @@ def run(capsys, model, *arguments):
     return code, capsys.readouterr()
 
 
-def test_ask_goes_on_with_the_last_session_and_adds_to_it(place, capsys):
+def test_ask_resumes_the_last_session_and_adds_to_it(place, capsys):
     model = place.model(["It reads one.", say(call("write", path="b.txt", content="b\n")), "Written."])
     with place.session(model) as session:
         ask(session, "what does a.txt say?")
@@ -38,7 +38,7 @@ def test_ask_goes_on_with_the_last_session_and_adds_to_it(place, capsys):
         assert not (place.project / "b.txt").exists()
 
 
-def test_a_plain_ask_keeps_nothing(place, capsys):
+def test_a_plain_ask_saves_nothing(place, capsys):
     code, said = run(capsys, place.model(["Hello."]), "ask", "hello")
     assert (code, said.out.strip()) == (0, "Hello.")
     assert place.kept == []
@@ -53,7 +53,7 @@ def test_ask_resumes_by_title_from_another_folder(place, capsys, tmp_path, monke
     assert (code, said.out.strip()) == (0, "Hello again.")
 
 
-def test_without_a_session_it_is_said_what_there_is(place, capsys):
+def test_without_a_session_the_error_lists_those_there_are(place, capsys):
     code, said = run(capsys, place.model(["Hello."]), "ask", "-c", "hello")
     assert code == 2
     assert said.err == (
@@ -64,7 +64,7 @@ def test_without_a_session_it_is_said_what_there_is(place, capsys):
     assert said.err.startswith("laguna-tui: no session is called 'nothing'; no saved sessions yet")
 
 
-def test_ask_goes_on_where_the_named_folder_is_if_that_of_the_session_was_moved(place, capsys, tmp_path, monkeypatch):
+def test_ask_resumes_in_the_named_folder_if_that_of_the_session_was_moved(place, capsys, tmp_path, monkeypatch):
     model = place.model(["Hello.", "Hello again."])
     with place.session(model) as session:
         ask(session, "greet me")

@@ -128,7 +128,7 @@ def test_an_unknown_mode_leaves_the_mode_that_asks(place: Place):
         file.write(b'{"event":"mode","mode":"anything"}\n')
     mode, notices = resumed_in(place, model, place.kept[0], mode="auto")
     assert mode is Mode.ASK
-    assert notices == ["Its mode anything is not possible now: 'anything' is not a valid Mode", not_chosen("auto")]
+    assert notices == ["Its mode anything is not available now: 'anything' is not a valid Mode", not_chosen("auto")]
 
 
 def test_a_session_resumed_into_an_open_one_does_not_take_over_its_mode(place: Place):

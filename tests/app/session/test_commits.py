@@ -103,7 +103,7 @@ def test_a_secret_that_appears_after_the_listing_stops_the_commit(project, bubbl
     session.runner.close()
 
 
-def test_files_that_a_rule_keeps_from_being_read_are_committed_as_they_are(project, bubblewrap):
+def test_files_that_a_rule_hides_are_committed_unchanged(project, bubblewrap):
     for path in ("more/x", "a.note"):
         (project / path).write_text("two\n")
     files, said = Session(project, path_rules=lambda: (("more", "*.note"), ())).commit()
@@ -186,19 +186,19 @@ def test_what_a_hook_adds_is_reported_with_the_way_back(project, bubblewrap):
     _, said = Session(project).commit()
     assert said == (
         "Committed: A message\n"
-        "The commit is not what was shown. sub/x: committed with other contents; more/x: committed without being shown."
-        f" To take it back and keep your files: !git reset --soft {before[:12]}"
+        "The commit differs from what was shown. sub/x: committed with other contents; more/x: committed without being "
+        f"shown. To undo it and keep your files: !git reset --soft {before[:12]}"
     )
     git(project, "reset", "--soft", before[:12])
     assert git(project, "status", "--short") == "M  more/x\nM  sub/x\n"
 
 
-def test_a_first_commit_is_taken_back_by_removing_the_branch(repository, bubblewrap):
+def test_a_first_commit_is_undone_by_removing_the_branch(repository, bubblewrap):
     session = Session(repository)
     draft = session.commits.draft()
     (repository / "late").touch()
     said = session.commits.commit("x", draft)
-    assert "late: committed without being shown. To take it back and keep your files: !git update-ref -d HEAD" in said
+    assert "late: committed without being shown. To undo it and keep your files: !git update-ref -d HEAD" in said
     git(repository, "update-ref", "-d", "HEAD")
     assert git(repository, "status", "--short") == "A  a.txt\nA  late\n"
 
@@ -272,7 +272,7 @@ def test_nothing_that_a_repository_names_signs(signing, place, key, value):
     assert not (place / "evil-ran").exists()
 
 
-def test_a_commit_that_cannot_be_signed_is_taken_back(signing, place):
+def test_a_commit_that_cannot_be_signed_is_undone(signing, place):
     (place / "home/.ssh/id").unlink()
     before = git(signing, "rev-parse", "HEAD")
     with pytest.raises(UserError) as raised:
@@ -280,13 +280,13 @@ def test_a_commit_that_cannot_be_signed_is_taken_back(signing, place):
     assert str(raised.value).startswith("Not signed: ")
     assert str(raised.value).endswith(
         " Nothing was committed, and the changes are staged. Commit again when git can sign without a terminal, such as"
-        " with the key in an agent."
+        " with the key in ssh-agent or gpg-agent."
     )
     assert git(signing, "rev-parse", "HEAD") == before
     assert git(signing, "status", "--short") == "M  sub/x\n"
 
 
-def test_the_program_of_the_users_configuration_is_not_looked_for_in_the_repository(signing, place):
+def test_the_signing_program_is_not_searched_in_the_repository(signing, place):
     git(signing, "config", "--global", "gpg.ssh.program", "./sign")
     (signing / "sign").write_text(f"#!/bin/sh\ntouch {place}/evil-ran\n")
     (signing / "sign").chmod(0o755)
@@ -294,7 +294,8 @@ def test_the_program_of_the_users_configuration_is_not_looked_for_in_the_reposit
         Session(signing).commit()
     assert str(raised.value) == (
         "Not signed: the program ./sign of your git configuration was not found. Nothing was committed, and the changes"
-        " are staged. Commit again when git can sign without a terminal, such as with the key in an agent."
+        " are staged. Commit again when git can sign without a terminal, such as with the key in ssh-agent or"
+        " gpg-agent."
     )
     assert not (place / "evil-ran").exists()
 
@@ -314,7 +315,7 @@ def test_a_commit_that_is_not_what_was_shown_is_not_signed(signing, bubblewrap):
     hook.write_text("#!/bin/sh\necho three > sub/x; git add sub/x\n")
     hook.chmod(0o755)
     said = Session(signing).commit()[1]
-    assert "It is not signed, because it is not what was shown." in said.splitlines()
+    assert "It is not signed, because it differs from what was shown." in said.splitlines()
     assert git(signing, "log", "-1", "--format=%G?") == "N\n"
 
 

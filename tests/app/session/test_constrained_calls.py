@@ -49,7 +49,7 @@ def test_without_constraints_it_is_rejected_as_before(shop):
     assert of(CallRejected, events(shop, WRONG_NAME, constrain="off"))
 
 
-def test_an_edit_of_text_that_is_there_is_held_and_made(shop):
+def test_an_edit_of_existing_text_is_constrained_and_applied(shop):
     edit = call("edit", path="cart.py", old="sum(prices)", new="0")
     found = events(shop, say(call("read", path="cart.py")), say(edit))
     assert len(of(ChangeMade, found)) == 1
@@ -68,7 +68,7 @@ def test_an_edit_of_text_that_is_there_is_held_and_made(shop):
     ],
     ids=["no such file", "no such text", "there four times"],
 )
-def test_what_the_model_insists_on_is_let_go_and_answered_with_what_is_wrong(shop, wrong):
+def test_what_the_model_insists_on_is_released_and_answered_with_the_error(shop, wrong):
     found = events(shop, say(wrong))
     assert of(StepFinished, found)[0].stats.dropped >= 1
     (finished,) = of(ToolFinished, found)
@@ -81,7 +81,7 @@ def test_a_new_file_is_free(shop):
     assert of(StepFinished, found)[0].stats.dropped == 0
 
 
-def test_nothing_is_told_of_a_file_that_may_not_be_shown(shop):
+def test_a_file_that_may_not_be_shown_is_not_mentioned(shop):
     session = scripted_session(shop, [])
     with closing(session):
         session.open(lambda progress: None)

@@ -11,7 +11,7 @@ from laguna_tui.session.draft_statistics import (
 from tests.app.odd_files import odd
 
 
-def test_what_was_saved_is_loaded_and_nothing_else_lies_about(tmp_path):
+def test_saved_statistics_are_loaded_and_no_other_file_is_left(tmp_path):
     path = draft_statistics_path(tmp_path, "Laguna Nano", ["model", "drafter"])
     assert load_draft_statistics(path) is None
     save_draft_statistics(path, {"plain_s": 0.01})
@@ -33,14 +33,14 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path, content):
     assert load_draft_statistics(path) is None
 
 
-def test_a_folder_that_cannot_be_made_is_no_error(tmp_path):
+def test_a_folder_that_cannot_be_created_is_not_an_error(tmp_path):
     (tmp_path / "economy").write_text("in the way")
     path = draft_statistics_path(tmp_path, "m", [])
     save_draft_statistics(path, {"plain_s": 0.01})
     assert load_draft_statistics(path) is None
 
 
-def test_a_value_that_is_no_json_leaves_the_old_file_whole(tmp_path):
+def test_a_value_that_is_not_json_leaves_the_old_file_intact(tmp_path):
     path = draft_statistics_path(tmp_path, "m", [])
     save_draft_statistics(path, {"plain_s": 0.01})
     with pytest.raises(TypeError):
@@ -51,6 +51,6 @@ def test_a_value_that_is_no_json_leaves_the_old_file_whole(tmp_path):
 
 @pytest.mark.timeout(30)
 @odd
-def test_what_is_no_small_file_is_as_good_as_none(tmp_path, make):
+def test_a_file_that_is_not_small_or_regular_is_ignored(tmp_path, make):
     make(tmp_path / "economy.json")
     assert load_draft_statistics(tmp_path / "economy.json") is None

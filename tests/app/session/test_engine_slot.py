@@ -61,7 +61,7 @@ def refuse(error):
     return adopt
 
 
-def test_an_empty_slot_has_no_engine_and_says_what_to_do(slot):
+def test_the_error_of_an_empty_slot_says_what_to_do(slot):
     assert slot.engine is None
     with pytest.raises(UserError) as error:
         slot.healthy()
@@ -74,7 +74,7 @@ def test_the_same_engine_is_given_again_while_it_is_well(slot, opened):
     assert len(opened) == 1
 
 
-def test_a_lost_engine_is_given_to_nobody_and_replaced_by_one_that_was_adopted(slot, opened, adopted):
+def test_a_lost_engine_is_replaced_by_one_that_was_adopted(slot, opened, adopted):
     slot.open(quiet)
     lose(slot)
     assert slot.engine is None
@@ -86,7 +86,7 @@ def test_a_lost_engine_is_given_to_nobody_and_replaced_by_one_that_was_adopted(s
 
 
 @pytest.mark.parametrize("seconds", [301, 1000])
-def test_a_model_that_nobody_sits_in_front_of_is_opened_again(slot, opened, seconds):
+def test_an_unattended_model_is_opened_again(slot, opened, seconds):
     slot.open(quiet)
     times, said = iter(range(0, 4 * seconds, seconds)), []
 
@@ -129,7 +129,7 @@ def test_an_engine_that_cannot_be_adopted_is_closed(tiny_model_path, opened, err
 
 
 @pytest.mark.parametrize("error", [EngineError("no room"), UserError("not here")])
-def test_when_no_engine_can_be_had_for_a_mode_the_one_before_is_there_at_once(slot, monkeypatch, error):
+def test_when_no_engine_opens_for_a_mode_the_previous_one_is_opened_again(slot, monkeypatch, error):
     slot.mode = Speculation.OFF
     slot.open(quiet)
 

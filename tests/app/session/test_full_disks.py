@@ -38,7 +38,7 @@ def check_quota(place: Place, size: int) -> bool:
         said = session.sessions.failing
         assert not said.said or "file too large" in said.said.lower()
         ask(session, "really?")
-        assert session.sessions.failing.said == ""
+        assert session.sessions.failing.session == ""
         whole = tokens(session)
     (kept,) = place.kept
     with place.session(model, kept) as session:
@@ -53,13 +53,13 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("size", "fails"), [(LEAST, True), (4_000, True), (9_000, True), (1 << 30, False)])
-def test_a_chat_goes_on_where_a_quota_ends_and_all_of_it_is_kept_later(place, size, fails):
+def test_a_chat_continues_when_a_quota_is_reached_and_is_saved_later(place, size, fails):
     assert check_quota(place, size) is fails
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_a_chat_goes_on_at_whichever_place_a_quota_ends(place):
+def test_a_chat_continues_wherever_a_quota_ends(place):
     sizes = [*range(LEAST, 14_000, 97), *range(14_000, 300_000, 4_001)]
     said = [check_quota(place, size) for size in sizes]
     print(f"{len(sizes)} quotas, {sum(said)} of them too small for the journal")

@@ -71,7 +71,7 @@ def test_a_new_chat_is_another_session_and_undo_of_the_old_one_is_reached_by_res
         assert not (place.project / "b.txt").exists()
 
 
-def test_what_is_asked_about_undo_before_the_first_message_does_not_lose_the_way_back(place):
+def test_undo_that_is_opened_before_the_first_message_loses_nothing(place):
     model = place.model([say(call("write", path="b.txt", content="b\n")), "Done."])
     with place.session(model) as session:
         assert session.history.points() == ()
@@ -81,7 +81,7 @@ def test_what_is_asked_about_undo_before_the_first_message_does_not_lose_the_way
         assert not (place.project / "b.txt").exists()
 
 
-def test_the_chat_goes_on_while_nothing_can_be_written_and_what_waited_is_written_later(place, monkeypatch):
+def test_the_chat_continues_while_nothing_can_be_written_and_what_waited_is_written_later(place, monkeypatch):
     model = place.model(["Hello.", say(call("write", path="b.txt", content="b\n")), "Done.", "Yes."])
     with place.session(model) as session:
         ask(session, "hello")
@@ -89,12 +89,13 @@ def test_the_chat_goes_on_while_nothing_can_be_written_and_what_waited_is_writte
         with monkeypatch.context() as full:
             full.setattr(SessionJournal, "_write", no_space)
             ask(session, "write b")
-            assert "No space left" in session.sessions.failing.said or "no space left" in session.sessions.failing.said
+            assert "no space left" in session.sessions.failing.session.lower()
+
             session.history.apply(session.history.plan_undo())
             assert tokens(session) == before
             session.history.apply(session.history.plan_redo())
         ask(session, "really?")
-        assert session.sessions.failing.said == ""
+        assert session.sessions.failing.session == ""
         whole = tokens(session)
     with place.session(model, place.kept[0]) as session:
         assert tokens(session) == whole
@@ -106,11 +107,11 @@ def test_undo_is_right_when_the_journal_has_stopped_for_good(place, monkeypatch)
         ask(session, "hello")
         before = tokens(session)
         monkeypatch.setattr(SessionJournal, "_write", no_space)
-        monkeypatch.setattr(session.sessions.recorder.writer.journal, "_limit", 100)
+        monkeypatch.setattr(session.recorder.writer.journal, "_limit", 100)
         ask(session, "say a lot")
         at_two = tokens(session)
         ask(session, "really?")
-        assert session.sessions.failing.said.startswith("This session is no longer saved")
+        assert session.sessions.failing.session.startswith("This session is no longer saved")
         session.history.apply(session.history.plan_undo())
         assert tokens(session) == at_two
         session.history.apply(session.history.plan_undo())
@@ -121,7 +122,7 @@ def no_space(*arguments):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_the_same_engine_goes_on_where_the_model_is_the_same(place):
+def test_the_same_engine_continues_where_the_model_is_the_same(place):
     model = place.model(["Hello.", "Hello again.", "Yes."])
     with place.session(model) as session:
         ask(session, "hello")
@@ -145,7 +146,7 @@ def test_the_model_of_the_session_answers_again(place, tiny_model_path):
         assert ask(session, "really?")[-1] == TurnFinished(TurnEnd.ANSWERED)
 
 
-def test_another_model_goes_on_by_retelling_where_the_model_is_gone_and_says_so(place, tiny_model_path):
+def test_another_model_continues_where_the_model_is_gone_which_is_reported(place, tiny_model_path):
     model = place.model(["Hello you.", "Yes."])
     with place.session(model) as session:
         ask(session, "hello")
@@ -276,7 +277,7 @@ def test_a_deleted_folder_is_named_with_what_can_be_done(place):
     )
 
 
-def test_a_session_goes_on_where_its_folder_was_moved_and_its_turns_can_be_undone_there(place, tmp_path):
+def test_a_session_resumes_where_its_folder_was_moved_and_its_turns_can_be_undone_there(place, tmp_path):
     model = place.model([say(call("write", path="b.txt", content="b\n")), "Written.", "And?"])
     with place.session(model) as session:
         ask(session, "write b")
@@ -351,8 +352,8 @@ def test_the_kv_cache_comes_back_from_a_snapshot(place, tmp_path):
         assert started.cached >= len(whole) - CLOSING
         cost = session.history.cost(session.history.plan_rewind(1))
         assert cost is not None
-        assert cost.restored + cost.anew < len(whole)
-        assert cost.anew_s is not None
+        assert cost.restored + cost.recomputed < len(whole)
+        assert cost.recompute_s is not None
 
 
 def test_memory_stays_flat_over_many_turns(place):
@@ -383,7 +384,7 @@ def traced():
     return sum(trace.size for trace in tracemalloc.take_snapshot().filter_traces([not_its]).traces)
 
 
-def test_below_a_home_that_is_no_folder_a_chat_goes_on_without_being_saved(place):
+def test_without_a_usable_home_a_chat_continues_unsaved(place):
     model = place.model([say(call("write", path="b.txt", content="b\n")), "Written.", "Still here."])
     place.state = Path("/dev/null/.local/state/laguna-tui")
     with place.session(model) as session:
@@ -391,8 +392,8 @@ def test_below_a_home_that_is_no_folder_a_chat_goes_on_without_being_saved(place
         assert ask(session, "and now?")[-1] == TurnFinished(TurnEnd.ANSWERED)
         assert session.sessions.list() == ()
         assert session.info_at_start.warnings == (
-            "Nothing is saved, neither this chat nor what is typed: /dev/null/.local/state/laguna-tui cannot be made. "
-            "Set HOME to a folder of yours.",
+            "Nothing is saved, neither this chat nor your input history: /dev/null/.local/state/laguna-tui cannot be "
+            "created. Set HOME to a folder of yours.",
         )
         assert (place.project / "b.txt").exists()
         session.history.apply(session.history.plan_rewind(1))

@@ -43,7 +43,7 @@ def go_back(place, name):
 
 @pytest.mark.parametrize("moment", random.Random(5).sample(range(60), 12))
 @pytest.mark.sampled(4)
-def test_an_answer_that_was_killed_at_a_token_is_kept_up_to_it(place, moment):
+def test_a_killed_answer_is_saved_up_to_its_last_token(place, moment):
     model = place.model(["Hello.", say(think("Let me see. " * 8), LONG, call("read", path="a.txt"))])
     with place.session(model, thinking=True) as session:
         ask(session, "hello")
@@ -88,7 +88,7 @@ def test_calls_that_ran_or_waited_when_it_was_killed_are_answered_so(place):
 
 @pytest.mark.parametrize("lines", range(1, 12))
 @pytest.mark.sampled(4)
-def test_a_session_that_was_killed_after_any_of_its_first_lines_goes_on(place, lines):
+def test_a_session_that_was_killed_after_any_of_its_first_lines_resumes(place, lines):
     model = place.model(["Hello.", "Again."])
     with place.session(model) as session:
         ask(session, "hello")
@@ -101,7 +101,7 @@ def test_a_session_that_was_killed_after_any_of_its_first_lines_goes_on(place, l
         assert tokens(session) == whole
 
 
-def test_a_message_that_was_sent_is_kept_although_nothing_was_computed(place):
+def test_a_sent_message_is_saved_although_nothing_was_computed(place):
     model = place.model(["Hello."])
     with place.session(model) as session:
         events = session.chat.ask("a question of mine")
@@ -181,7 +181,7 @@ def test_a_killed_command_leaves_nothing_that_is_read_as_rules(place):
         assert [path.name for path in place.project.iterdir()] == ["a.txt"]
 
 
-def test_what_was_steered_with_and_did_not_go_in_is_given_back_once(place):
+def test_a_steering_message_that_did_not_go_in_is_returned_once(place):
     model = place.model([LONG, "Done."])
     with place.session(model) as session:
         for event in session.chat.ask("go"):
@@ -191,12 +191,12 @@ def test_what_was_steered_with_and_did_not_go_in_is_given_back_once(place):
                 session.chat.cancel()
     go_back(place, "killed")
     with place.session(model, place.kept[0]) as session:
-        assert session.chat.left() == ("use cents",)
+        assert session.chat.unsent() == ("use cents",)
     with place.session(model, place.kept[0]) as session:
-        assert session.chat.left() == ()
+        assert session.chat.unsent() == ()
 
 
-def test_another_model_goes_on_with_what_was_shown_of_a_killed_answer(place, tiny_model_path):
+def test_another_model_continues_with_the_shown_part_of_a_killed_answer(place, tiny_model_path):
     model = place.model([say("One two three.", LONG)])
     with place.session(model, context=4096) as session:
         shown = ""

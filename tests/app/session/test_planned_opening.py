@@ -50,7 +50,7 @@ def tried(monkeypatch):
 
 
 def opened(model, folder, **settings):
-    session = Session.prepare(Settings(model=str(model), **settings), folder, folder / "state")
+    session = Session(Settings(model=str(model), **settings), folder, folder / "state")
     try:
         return session.open(lambda progress: None)
     finally:
@@ -65,7 +65,7 @@ def test_what_the_user_left_open_is_planned_and_explained(planning, tried, tiny_
     assert [line.partition(":")[0] for line in info.plan[1:4]] == ["layers", "KV cache", "context"]
 
 
-def test_what_the_user_fixed_is_kept(planning, tried, tiny_model_path, tmp_path):
+def test_settings_that_the_user_fixed_are_honoured(planning, tried, tiny_model_path, tmp_path):
     info = opened(tiny_model_path, tmp_path, context=1024, kv="q8_0", threads=1)
     options = tried[0][0]
     assert (options.n_ctx, options.kv_type.value, options.threads) == (1024, "q8_0", 1)
@@ -89,7 +89,7 @@ def test_more_context_than_the_model_can_use_is_refused_with_the_numbers(
 ):
     monkeypatch.setattr(session_opening, "SMALL_BYTES", (1 << 30) if small else 0)
     settings = Settings(model=str(tiny_model_path)).merged({"context": 100_000})
-    session = Session.prepare(settings, tmp_path)
+    session = Session(settings, tmp_path)
     with pytest.raises(UserError) as error:
         session.open(lambda progress: None)
     assert str(error.value) == (
@@ -102,16 +102,14 @@ def test_a_context_from_the_settings_file_is_refused_by_the_name_of_the_file(tin
     file = tmp_path / "config.toml"
     file.write_text(f"model = '{tiny_model_path}'\ncontext = 100000\n")
     with pytest.raises(UserError) as error:
-        Session.prepare(load_settings(file), tmp_path).open(lambda progress: None)
+        Session(load_settings(file), tmp_path).open(lambda progress: None)
     assert str(error.value) == (
         f"{file}: context = 100000: tiny-laguna can use 8,192 tokens of context, not 100,000; give 8192 or "
         "less, or leave it out"
     )
 
 
-def test_all_that_the_model_can_use_is_kept_and_what_the_catalogue_asks_for_is_never_more(
-    tried, tiny_model_path, tmp_path
-):
+def test_the_context_is_at_most_what_the_model_can_use_and_the_catalogue_names(tried, tiny_model_path, tmp_path):
     kept = opened(tiny_model_path, tmp_path, context=8192)
     left_open = opened(tiny_model_path, tmp_path)
     assert (kept.context_size, left_open.context_size) == (8192, 8192)
@@ -137,7 +135,7 @@ def test_more_layers_on_the_gpu_than_the_model_has_are_refused(tried, tiny_model
 
 
 @pytest.mark.parametrize("small", [True, False])
-def test_strict_speculation_says_in_the_plan_what_it_promises_and_costs(tiny_model_path, tmp_path, monkeypatch, small):
+def test_the_plan_says_what_strict_speculation_promises_and_costs(tiny_model_path, tmp_path, monkeypatch, small):
     monkeypatch.setattr(session_opening, "SMALL_BYTES", (1 << 30) if small else 0)
     monkeypatch.setattr(loader, "use_fixed_kernels", lambda: True)
     monkeypatch.setattr(planned_opening, "read_machine", lambda: simulated_machine("cpu-16GB 8cores"))
@@ -146,7 +144,7 @@ def test_strict_speculation_says_in_the_plan_what_it_promises_and_costs(tiny_mod
     assert any("byte for byte" in line and "reading a prompt took" in line for line in plan)
 
 
-def test_who_fixes_everything_overrules_the_plan(planning, tried, tiny_model_path, tmp_path, monkeypatch):
+def test_settings_that_fix_everything_override_the_plan(planning, tried, tiny_model_path, tmp_path, monkeypatch):
     monkeypatch.setattr(planned_opening, "read_machine", lambda: pytest.fail("memory was looked at"))
     info = opened(tiny_model_path, tmp_path, context=1024, kv="f16", threads=1, gpu_layers=0)
     assert "as you set it" in info.plan[1]
@@ -160,9 +158,7 @@ def test_the_bundled_model_is_opened_without_a_plan_at_its_own_context(tried, tm
     assert "fit on any machine" in info.plan[1]
 
 
-def test_when_memory_runs_out_the_next_smaller_way_is_tried_and_the_user_told(
-    planning, tried, tiny_model_path, tmp_path
-):
+def test_when_memory_runs_out_the_next_smaller_plan_is_tried_and_reported(planning, tried, tiny_model_path, tmp_path):
     seen, failures = tried
     failures.append(NO_MEMORY)
     info = opened(tiny_model_path, tmp_path)
@@ -184,7 +180,7 @@ def test_what_did_not_fit_is_not_tried_again_in_the_next_session(planning, tried
     assert info.plan[-1].startswith("smaller: ")
 
 
-def test_every_way_is_tried_once_and_the_last_reason_is_told(planning, tried, tiny_model_path, tmp_path):
+def test_every_plan_is_tried_once_and_the_last_reason_is_reported(planning, tried, tiny_model_path, tmp_path):
     seen, failures = tried
     failures.extend([NO_MEMORY] * 20)
     with pytest.raises(ContextOutOfMemory, match="failed to allocate"):
@@ -194,7 +190,7 @@ def test_every_way_is_tried_once_and_the_last_reason_is_told(planning, tried, ti
 
 
 @pytest.mark.parametrize("error", [ModelFileError("x.gguf: it is damaged"), EngineError("something else")])
-def test_an_error_that_is_not_about_memory_is_told_at_once(planning, tried, tiny_model_path, tmp_path, error):
+def test_an_error_that_is_not_about_memory_is_reported_at_once(planning, tried, tiny_model_path, tmp_path, error):
     seen, failures = tried
     failures.append(error)
     with pytest.raises(type(error), match=str(error)):
@@ -214,7 +210,7 @@ def test_experts_that_stay_in_ram_are_named_to_the_engine():
 
 
 def test_what_the_open_model_holds_counts_as_free_for_the_next(planning, tried, tiny_model_path, tmp_path):
-    session = Session.prepare(Settings(model=str(tiny_model_path)), tmp_path)
+    session = Session(Settings(model=str(tiny_model_path)), tmp_path)
     session.open(lambda progress: None)
     holds = session.slot.opened_as.report.holds
     session.close()

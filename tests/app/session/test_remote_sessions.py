@@ -119,7 +119,7 @@ def test_a_turn_of_calls_alone_has_an_empty_text_and_calls_may_come_as_text(plac
 
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
-def test_thinking_is_shown_kept_and_sent_back(place, name):
+def test_thinking_is_shown_saved_and_sent_back(place, name):
     script = [answer("First.", thought="They greet me.", under=name), answer("Second.")]
     with endpoint(script) as served, remote(place, served) as session:
         events = ask(session, "hi")
@@ -161,7 +161,7 @@ def test_a_wrong_call_is_answered_by_the_tools(place, call):
     assert served.asked[1]["messages"][-1]["role"] == "tool"
 
 
-def test_what_came_of_a_torn_answer_is_kept_and_nothing_is_sent_twice(place):
+def test_the_part_of_a_torn_answer_is_saved_and_nothing_is_sent_twice(place):
     with endpoint([dies("The first half"), answer("and the second.")]) as served, remote(place, served) as session:
         with pytest.raises(RemoteError) as raised:
             ask(session, "tell me")
@@ -385,7 +385,7 @@ def test_a_model_that_is_not_there_is_refused_with_those_that_are(place, models,
     assert raised.value.problem is RemoteProblem.MODEL
 
 
-def test_a_context_that_nobody_says_is_assumed_with_a_warning(place):
+def test_an_unknown_context_is_assumed_with_a_warning(place):
     with endpoint(context=None) as served, remote(place, served) as session:
         assert session.info_at_start.context_size == 8192
         assert any("--context" in warning for warning in session.info_at_start.warnings)

@@ -43,7 +43,7 @@ def test_the_prompt_is_that_of_a_session_that_never_stopped(place):
     assert place.kept == [kept]
 
 
-def test_what_was_shown_is_given_back(place):
+def test_the_newest_turns_are_shown_again(place):
     model = place.model([say(think("Let me look."), call("read", path="a.txt")), "It says one."])
     with place.session(model, thinking=True) as session:
         shown = ask(session, "what does it say?")
@@ -161,14 +161,14 @@ class Walk:
         self.at_turn.clear()
 
     def tell(self):
-        list(self.session.commands.run("echo told", tell=True))
+        list(self.session.commands.run("echo told", attach=True))
 
     def mode(self):
         self.session.permissions.mode = self.chance.choice([Mode.AUTO, Mode.ACCEPT_EDITS, Mode.AUTO])
 
     def what_it_is(self):
         session = self.session
-        agent, changes = session.parts.agent, session.sessions.recorder.watched.changes
+        agent, changes = session.parts.agent, session.parts.changes
         state = agent.conversation.state
         points = [(point.number, point.title, point.paths, point.undone) for point in session.history.points()]
         return {
@@ -227,7 +227,7 @@ def test_after_anything_that_is_done_a_session_is_resumed_as_it_was(tmp_path, mo
         walk.session.close()
 
 
-def test_the_bundled_model_goes_on_with_the_same_prompt(tmp_path, monkeypatch):
+def test_the_bundled_model_continues_with_the_same_prompt(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     place = Place(tmp_path, **{"shop.py": "def total_price(items):\n    return sum(items)\n"})
     questions = ["Where is total_price defined?", "Which files are there?", "hello"]

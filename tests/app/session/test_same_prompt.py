@@ -95,7 +95,7 @@ def test_an_interruption_changes_no_token(place, interrupt, thinking):
 
 
 @pytest.mark.parametrize("interrupt", [None, Chat.resume, Chat.kill])
-def test_a_rewound_session_is_as_if_the_rest_had_not_been_said(place, interrupt):
+def test_a_rewound_session_equals_one_without_the_later_messages(place, interrupt):
     straight = Chat(place)
     straight.ask(BEFORE[0])
     expected = straight.prompt()

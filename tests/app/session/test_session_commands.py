@@ -14,7 +14,7 @@ from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.base.paths import data_root
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.commands import Commands
-from laguna_tui.session.session import NOT_TOLD, Session
+from laguna_tui.session.session import NOT_OPEN, Session
 from laguna_tui.session.values import SessionOptions
 from tests.app.agent.scripted_engine import text
 
@@ -56,7 +56,7 @@ def test_a_command_is_streamed_and_ends(commands, folder):
     (folder / "here.txt").touch()
     *streamed, last = commands.run("ls; exit 3")
     assert output(streamed) == "here.txt\n"
-    assert (last.exit_code, last.told) == (3, False)
+    assert (last.exit_code, last.attached) == (3, False)
     assert last.sentence.startswith("Exit code 3 after 0.")
 
 
@@ -107,10 +107,10 @@ def test_another_one_waits_its_turn(commands):
 
 
 @pytest.mark.parametrize("command", ["", "  "])
-def test_without_a_command_it_says_what_to_type(commands, command):
+def test_without_a_command_the_error_says_what_to_type(commands, command):
     with pytest.raises(UserError) as error:
         commands.run(command)
-    assert str(error.value) == "There is no command. Type one behind the !, such as !git status"
+    assert str(error.value) == "There is no command. Type one after the !, such as: !git status"
 
 
 def test_a_command_that_cannot_run_says_why(commands, folder):
@@ -119,21 +119,21 @@ def test_a_command_that_cannot_run_says_why(commands, folder):
         list(commands.run("true"))
 
 
-def test_a_long_output_is_kept_and_its_file_named(commands):
+def test_a_long_output_is_saved_and_its_file_named(commands):
     *_, last = commands.run("seq 100000")
     assert " All of its output is in " in last.sentence
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not count what is left")
-def test_what_it_leaves_running_is_said(commands, folder):
+def test_processes_left_running_are_reported(commands, folder):
     *_, last = commands.run("sleep 60 & echo $! > pid")
     os.kill(int((folder / "pid").read_text()), 9)
-    assert "1 process it started is still running." in last.sentence
+    assert "1 process that it started is still running." in last.sentence
 
 
-def test_told_to_the_model_it_is_a_piece_of_the_next_message(commands, told):
-    *_, last = commands.run("printf '\\33[31mred'; exit 4", tell=True)
-    assert last.told
+def test_an_attached_command_is_part_of_the_next_message(commands, told):
+    *_, last = commands.run("printf '\\33[31mred'; exit 4", attach=True)
+    assert last.attached
     [piece] = told
     assert (piece.kind, piece.title, piece.place) == (BlockKind.TOOL, "$ printf '\\33[31mred'; exit 4", Place.KEPT)
     assert piece.text == (
@@ -141,16 +141,16 @@ def test_told_to_the_model_it_is_a_piece_of_the_next_message(commands, told):
     )
 
 
-def test_not_told_the_model_hears_nothing(commands, told):
+def test_a_command_that_is_not_attached_is_not_in_the_prompt(commands, told):
     list(commands.run("true"))
     assert not told
 
 
-def test_a_model_that_cannot_be_told_is_no_secret(folder):
+def test_a_model_that_reads_no_attachments_is_reported(folder):
     commands = Commands(folder, lambda piece: "It does not read.")
-    *_, last = commands.run("true", tell=True)
+    *_, last = commands.run("true", attach=True)
     commands.close()
-    assert not last.told
+    assert not last.attached
     assert last.sentence.endswith(" It does not read.")
 
 
@@ -159,7 +159,7 @@ def test_background_commands_are_listed_and_stopped(commands, folder):
     number = commands.runner().start_background("sleep 60", folder=folder)
     assert [(each.number, each.command, each.exit_code) for each in commands.background()] == [(1, "sleep 60", None)]
     assert commands.stop(number) == "Background command 1 is stopped."
-    assert commands.stop(number) == "Background command 1 had ended already."
+    assert commands.stop(number) == "Background command 1 had already ended."
     assert commands.stop(7) == "There is no background command 7."
 
 
@@ -182,16 +182,16 @@ def session(folder, tmp_path):
     """With the bundled model under a name that the catalogue does not know, so that it reads what a message brings."""
     model = shutil.copy(data_root() / "assets/nano/laguna-nano.gguf", tmp_path / "any.gguf")
     settings = Settings(model=str(model), threads=1, max_tokens=4, temperature=0.0, pack=0)
-    made = Session.prepare(settings, folder)
+    made = Session(settings, folder)
     yield made
     made.close()
 
 
 def test_the_model_reads_it_with_the_next_message_alone(session):
-    *_, last = session.commands.run("echo before", tell=True)
-    assert last.sentence.endswith(NOT_TOLD)
+    *_, last = session.commands.run("echo before", attach=True)
+    assert last.sentence.endswith(NOT_OPEN)
     session.open(lambda progress: None)
-    list(session.commands.run("echo 4711", tell=True))
+    list(session.commands.run("echo 4711", attach=True))
     assert session.prompt.cost("what is it?").new > 0
     first = list(session.chat.ask("what is it?"))
     assert next(event for event in first if isinstance(event, Attached)).titles == ("$ echo 4711",)
@@ -202,14 +202,14 @@ def test_the_model_reads_it_with_the_next_message_alone(session):
     assert not [event for event in session.chat.ask("and now?") if isinstance(event, Attached)]
 
 
-def test_a_new_chat_is_not_told_what_was_run_before(session):
+def test_a_new_chat_has_no_commands_of_the_previous_one(session):
     session.open(lambda progress: None)
-    list(session.commands.run("echo 4711", tell=True))
+    list(session.commands.run("echo 4711", attach=True))
     session.chat.new_chat()
     assert not [event for event in session.chat.ask("what is it?") if isinstance(event, Attached)]
 
 
-def test_what_the_users_rules_keep_from_the_model_is_kept_from_its_commands(folder, tmp_path):
+def test_rules_about_files_apply_to_the_models_commands_too(folder, tmp_path):
     from laguna_tui.sandbox.probe import SandboxKind, probe_sandbox
 
     if probe_sandbox().kind is not SandboxKind.BUBBLEWRAP:
@@ -217,7 +217,7 @@ def test_what_the_users_rules_keep_from_the_model_is_kept_from_its_commands(fold
     for name in ("private", "fixed"):
         (folder / name).mkdir()
         (folder / name / "a.txt").write_text("mine")
-    session = Session.prepare(
+    session = Session(
         Settings(), folder, tmp_path / "state", SessionOptions(deny=["read(private/**)", "edit(fixed/**)"])
     )
     try:

@@ -45,7 +45,7 @@ def model(tmp_path_factory):
 def session(model, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     settings = Settings(model=str(model), threads=1, max_tokens=6, temperature=0.0, pack=0)
-    session = Session.prepare(settings, folder)
+    session = Session(settings, folder)
     yield session
     session.close()
 
@@ -113,7 +113,7 @@ def test_reading_ahead_can_be_cancelled_and_harms_nothing(opened):
     assert started(list(opened.chat.ask("What does @cart.py do?"))).prompt_tokens > 0
 
 
-def test_what_is_attached_is_told_and_is_a_block_of_its_own(opened):
+def test_attachments_are_reported_and_are_blocks_of_their_own(opened):
     events = list(opened.chat.ask("What does @cart.py do?"))
     assert next(event for event in events if isinstance(event, Attached)).titles == ("cart.py",)
     file = next(block for block in opened.prompt.blocks() if block.kind is BlockKind.FILE)
@@ -121,7 +121,7 @@ def test_what_is_attached_is_told_and_is_a_block_of_its_own(opened):
     assert CODE in opened.prompt.block_text(file.number).before
 
 
-def test_a_mention_of_nothing_is_said_before_and_after_sending(opened):
+def test_a_mention_of_a_missing_file_is_reported_before_and_after_sending(opened):
     assert any("@nosuch" in note for note in opened.prompt.cost("What is @nosuch?").notes)
     events = list(opened.chat.ask("What is @nosuch?"))
     assert any("@nosuch" in note for event in events if isinstance(event, Attached) for note in event.notes)
@@ -148,7 +148,7 @@ def test_dropping_a_block_is_priced_before_it_is_done(opened):
     assert CODE not in opened.prompt.block_text(file.number).after
 
 
-def test_a_block_that_is_taken_back_in_stands_as_it_stood(opened):
+def test_a_block_that_is_restored_is_as_before(opened):
     list(opened.chat.ask("What does @cart.py do?"))
     before = list(opened.prompt.blocks())
     file = next(block for block in before if block.kind is BlockKind.FILE)
@@ -167,7 +167,7 @@ def test_mentions_are_completed_from_the_folder(opened):
 def test_instructions_are_read_once_the_folder_is_trusted(model, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (folder / "AGENTS.md").write_text("Prices are in cents.\n")
-    session = Session.prepare(Settings(model=str(model), threads=1, max_tokens=2, pack=0), folder, tmp_path / "s")
+    session = Session(Settings(model=str(model), threads=1, max_tokens=2, pack=0), folder, tmp_path / "s")
     try:
         session.open(lambda progress: None)
         events = list(session.chat.ask("Hello"))
@@ -196,7 +196,7 @@ def test_mentions_become_the_names_they_are_of(typed, plain):
 
 def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    session = Session.prepare(Settings(threads=1, max_tokens=40), folder)
+    session = Session(Settings(threads=1, max_tokens=40), folder)
     try:
         session.open(lambda progress: None)
         events = list(session.chat.ask("What is in @cart.py?"))
@@ -210,7 +210,7 @@ def test_a_model_that_knows_only_its_tools_is_given_names_and_no_files(folder, t
         session.close()
 
 
-def test_a_long_file_is_shortened_with_the_scorers_help_and_says_so(session, folder):
+def test_a_long_file_is_shortened_with_the_scorer_which_is_reported(session, folder):
     functions = (f"def step_{name}(x):\n    value = x + {name}\n    return value * {name}\n\n\n" for name in range(400))
     (folder / "steps.py").write_text("".join(functions))
     session.open(lambda progress: None)
@@ -260,10 +260,10 @@ class EndlessScorer:
         assert self.stopped.wait(20)
 
 
-def test_a_stop_while_files_are_gathered_tells_nothing_of_them(opened, folder):
+def test_a_stop_while_files_are_gathered_attaches_none_of_them(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     scorer, events = EndlessScorer(), []
-    opened.parts.context.scorer._scorer, opened.parts.context.scorer._looked = scorer, True
+    opened.parts.context.scorer._scorer, opened.parts.context.scorer._tried = scorer, True
     thread = threading.Thread(target=lambda: events.extend(opened.chat.ask("What does @long.py do?")))
     thread.start()
     assert scorer.asked.wait(30)
@@ -285,14 +285,14 @@ def test_how_far_the_choice_is_comes_before_what_was_chosen(session, folder):
     assert all(0.0 <= each.share <= 1.0 and 0.0 < each.limit_s <= SCORING_S for each in told if each.phase == SCORING)
 
 
-def test_skipping_the_scorer_keeps_what_words_find_and_the_answer_comes(opened, folder):
+def test_skipping_the_scorer_ranks_by_words_and_the_answer_follows(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     message = "What does step_123 in @long.py return?"
-    by_words = Session.prepare(replace(opened.slot.selection.settings, scorer="none"), folder)
+    by_words = Session(replace(opened.slot.selection.settings, scorer="none"), folder)
     by_words.open(lambda progress: None)
     list(by_words.chat.ask(message))
     scorer, events = EndlessScorer(), []
-    opened.parts.context.scorer._scorer, opened.parts.context.scorer._looked = scorer, True
+    opened.parts.context.scorer._scorer, opened.parts.context.scorer._tried = scorer, True
     thread = threading.Thread(target=lambda: events.extend(opened.chat.ask(message)))
     thread.start()
     assert scorer.asked.wait(60)
@@ -312,7 +312,7 @@ def test_skipping_the_scorer_keeps_what_words_find_and_the_answer_comes(opened, 
 def test_closing_ends_what_is_scored_for_a_message(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     scorer = EndlessScorer()
-    opened.parts.context.scorer._scorer, opened.parts.context.scorer._looked = scorer, True
+    opened.parts.context.scorer._scorer, opened.parts.context.scorer._tried = scorer, True
 
     def ask():
         # What it had to say is nobody's business any more.
@@ -331,7 +331,7 @@ def test_the_cost_counts_the_time_that_a_scorer_will_take(opened, folder):
     (folder / "long.py").write_text("".join(f"def step_{n}(order):\n    return order + {n}\n\n" for n in range(2000)))
     list(opened.chat.ask("hello"))
     slot, message = opened.parts.context.scorer, "What does step_123 in @long.py return?"
-    slot._looked = True
+    slot._tried = True
     plain = opened.prompt.cost(message).seconds
     slot._scorer = scorer = EndlessScorer()
     scorer.rate = 1e6

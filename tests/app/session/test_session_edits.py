@@ -26,7 +26,7 @@ def cart(tmp_path):
 def session(tiny_model_path, cart, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
-    session = Session.prepare(settings, cart.parent)
+    session = Session(settings, cart.parent)
     yield session
     session.close()
 
@@ -35,14 +35,14 @@ def edit(session):
     return run_tool(session.parts.toolbox, "edit", CALL).output
 
 
-def test_nobody_is_asked_before_there_is_somebody_to_ask(session, cart):
+def test_nobody_is_asked_before_there_is_an_approver(session, cart):
     session.open(quiet)
     assert "nobody can be asked" in edit(session)
     session.permissions.use_approver(always)
     assert edit(session).startswith("Changed")
 
 
-def test_whom_to_ask_may_be_said_before_the_model_is_open(session, cart):
+def test_the_approver_may_be_set_before_the_model_is_open(session, cart):
     session.permissions.use_approver(always)
     session.open(quiet)
     assert edit(session).startswith("Changed")

@@ -136,7 +136,7 @@ def test_a_new_message_forgets_what_was_undone(opened):
     assert [point.title for point in session.history.points()] == ["something else"]
 
 
-def test_a_turn_of_an_earlier_chat_is_undone_in_the_files_alone_where_nothing_is_kept(project):
+def test_in_an_unsaved_session_a_turn_of_an_earlier_chat_is_undone_in_the_files_alone(project):
     with closing(scripted_session(project, [*edited("one", "two"), "Hello."], **QUIET)) as session:
         session.open(lambda progress: None)
         ask(session, "make it two")
@@ -179,7 +179,7 @@ def test_there_is_nothing_to_undo_at_first(opened):
         session.history.plan_undo()
 
 
-def test_a_change_that_could_not_be_undone_is_not_made(opened, project, monkeypatch):
+def test_a_change_that_could_not_be_undone_is_refused(opened, project, monkeypatch):
     def full(*arguments, **options):
         raise StoreError("the disk is full")
 
@@ -201,7 +201,7 @@ def test_the_store_is_private_and_stays_with_the_session(opened, tmp_path):
 
 
 def test_an_undo_that_was_killed_in_the_middle_is_finished_by_the_next_session(opened, project, tmp_path):
-    killed = UndoHistory(project, tmp_path / "state/undo/killed")
+    killed = UndoHistory(project, tmp_path / "state/sessions/killed/undo")
     killed.begin_turn("make it two")
     killed.before_change(["a.txt"])
     (project / "a.txt").write_text("two\n")

@@ -12,7 +12,7 @@ def killed(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=300, check=False)
 
 
-def test_a_killed_session_is_never_lost_and_goes_on_with_its_undo_exact():
+def test_a_killed_session_is_never_lost_and_its_undo_stays_exact():
     done = killed("history_kills", "3", "7")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("3 kills")

@@ -84,7 +84,7 @@ def test_without_room_it_computes_on_the_cpu(path, monkeypatch, opened):
     assert opened == ["CPU"]
 
 
-def test_who_has_nothing_of_the_model_on_a_gpu_has_no_scorer_there(path, monkeypatch, opened):
+def test_without_layers_on_a_gpu_the_scorer_is_not_there_either(path, monkeypatch, opened):
     made = slot(path, monkeypatch, 1 << 40, gpu_layers=0)
     assert made.take() is not None
     made.close()
@@ -173,7 +173,7 @@ def test_what_a_gpu_cannot_run_computes_on_the_cpu(path, monkeypatch):
     assert tried == [False, True]
 
 
-def test_a_scorer_that_is_not_here_is_said_once_even_after_its_speed_was_asked_for(path, monkeypatch):
+def test_a_missing_scorer_is_reported_once_even_after_its_speed_was_requested(path, monkeypatch):
     made = slot(path.with_name("missing.gguf"), monkeypatch, 0)
     assert made.rate() is None
     made._measuring.join(60)

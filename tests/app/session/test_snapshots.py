@@ -165,7 +165,7 @@ def test_the_session_used_longest_ago_goes_first(
     assert set(store.sizes()) == {FIRST, THIRD}
 
 
-def test_a_full_disk_is_said_and_then_tried_again(
+def test_a_full_disk_is_reported_and_then_tried_again(
     backend: LocalBackend, kept: Snapshots, store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage
@@ -182,7 +182,7 @@ def test_a_full_disk_is_said_and_then_tried_again(
     assert sum(store.sizes().values()) > 0
 
 
-def test_a_damaged_file_is_said_and_the_answer_is_the_same(
+def test_a_damaged_file_is_reported_and_the_answer_is_the_same(
     backend: LocalBackend, options: EngineOptions, kept: Snapshots, tmp_path: Path
 ) -> None:
     chat = answered(backend)
@@ -203,7 +203,7 @@ def test_a_damaged_file_is_said_and_the_answer_is_the_same(
 
 
 @pytest.mark.parametrize("session", ["../elsewhere", "..", ".", "a/b"])
-def test_a_session_is_never_looked_for_outside_its_folder(
+def test_snapshots_outside_the_folder_of_a_session_are_never_read(
     backend: LocalBackend, kept: Snapshots, tmp_path: Path, session: str
 ) -> None:
     kept.use(session)
@@ -213,7 +213,7 @@ def test_a_session_is_never_looked_for_outside_its_folder(
     assert kept.restore(backend, chat).tokens == 0
 
 
-def test_an_engine_that_was_closed_is_no_reason_to_complain(options: EngineOptions, kept: Snapshots) -> None:
+def test_a_closed_engine_is_not_reported(options: EngineOptions, kept: Snapshots) -> None:
     with opened(options) as backend:
         answered(backend)
     kept.save(backend)

@@ -24,7 +24,7 @@ def quiet(progress):
 @pytest.fixture
 def session(tiny_model_path, tmp_path):
     settings = Settings(model=str(tiny_model_path), context=8192, threads=1, max_tokens=8, temperature=0.0)
-    session = Session.prepare(settings, tmp_path)
+    session = Session(settings, tmp_path)
     session.open(quiet)
     yield session
     session.close()
@@ -57,7 +57,7 @@ def test_the_old_engine_is_closed_before_the_new_one_opens(session, other, monke
     assert closed == ["Laguna-S-2.1-other.gguf"]
 
 
-def test_the_conversation_goes_on_in_the_new_models_own_format(session, other):
+def test_the_conversation_continues_in_the_new_models_own_format(session, other):
     list(session.chat.ask("where is the cart?"))
     said = agent(session).conversation.items()
     session.models.switch(str(other), quiet)
@@ -70,7 +70,7 @@ def test_the_conversation_goes_on_in_the_new_models_own_format(session, other):
     assert isinstance(list(session.chat.ask("and now?"))[-1], TurnFinished)
 
 
-def test_what_was_said_survives_a_switch_and_back(session, other, tiny_model_path):
+def test_messages_survive_a_switch_and_back(session, other, tiny_model_path):
     list(session.chat.ask("where is the cart?"))
     said = agent(session).conversation.items()
     session.models.switch(str(other), quiet)
@@ -138,7 +138,7 @@ def test_a_model_that_cannot_chat_is_closed_again(session, other, monkeypatch):
 def test_after_a_model_that_could_not_be_opened_at_all_another_can(tmp_path, tiny_model_path):
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
-    session = Session.prepare(Settings(model=str(broken), context=8192, threads=1, max_tokens=8), tmp_path)
+    session = Session(Settings(model=str(broken), context=8192, threads=1, max_tokens=8), tmp_path)
     with pytest.raises(EngineError):
         session.open(quiet)
     assert session.models.switch(str(tiny_model_path), quiet).context_size == 8192

@@ -13,7 +13,7 @@ from laguna_tui.base.events import TextDelta, ToolStarted
 from laguna_tui.base.messages import ChatMessage
 from laguna_tui.session import session_writer
 from laguna_tui.session.history import History
-from laguna_tui.session.resuming import KeptSession
+from laguna_tui.session.resuming import SavedSession
 from laguna_tui.store.session_journal import SessionJournal
 from laguna_tui.undo.restore import Restorer
 from laguna_tui.undo.undo_log import UndoLog
@@ -149,11 +149,11 @@ def test_a_session_that_another_model_answers_resumes_with_the_words_of_one_of_t
         ask(session, "hello")
         recording.session = session
         session.models.switch(str(other), start)
-        recording.session, watched = None, session.sessions.recorder.watched
+        recording.session, watched = None, session.parts
     assert recording.moments
     for moment in recording.moments:
         recording.go_to(moment)
-        kept = KeptSession.open(place.state / "sessions" / place.kept[0])
+        kept = SavedSession.open(place.state / "sessions" / place.kept[0])
         said = kept.conversation(watched)
         answered_by = kept.state.opened.identity[0]
         kept.journal.release()
@@ -176,7 +176,7 @@ def check(recording: Recording, model: Path, moment: Moment) -> None:
         else:
             items = session.parts.agent.conversation.items()
             assert items[: len(moment.said)] == moment.said
-            steered = [*(each.text for each in items if isinstance(each, ChatMessage)), *session.chat.left()]
+            steered = [*(each.text for each in items if isinstance(each, ChatMessage)), *session.chat.unsent()]
             assert steered.count(STEERED) <= 1
         while done := [point for point in session.history.points() if not point.undone]:
             plan = session.history.plan_undo()

@@ -195,7 +195,7 @@ def use_session(folder: Path, seed: int, tell: Tell) -> None:
 
 def check_sessions(folder: Path, told: Sequence[str]) -> int:
     """Check what a killed `use_session` left; returns how many events there are. Raises as `check_journals`."""
-    from laguna_tui.session.resuming import KeptSession
+    from laguna_tui.session.resuming import SavedSession
 
     store = SessionStore(folder, folder / "cache")
     found = {each.id for each in store.newest()}
@@ -205,7 +205,7 @@ def check_sessions(folder: Path, told: Sequence[str]) -> int:
         asked = [event.message for event in events if isinstance(event, TurnBegun)]
         assert message in asked, (session, message)
     for session in found:
-        kept = KeptSession.open(store.folder / session)
+        kept = SavedSession.open(store.folder / session)
         assert (kept.journal.notice, kept.journal.failing) == ("", "")
         kept.journal.release()
         if (store.folder / session / "undo").is_dir():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from laguna_engine.chat.messages import AssistantMessage, Role, ToolCall
 from laguna_tui.base.events import AgentEvent, Notice, TextDelta, ToolFinished, ToolStarted
 from laguna_tui.base.messages import MESSAGE, Attachment, BlockKind, ChatMessage, Place, Trace
+from laguna_tui.base.stored_json import to_json
 from laguna_tui.context.shortening import FileShortener, Shortening
 from laguna_tui.context.source_files import SourceFile
 from laguna_tui.context.token_counter import CachedTokenCounter
@@ -28,7 +29,6 @@ from laguna_tui.store.events import (
     TurnBegun,
     Unread,
     decoded,
-    encoded,
     packed,
     unpacked,
 )
@@ -87,7 +87,7 @@ def _content() -> Content:
 
 def through_a_file(content, event):
     """The events that a line has after it was written and read."""
-    line = decoded(encoded(Shown(events=(content.stored(event),))))
+    line = decoded(to_json(Shown(events=(content.stored(event),))))
     assert isinstance(line, Shown), line
     return list(content.events(line))
 
@@ -112,7 +112,7 @@ def test_every_event_comes_back_equal(content, event):
 
 @given(event=LINES)
 def test_every_line_comes_back_equal(event):
-    assert decoded(encoded(event)) == event
+    assert decoded(to_json(event)) == event
 
 
 @given(attachment=ATTACHMENTS)
@@ -130,7 +130,7 @@ def test_arguments_may_hold_numbers_that_json_does_not_have(content):
     assert through_a_file(content, event) == [event]
 
 
-def test_long_texts_are_kept_elsewhere_once_by_their_content(content):
+def test_long_texts_are_stored_once_by_their_content(content):
     output = "a line\n" * LONG_CHARS
     event = content.stored(ToolFinished(1, "shell", output, True, 0.5))
     assert len(json.dumps(event)) < 200
@@ -153,14 +153,14 @@ def test_what_a_later_version_added_is_ignored_and_what_it_invented_is_skipped(c
 @pytest.mark.parametrize(
     "line", [b'{"event":"turn"}', b'{"event":"turn","number":-1,"message":""}', b'{"event":"said","said":{"add":[]}}']
 )
-def test_a_line_that_does_not_say_what_its_type_does_says_what_is_wrong(line):
+def test_a_line_that_does_not_match_its_type_says_what_is_wrong(line):
     damaged = decoded(line)
     assert isinstance(damaged, Unread)
     assert damaged.problem
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b"{}", b'{"event":3}', b"[" * 100_000, b"\xff", b"\0" * 50])
-def test_what_is_no_object_that_names_its_event_is_no_line(line):
+def test_what_is_not_an_object_that_names_its_event_is_not_a_line(line):
     assert decoded(line) is None
 
 
@@ -192,7 +192,7 @@ def test_a_file_that_was_attached_whole_is_shortened_as_before(text):
     assert again.at(Place.SHORTENED).text == whole.at(Place.SHORTENED).text
 
 
-def test_a_piece_with_a_shorter_text_of_its_own_keeps_it(content):
+def test_an_attachment_with_its_own_shorter_text_keeps_it(content):
     piece = Attachment(BlockKind.TOOL, "$ ls", "", "long", "long", Place.KEPT, "you ran it", shorter=lambda: "short")
     said = ChatMessage(Role.USER, MESSAGE, "look", attachments=(piece,))
     again = content.message(through_json(content.stored(said)))

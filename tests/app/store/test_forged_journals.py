@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.session.kept_state import content_of, load_items
-from laguna_tui.session.resuming import KeptSession, shown_turns
+from laguna_tui.session.resuming import SavedSession, shown_turns
+from laguna_tui.session.saved_state import content_of
 from laguna_tui.store.events import UNREADABLE
 from laguna_tui.store.journal_lines import JOURNAL, JournalError
 from laguna_tui.store.session_export import ExportForm, exported
@@ -30,10 +30,10 @@ def forged(chance: random.Random, value):
 
 def resume(folder: Path) -> None:
     """Read what resuming a session reads."""
-    kept = KeptSession.open(folder)
+    kept = SavedSession.open(folder)
     try:
-        content, items = content_of(kept.journal, lambda: None), kept.state.items
-        load_items(kept.journal, items, {*items.said, *items.forgotten}, content)
+        content, items = content_of(kept.journal, lambda: None), kept.state.messages
+        items.load(kept.journal, {*items.said, *items.forgotten}, content)
         shown_turns(kept, content)
     except UNREADABLE:
         # `conversation` says that it is damaged.

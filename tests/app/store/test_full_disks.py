@@ -182,7 +182,7 @@ def test_a_full_disk(small_disk, after):
     del BLOBS[3:]
 
 
-def test_a_session_on_a_disk_that_is_read_only_is_read_and_goes_on_when_it_is_not(small_disk):
+def test_a_session_on_a_read_only_disk_is_read_and_written_once_the_disk_is_writable(small_disk):
     session = kept(small_disk / "sessions", ("message", "the needle"))
     folder = small_disk / "sessions" / session
     with (folder / JOURNAL).open("ab") as file:

@@ -75,7 +75,7 @@ def test_events_that_belong_together_are_read_together_or_not_at_all(tmp_path):
     assert not list(journal.folder.glob("cut-*"))
 
 
-def test_damage_behind_a_torn_group_is_kept_beside_the_journal(tmp_path):
+def test_damage_after_a_torn_group_is_saved_beside_the_journal(tmp_path):
     journal = SessionJournal.create(tmp_path, "/shop")
     start = journal.end
     journal.append(HistoryMoved(position=0), ConversationChanged(calls=1))

@@ -71,7 +71,7 @@ def test_folder_and_files_are_the_users_alone(journal):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_session_goes_on_where_it_was_closed(journal):
+def test_a_session_continues_where_it_was_closed(journal):
     name = journal.put_blob(b"attached" * 1000)
     journal.append(TurnBegun(number=1, message=Blob(name)))
     journal.close("quit")
@@ -130,7 +130,7 @@ def test_a_torn_last_line_is_cut_off_without_a_word(journal, tail):
 @pytest.mark.parametrize(
     "damage", [b"not json\n", b'{"event": 3}\n', b"[1]\n", b"[" * 100_000 + b"\n", b"\n", b"\xff\n"]
 )
-def test_what_follows_damage_is_kept_beside_the_journal(journal, damage):
+def test_what_follows_damage_is_saved_beside_the_journal(journal, damage):
     journal.append(turn(1))
     journal.close()
     path = journal.folder / JOURNAL
@@ -147,7 +147,7 @@ def test_what_follows_damage_is_kept_beside_the_journal(journal, damage):
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"event":"turn"}\n', b'{"event":"session"}\n', b"\0" * 100])
-def test_a_file_that_is_no_journal_is_refused_and_left_alone(tmp_path, content):
+def test_a_file_that_is_not_a_journal_is_refused_and_unchanged(tmp_path, content):
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / JOURNAL).write_bytes(content)
     with pytest.raises(JournalError, match="beginning is missing or damaged"):
@@ -226,7 +226,7 @@ def put_foreign(path):
 
 
 @pytest.mark.parametrize("put", [put_fifo, put_link, put_folder, put_foreign])
-def test_what_is_no_file_of_this_user_is_refused(tmp_path, put):
+def test_what_is_not_a_file_of_this_user_is_refused(tmp_path, put):
     (tmp_path / "one").mkdir()
     put(tmp_path / "one" / JOURNAL)
     with pytest.raises(JournalError, match="the session one cannot be read"):
@@ -327,7 +327,7 @@ def test_a_session_begun_on_a_full_disk_is_created_when_there_is_room(tmp_path, 
     again.close()
 
 
-def test_a_session_whose_folder_cannot_be_made_goes_on_and_says_so(tmp_path):
+def test_a_session_whose_folder_cannot_be_created_continues_and_reports_it(tmp_path):
     (tmp_path / "sessions").write_text("a file")
     journal = SessionJournal.create(tmp_path / "sessions", "/shop")
     journal.append(turn(1))
@@ -383,7 +383,7 @@ def test_a_deleted_journal_is_noticed(journal):
     assert journal.stopped
 
 
-def test_damage_that_cannot_be_kept_beside_it_is_not_cut_off(journal, disk, monkeypatch):
+def test_damage_that_cannot_be_saved_is_not_cut_off(journal, disk, monkeypatch):
     journal.close()
     path = journal.folder / JOURNAL
     whole = path.read_bytes() + b"damage\nmore\n"

@@ -20,7 +20,7 @@ def found(store, words):
 
 
 @pytest.mark.parametrize("words", ["arse", "RAISE error", "sitter", "ee_si", "GRÖ", "umlaut groß", "naïve", "an"])
-def test_parts_of_words_are_found_in_what_was_said(store, words):
+def test_parts_of_words_are_found_in_messages(store, words):
     session = kept(store.folder, ("what happens?", SAID))
     kept(store.folder, ("something else", "no"))
     assert found(store, words) == [session]
@@ -29,7 +29,7 @@ def test_parts_of_words_are_found_in_what_was_said(store, words):
 @pytest.mark.parametrize(
     "words", ["paresr", "parsr", "pasrer", "eror", "tree_siter", "umluat", "hapens parserr", "stiter"]
 )
-def test_misspelt_words_are_found_in_what_was_said(store, words):
+def test_misspelt_words_are_found_in_messages(store, words):
     session = kept(store.folder, ("what happens?", SAID))
     kept(store.folder, ("something else", "no"))
     assert found(store, words) == [session]
@@ -88,7 +88,7 @@ def test_a_turn_that_takes_the_place_of_another_is_found_instead(store):
     journal.close()
 
 
-def test_what_was_said_of_a_deleted_session_is_in_no_file_of_the_index(store):
+def test_texts_of_a_deleted_session_are_in_no_file_of_the_index(store):
     session = kept(store.folder, ("zebra", "unmistakable"))
     assert found(store, "unmistakable") == [session]
     store.delete([session])
@@ -97,7 +97,7 @@ def test_what_was_said_of_a_deleted_session_is_in_no_file_of_the_index(store):
         assert b"unmistakable" not in path.read_bytes()
 
 
-def test_where_sqlite_has_no_trigrams_every_text_is_looked_at(store, monkeypatch):
+def test_where_sqlite_has_no_trigrams_every_text_is_read(store, monkeypatch):
     monkeypatch.setattr(session_search, "SCHEMA", "create virtual table trigrams using fts5(folded, tokenize='none')")
     session = kept(store.folder, ("what happens?", SAID))
     kept(store.folder, ("something else", "no"))

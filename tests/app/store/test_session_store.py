@@ -41,7 +41,7 @@ def test_without_sessions_there_are_none_and_nothing_is_raised(store):
     assert str(error.value) == "no session is called 'x'; no saved sessions yet"
 
 
-def test_the_list_says_what_is_known_of_each(store):
+def test_the_list_shows_what_is_known_of_each(store):
     kept(store.folder, ("How does it work?\nplease", "So."), ("And that?", "Like this."), model="Laguna XS")
     (found,) = store.newest()
     assert (found.title, found.folder, found.model) == ("How does it work? please", SHOP, "Laguna XS")
@@ -98,7 +98,7 @@ def test_how_a_session_ended(store):
     running.close()
 
 
-def test_a_session_that_goes_on_is_listed_as_it_is_now(store):
+def test_a_resumed_session_is_listed_as_it_is_now(store):
     journal = begun(store.folder, ("first", "one"))
     assert store.newest()[0].turns == 1
     journal.append(turn(2, "second"))
@@ -108,7 +108,7 @@ def test_a_session_that_goes_on_is_listed_as_it_is_now(store):
 
 
 @pytest.mark.parametrize("words", ["parser", "PARS", "error parser", "naïve", "naive", "Umlaut größe", "tree_sitter"])
-def test_words_are_found_in_what_was_said(store, words):
+def test_words_are_found_in_messages(store, words):
     said = "The parser raises an Error where tree_sitter is naïve about the Umlaut in Größe."
     session = kept(store.folder, ("what happens?", said))
     kept(store.folder, ("something else", "no"))
@@ -117,7 +117,7 @@ def test_words_are_found_in_what_was_said(store, words):
     assert found.snippet.strip("…") in f"what happens? {said}"
 
 
-def test_titles_are_found_before_what_was_said_and_all_words_have_to_occur(store):
+def test_titles_are_found_before_messages_and_all_words_have_to_occur(store):
     said = kept(store.folder, ("x", "the parser"))
     titled = kept(store.folder, ("y", "z"), title="My Parser")
     assert ids(store.search("parser")) == [titled, said]
@@ -125,7 +125,7 @@ def test_titles_are_found_before_what_was_said_and_all_words_have_to_occur(store
     assert store.search("parser nowhere") == []
 
 
-def test_a_message_kept_as_a_blob_is_the_title_and_is_found(store):
+def test_a_message_stored_as_a_blob_is_the_title_and_is_found(store):
     journal = SessionJournal.create(store.folder, "/shop")
     journal.append(TurnBegun(number=1, message=Blob(journal.put_blob(b"Explain the zeppelin " * 500))))
     journal.close()
@@ -338,7 +338,7 @@ def put_odd_things(folder):
         os.chown(folder / "foreign" / JOURNAL, 12345, 12345)
 
 
-def test_what_is_no_session_is_not_listed_and_not_touched(store):
+def test_what_is_not_a_session_is_not_listed_and_not_touched(store):
     session = kept(store.folder, ("message", "answer"))
     put_odd_things(store.folder)
     assert ids(store.newest()) == ids(store.search("message")) == [session]
@@ -443,7 +443,7 @@ def test_an_index_that_cannot_be_used_is_built_again(store, harm):
     assert [each.title for each in again.newest()] == ["message"]
 
 
-def test_a_journal_that_was_replaced_by_a_shorter_one_is_read_anew(store):
+def test_a_journal_that_was_replaced_by_a_shorter_one_is_read_again(store):
     session = kept(store.folder, ("long message", "needle " * 100))
     assert store.search("needle")
     path = store.folder / session / JOURNAL
@@ -534,7 +534,7 @@ def test_sessions_older_than_the_setting_are_deleted_and_named(store):
     assert ids(store.newest()) == [young] != [old]
 
 
-def test_over_the_default_limit_there_is_only_a_notice_unless_it_is_asked_for(store):
+def test_over_the_default_limit_there_is_only_a_notice_unless_deletion_is_requested(store):
     sessions = [aged(store, days, 50_000) for days in (3, 2, 1)]
     retention = Retention(0, 120_000, is_own_limit=False)
     (sentence,) = prune(store, retention)

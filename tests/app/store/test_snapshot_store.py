@@ -35,7 +35,7 @@ def test_the_ones_used_longest_ago_are_removed_until_the_rest_fits(store):
     assert set(store.sizes()) == {NEW}
 
 
-def test_those_of_the_session_itself_stay_and_it_is_said_that_they_are_too_much(store):
+def test_those_of_the_session_itself_stay_and_are_reported_as_too_large(store):
     filled(store, OLD, 100, 1e9)
     filled(store, NEW, 300, 2e9)
     assert not store.keep_within(200, NEW)
@@ -53,7 +53,7 @@ def test_what_a_copy_shares_counts_once_and_is_freed_by_the_last(store):
 
 
 @pytest.mark.parametrize("session", ["", ".", "..", "../elsewhere", "a/b", ".hidden"])
-def test_what_is_no_session_has_no_folder(store, tmp_path, session):
+def test_an_invalid_session_has_no_folder(store, tmp_path, session):
     (tmp_path / "elsewhere").mkdir()
     assert store.folder_of(session) is None
     assert store.remove(session) == 0

@@ -12,8 +12,10 @@ import pytest
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.object_store import OBJECTS, StoreError
 from laguna_tui.repo.files.root_folder import MAX_DEPTH
+from laguna_tui.undo.file_tree import EntryKind
+from laguna_tui.undo.tree_changes import AUTHOR_UNKNOWN
 from laguna_tui.undo.undo import CheckpointError, UndoError, UndoHistory
-from laguna_tui.undo.undo_log import LOG, unfinished_stores
+from laguna_tui.undo.undo_log import LOG, STORE, unfinished_stores
 from tests.app.odd_files import odd
 from tests.app.undo.conftest import run_git
 from tests.app.undo.folder_states import put, states
@@ -25,7 +27,12 @@ def turn(history, change, paths=None):
     history.before_change(paths)
     change()
     history.after_change()
-    history.end_turn()
+
+
+def uncovered(history):
+    """The files that the last checkpoint does not cover, and why."""
+    known = history._reader.known.items()
+    return {path: entry.why for path, entry in sorted(known) if entry.kind is EntryKind.UNCOVERED}
 
 
 def reopened(history):
@@ -47,7 +54,7 @@ def change_everything(root):
     (root / "new/link").symlink_to("nowhere")
 
 
-def test_undo_restores_bytes_modes_and_links_and_removes_what_was_made(root, history):
+def test_undo_restores_bytes_modes_and_links_and_removes_new_files(root, history):
     before = states(root)
     turn(history, lambda: change_everything(root))
     after = states(root)
@@ -57,7 +64,7 @@ def test_undo_restores_bytes_modes_and_links_and_removes_what_was_made(root, his
     assert states(root) == after
 
 
-def test_undo_tells_each_file_and_what_is_done_with_it(root, history):
+def test_undo_lists_each_file_and_what_is_done_with_it(root, history):
     turn(history, lambda: change_everything(root))
     plan = history.plan_undo()
     assert [(file.path, file.action) for file in plan.files if not file.is_folder] == [
@@ -127,7 +134,7 @@ def test_turns_are_undone_one_after_another_and_redone_in_their_order(root, hist
         assert states(root) == expected
     with pytest.raises(UndoError) as error:
         history.plan_undo()
-    assert str(error.value) == "there is nothing to undo: no turn was made in this session"
+    assert str(error.value) == "there is nothing to undo in this session"
     for expected in seen[1:]:
         history.apply(history.plan_redo())
         assert states(root) == expected
@@ -147,11 +154,11 @@ def test_rewind_goes_back_before_a_turn_and_all_after_it(root, history):
     assert all(point.undone for point in history.points())
 
 
-def test_rewind_to_a_turn_that_there_is_not_says_so(history):
+def test_rewind_to_a_missing_turn_is_refused(history):
     history.begin_turn("hello")
     with pytest.raises(UndoError) as error:
         history.plan_rewind(7)
-    assert str(error.value) == "there is no turn 7 to go back to; use /rewind to see which there are"
+    assert str(error.value) == "there is no turn 7 to go back to; to see the turns: /rewind"
 
 
 def test_points_are_all_turns_also_those_that_changed_nothing(root, history):
@@ -251,7 +258,7 @@ def test_without_the_state_after_each_change_the_turn_is_one_change(root, histor
     put(root, "README.md", b"turn")
     history.before_change()
     put(root, "README.md", b"turn again")
-    history.end_turn()
+    history.after_change()
     history.apply(history.plan_undo())
     assert (root / "README.md").read_text() == "Read me\n"
 
@@ -297,7 +304,7 @@ def test_files_come_back_in_a_folder_that_the_user_removed(root, history):
 # What is not covered, and what is covered all the same.
 
 
-def test_ignored_files_of_commands_stay_and_it_is_said(root, history):
+def test_ignored_files_of_commands_stay_which_is_reported(root, history):
     def build():
         put(root, "build/out", b"built again")
         put(root, "build/more", b"x")
@@ -334,7 +341,7 @@ def test_files_that_a_turn_made_git_ignore_are_still_covered(root, history):
     assert states(root) == before
 
 
-def test_a_large_file_is_told_and_left_alone(root, tmp_path):
+def test_a_large_file_is_reported_and_left_alone(root, tmp_path):
     history = UndoHistory(root, tmp_path / "state/undo/two", file_limit=1_000)
     put(root, "large", b"x" * 2_000)
 
@@ -344,7 +351,7 @@ def test_a_large_file_is_told_and_left_alone(root, tmp_path):
         put(root, "new large", b"y" * 5_000)
 
     turn(history, grow)
-    assert set(history.uncovered()) == {"large", "new large"}
+    assert set(uncovered(history)) == {"large", "new large"}
     plan = history.plan_undo()
     why = "it is larger than 1,000 bytes"
     assert plan.uncovered == {"large": why, "new large": why}
@@ -358,26 +365,26 @@ def test_a_file_of_ten_gigabytes_is_not_read(root, history):
     with (root / "huge").open("wb") as file:
         file.truncate(10 << 30)
     turn(history, lambda: put(root, "README.md", b"turn"))
-    assert history.uncovered() == {"huge": "it is larger than 33,554,432 bytes"}
+    assert uncovered(history) == {"huge": "it is larger than 33,554,432 bytes"}
     assert history._store.size < 1_000_000
 
 
-def test_what_no_longer_fits_the_store_is_told(root, tmp_path):
+def test_what_no_longer_fits_into_the_store_is_reported(root, tmp_path):
     history = UndoHistory(root, tmp_path / "state/undo/two", store_limit=10_000)
     put(root, "random", os.urandom(20_000))
     turn(history, lambda: put(root, "README.md", b"turn"))
-    assert "limit of 10,000 bytes" in history.uncovered()["random"]
+    assert "limit of 10,000 bytes" in uncovered(history)["random"]
     history.apply(history.plan_undo())
     assert (root / "README.md").read_text() == "Read me\n"
     history.close()
 
 
-def test_pipes_and_sockets_are_told_and_neither_read_nor_removed(root, history):
+def test_pipes_and_sockets_are_reported_and_neither_read_nor_removed(root, history):
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(root / "socket"))
     turn(history, lambda: os.mkfifo(root / "another pipe"))
-    assert set(history.uncovered()) == {"pipe", "socket", "another pipe"}
+    assert set(uncovered(history)) == {"pipe", "socket", "another pipe"}
     history.apply(history.plan_undo())
     assert stat.S_ISFIFO((root / "another pipe").lstat().st_mode)
 
@@ -439,13 +446,13 @@ def test_nothing_is_written_through_a_link_that_took_a_folders_place(root, histo
     assert (outside / "main.py").read_bytes() == b"turn"
 
 
-def test_folders_deeper_than_can_be_opened_are_told_and_the_others_are_restored(root, history):
+def test_folders_deeper_than_can_be_opened_are_reported_and_the_others_are_restored(root, history):
     place = root
     for _ in range(MAX_DEPTH + 5):
         place = place / "d"
     place.mkdir(parents=True)
     turn(history, lambda: put(root, "README.md", b"turn"))
-    assert any("d/d/d" in path for path in history.uncovered())
+    assert any("d/d/d" in path for path in uncovered(history))
     history.apply(history.plan_undo())
     assert (root / "README.md").read_text() == "Read me\n"
 
@@ -477,7 +484,7 @@ def test_bytes_that_git_would_convert_come_back_as_they_were(root, history, data
     assert (root / "converted.bin").read_bytes() == data
 
 
-def test_the_store_itself_is_not_covered_when_it_lies_in_the_folder(root):
+def test_the_store_itself_is_not_covered_when_it_is_in_the_folder(root):
     history = UndoHistory(root, root / "state/undo/one")
     turn(history, lambda: put(root, "README.md", b"turn"))
     assert history.points()[0].paths == ("README.md",)
@@ -531,11 +538,11 @@ def test_a_disk_that_is_full_after_the_change_leaves_it_to_the_end_of_the_turn(r
     with pytest.raises(CheckpointError) as error:
         history.after_change()
     assert str(error.value) == (
-        "what was changed cannot be written down, so undo will ask about each file: nothing can be stored in "
+        "what was changed cannot be saved, so undo will ask about each file: nothing can be stored in "
         f"{root.parent}/state/undo/one (no space left on device); make room there, then try again"
     )
     monkeypatch.undo()
-    history.end_turn()
+    history.after_change()
     assert history.points()[0].paths == ("README.md",)
 
 
@@ -596,10 +603,10 @@ def test_a_file_that_changes_while_it_is_read_is_read_until_it_is_whole(root, hi
     history.before_change()
     monkeypatch.undo()
     assert left == [0]
-    assert "README.md" not in history.uncovered()
+    assert "README.md" not in uncovered(history)
 
 
-def test_a_file_that_never_stops_changing_is_told(root, history, monkeypatch):
+def test_a_file_that_never_stops_changing_is_reported(root, history, monkeypatch):
     path, real = root / "README.md", os.read
 
     def read(descriptor, size):
@@ -613,7 +620,7 @@ def test_a_file_that_never_stops_changing_is_told(root, history, monkeypatch):
     monkeypatch.setattr(os, "read", read)
     history.before_change()
     monkeypatch.undo()
-    assert history.uncovered() == {"README.md": "it changes while it is read"}
+    assert uncovered(history) == {"README.md": "it changes while it is read"}
 
 
 def test_a_change_that_keeps_size_and_time_is_noticed(root, history):
@@ -676,7 +683,7 @@ def test_a_change_that_the_app_did_not_survive_is_a_conflict_that_can_be_undone(
     again = reopened(history)
     plan = again.plan_undo()
     assert not plan.files
-    assert "not known who" in plan.conflicts[0].conflict
+    assert plan.conflicts[0].conflict == AUTHOR_UNKNOWN
     again.apply(plan, overwrite=True)
     assert states(root) == before
     again.close()
@@ -824,10 +831,10 @@ def test_the_preview_of_a_plan_shows_what_the_user_would_lose(root, history):
     assert file.diff == ("@@ -1 +1 @@", "-mine", "+Read me")
 
 
-def test_the_diff_of_no_turn_says_so(history):
+def test_the_diff_of_a_missing_turn_is_refused(history):
     with pytest.raises(UndoError) as error:
         history.diff(3)
-    assert str(error.value) == "there is no turn 3; use /rewind to see which there are"
+    assert str(error.value) == "there is no turn 3; to see the turns: /rewind"
 
 
 def test_files_can_be_stored_ahead_on_another_thread(root, history):
@@ -849,7 +856,7 @@ def test_a_change_outside_a_turn_is_a_turn_of_its_own(root, history):
     assert [point.number for point in history.points()] == [2]
 
 
-def test_a_change_is_told_from_a_command_that_changed_nothing_and_from_one_that_left_caches(root, history):
+def test_a_change_is_distinguished_from_a_command_that_changed_nothing_or_left_caches(root, history):
     def changed(command):
         history.before_change()
         command()
@@ -867,10 +874,10 @@ def test_a_change_is_told_from_a_command_that_changed_nothing_and_from_one_that_
 
 @odd
 @pytest.mark.timeout(20)
-def test_a_log_that_is_not_a_file_of_ours_is_passed_over_at_once(tmp_path, make):
-    (tmp_path / "stores/one").mkdir(parents=True)
-    make(tmp_path / "stores/one" / LOG)
-    assert unfinished_stores((tmp_path / "stores",), tmp_path) == []
+def test_a_log_that_is_not_a_file_of_this_user_is_skipped_at_once(tmp_path, make):
+    (tmp_path / "sessions/one" / STORE).mkdir(parents=True)
+    make(tmp_path / "sessions/one" / STORE / LOG)
+    assert unfinished_stores(tmp_path / "sessions", tmp_path) == []
 
 
 def test_undo_in_a_part_of_a_repository_leaves_the_rest_as_it_is(root, tmp_path):
@@ -883,7 +890,7 @@ def test_undo_in_a_part_of_a_repository_leaves_the_rest_as_it_is(root, tmp_path)
         (root / "src/new.py").write_text("new\n")
         (root / "src/new.log").write_text("logged\n")
         (root / "README.md").write_text("by the user\n")
-        history.end_turn()
+        history.after_change()
         plan = history.plan_undo()
         assert [file.path for file in plan.files] == ["main.py", "new.py"]
         history.apply(plan)

@@ -134,7 +134,7 @@ class Undoing(RuleBasedStateMachine):
             turn.add(before, after)
             if user:
                 self.do(meanwhile)
-        self.history.end_turn()
+        self.history.after_change()
 
     @rule(path=st.sampled_from(PATHS), data=st.sampled_from(CONTENTS))
     def turn_with_an_edit(self, path, data) -> None:
@@ -148,7 +148,7 @@ class Undoing(RuleBasedStateMachine):
         put(self.root, path, data)
         self.history.after_change()
         turn.add(before, self.here())
-        self.history.end_turn()
+        self.history.after_change()
 
     @rule(command=changes)
     def turn_that_is_killed(self, command) -> None:
@@ -158,7 +158,7 @@ class Undoing(RuleBasedStateMachine):
         self.do(command)
         turn.add(before, self.here(), sure=False)
         self.kill()
-        self.history.end_turn()
+        self.history.after_change()
 
     @rule(command=changes)
     def the_user_edits(self, command) -> None:

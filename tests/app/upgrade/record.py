@@ -129,7 +129,7 @@ def _session(state: Path, folder: Path) -> None:
     """A session with one question to Laguna Nano, in which it called a tool."""
     settings = Settings().merged({"context": 2048, "scorer": "none", "threads": 1, "mode": "auto", "snapshots": False})
     with tempfile.TemporaryDirectory() as place:
-        session = Session.prepare(settings, folder, Path(place))
+        session = Session(settings, folder, Path(place))
         session.open(lambda progress: None)
         try:
             list(session.chat.ask(QUESTION))

@@ -110,7 +110,7 @@ def test_its_sessions_are_listed_and_go_on(old: Path, shop: Path, tmp_path: Path
     (kept,) = SessionStore(old / "state", tmp_path / "cache").newest(shop)
     assert (kept.turns, kept.folder, kept.title) == (1, shop, QUESTION)
     settings = Settings().merged({"context": 2048, "scorer": "none", "threads": 1, "mode": "auto", "snapshots": False})
-    session = Session.prepare(settings, shop, old / "state", resume=kept.id)
+    session = Session(settings, shop, old / "state", resume=kept.id)
     session.open(lambda progress: None)
     try:
         events = list(session.chat.ask("what does total_price take?"))

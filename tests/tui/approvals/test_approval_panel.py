@@ -426,7 +426,7 @@ class TestNothingIsHidden:
             await asked(app, pilot)
             assert panel(app)[0] == "$ p\u0443<U+0443>test a<U+200B>b<U+202E>"
             assert " ".join(panel(app)[1:4]).startswith(
-                "! It has hidden or look-alike characters, which are named where they stand: "
+                "! It has hidden or look-alike characters, which are named where they are: "
                 "U+200B ZERO WIDTH SPACE, U+202E RIGHT-TO-LEFT OVERRIDE, U+0443 CYRILLIC SMALL LETTER U."
             )
             await pilot.press("escape")

@@ -12,7 +12,7 @@ from laguna_tui.base.events import AgentEvent, Asked
 from laguna_tui.session.saved_sessions import SavedSessions
 from laguna_tui.session.values import (
     FolderGoneError,
-    NotKept,
+    NotSaved,
     OtherFolderError,
     Resumed,
     SessionInfo,
@@ -34,7 +34,7 @@ class PlayedSessions(SavedSessions):
         self.listed = [*listed]
         self.keeps = keeps
         self.opened = ""
-        self.failed = NotKept()
+        self.failed = NotSaved()
         self.events: dict[str, Sequence[Asked | AgentEvent]] = {}
         self.contents: dict[str, str] = {}
         self.notices: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class PlayedSessions(SavedSessions):
         return next((session for session in self.listed if session.id == self.opened), None)
 
     @property
-    def failing(self) -> NotKept:
+    def failing(self) -> NotSaved:
         return self.failed
 
     @property

@@ -10,7 +10,7 @@ from textual.widgets import Input
 from laguna_tui.base.app_report import AppReport, Start
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import Asked, ReasoningDelta, TextDelta, TurnEnd, TurnFinished, TurnStarted
-from laguna_tui.session.values import NotKept
+from laguna_tui.session.values import NotSaved
 from laguna_tui.store.session_journal import SessionLockedError
 from laguna_tui.store.session_summary import SessionSummary
 from laguna_tui.tui.app import LagunaApp
@@ -344,11 +344,11 @@ async def test_a_copy_can_be_made_of_a_session_in_the_picker():
 async def test_it_is_said_once_that_nothing_is_kept_and_once_that_it_is_again():
     found = sessions(keeps=True)
     async with chatting(found) as (app, pilot):
-        found.failed = NotKept("Nothing is being kept: the disk is full. Make room in ~/.local/state.")
+        found.failed = NotSaved("Nothing is being kept: the disk is full. Make room in ~/.local/state.")
         await ask(app, pilot, "one")
         await ask(app, pilot, "two")
         assert transcript(app).count("the disk is full") == 1
-        found.failed = NotKept()
+        found.failed = NotSaved()
         await ask(app, pilot, "three")
         assert transcript(app).count("The session is being saved again.") == 1
 
@@ -356,12 +356,12 @@ async def test_it_is_said_once_that_nothing_is_kept_and_once_that_it_is_again():
 async def test_it_is_said_separately_that_the_kv_cache_is_not_kept():
     found = sessions(keeps=True)
     async with chatting(found) as (app, pilot):
-        found.failed = NotKept(cache="This conversation's KV cache is not being saved: no room.")
+        found.failed = NotSaved(cache="This conversation's KV cache is not being saved: no room.")
         await ask(app, pilot, "one")
-        found.failed = NotKept("Nothing is being kept: the disk is full.", found.failing.cache)
+        found.failed = NotSaved("Nothing is being kept: the disk is full.", found.failing.cache)
         await ask(app, pilot, "two")
         assert (transcript(app).count("no room"), transcript(app).count("the disk is full")) == (1, 1)
-        found.failed = NotKept(found.failing.said)
+        found.failed = NotSaved(found.failing.session)
         await ask(app, pilot, "three")
         assert transcript(app).count("The KV cache is being saved again.") == 1
         assert "The session is being saved again." not in transcript(app)
@@ -374,15 +374,15 @@ async def test_the_parent_knows_the_session_as_soon_as_a_turn_begins():
     app = LagunaApp(session, TuiSettings(theme="laguna-dark"), None, "", report)
     async with app.run_test() as pilot:
         await ready(app, pilot)
-        assert report.told.session == ""
+        assert report.status.session == ""
         await pilot.press(*"hi", "enter")
-        await until(pilot, lambda: report.told.session == "kept-3")
-        assert (report.told.title, report.told.turns) == ("hi", 0)
+        await until(pilot, lambda: report.status.session == "kept-3")
+        assert (report.status.title, report.status.turns) == ("hi", 0)
         gate.set()
         await ready(app, pilot)
-        assert report.told.turns == 1
+        assert report.status.turns == 1
         await ask(app, pilot, "/new")
-        await until(pilot, lambda: report.told.session == "")
+        await until(pilot, lambda: report.status.session == "")
 
 
 async def test_a_session_of_another_folder_starts_the_app_there():
@@ -390,8 +390,8 @@ async def test_a_session_of_another_folder_starts_the_app_there():
     async with chatting(sessions(), report=report) as (app, pilot):
         await picking(app, pilot)
         await pilot.press("tab", *"parser", "enter")
-        await until(pilot, lambda: report.told.next is not None)
-    assert report.told.next == Start(ELSEWHERE.id, "/other/place")
+        await until(pilot, lambda: report.status.next is not None)
+    assert report.status.next == Start(ELSEWHERE.id, "/other/place")
     assert app.return_code == 0
 
 

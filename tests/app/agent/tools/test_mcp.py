@@ -428,7 +428,7 @@ def test_the_servers_of_a_session_are_held_to_its_rules(ruled, place, tmp_path, 
     model = shutil.copy(data_root() / "assets/nano/laguna-nano.gguf", tmp_path / "any.gguf")
     options = SessionOptions(deny=["read(private/**)", "edit(fixed/**)"], allow=["mcp__notes__run"])
     settings = Settings(model=str(model), threads=1, max_tokens=4)
-    with closing(Session.prepare(settings, place.project, place.state, options)) as session:
+    with closing(Session(settings, place.project, place.state, options)) as session:
         session.open(lambda progress: None)
         command = {"text": "cat private/a.txt fixed/a.txt; echo x > fixed/a.txt"}
         said = session.opened().toolbox.run("mcp__notes__run", command).output
@@ -441,7 +441,7 @@ def test_a_model_with_its_own_tools_only_starts_no_servers_and_the_user_is_told(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     file = config_path().parent / "mcp.json"
     write_atomically(file, names("crashes"))
-    with closing(Session.prepare(Settings(model="nano", threads=1), place.project, place.state)) as session:
+    with closing(Session(Settings(model="nano", threads=1), place.project, place.state)) as session:
         note = f"Laguna Nano uses its own tools only, so the MCP servers of {file} are not started."
         assert note in session.open(lambda progress: None).warnings
         assert session.folder.mcp().startswith("notes: ")

@@ -81,7 +81,7 @@ def test_quotations_are_those_of_all_results_of_the_turn(tiny_model):
 @pytest.mark.parametrize("constrain", ["auto", "off"])
 def test_a_question_to_the_bundled_model_is_held_unless_that_is_switched_off(tmp_path, constrain):
     (tmp_path / "cart.py").write_text("def total(items):\n    return sum(items)\n")
-    session = Session.prepare(Settings(model="nano", threads=1, speculation="off", constrain=constrain), tmp_path)
+    session = Session(Settings(model="nano", threads=1, speculation="off", constrain=constrain), tmp_path)
     with closing(session):
         session.open(lambda progress: None)
         found = list(session.chat.ask("where is total defined?"))

@@ -41,7 +41,7 @@ from laguna_tui.store.session_turns import SentMessages
 
 
 @dataclass(slots=True)
-class Items:
+class SavedMessages:
     """The conversation's messages by their numbers.
 
     Attributes:
@@ -65,7 +65,7 @@ class Items:
     models: list[str] = field(default_factory=list)
 
     def take(self, event: ConversationChanged | Opened, place: int) -> None:
-        """Follow a change, or the opening of a model."""
+        """Apply a change, or the opening of a model, in the line at this place."""
         if isinstance(event, Opened):
             self.model = trace_model(event.identity)
             return
@@ -81,10 +81,24 @@ class Items:
         self.opening = self.opening if event.opening is None else event.opening
         self.notes |= frozenset(event.notes)
 
-    def place(self, number: int) -> tuple[int, int, str]:
-        """Where the line with a message begins, which of the messages in it that is, and the model that was open."""
-        at = bisect_right(self.first, number) - 1
-        return self.places[at], number - self.first[at], self.models[at]
+    def load(self, journal: SessionJournal, numbers: Collection[int], content: Content) -> dict[int, ChatMessage]:
+        """Return messages by their numbers.
+
+        Raises:
+            JournalError: one is lost.
+        """
+        wanted: dict[int, list[tuple[int, int, str]]] = {}
+        for number in sorted(numbers):
+            line = bisect_right(self.first, number) - 1
+            found = number, number - self.first[line], self.models[line]
+            wanted.setdefault(self.places[line], []).append(found)
+        loaded: dict[int, ChatMessage] = {}
+        for place, messages in wanted.items():
+            event = next(journal.read(place)).event
+            assert isinstance(event, ConversationChanged), event
+            added = [*_added(event.said), *_added(event.forgotten)]
+            loaded |= {number: content.message(added[at], model) for number, at, model in messages}
+        return loaded
 
     def _number(self, each: int | Value) -> int:
         if isinstance(each, int):
@@ -93,8 +107,18 @@ class Items:
         return self.count - 1
 
 
+def _added(change: Change | None) -> Iterator[Value]:
+    """Yield the messages that a change writes, in the order of their numbers."""
+    return (each for each in (change.add if change is not None else ()) if not isinstance(each, int))
+
+
 def content_of(journal: SessionJournal, count: Callable[[], CachedTokenCounter]) -> Content:
-    """Return what converts the contents of a journal's lines. count: Counts tokens as the present model does."""
+    """Return what converts the contents of a journal's lines.
+
+    Args:
+        journal: the session's.
+        count: returns what counts tokens as the present model does.
+    """
 
     def get(name: str) -> bytes:
         try:
@@ -106,32 +130,6 @@ def content_of(journal: SessionJournal, count: Callable[[], CachedTokenCounter])
         return FileShortener.of_attached(attachment, question, count())
 
     return Content(get, journal.put_blob, shortener)
-
-
-def load_items(
-    journal: SessionJournal, items: Items, numbers: Collection[int], content: Content
-) -> dict[int, ChatMessage]:
-    """Messages by their numbers.
-
-    Raises:
-        JournalError: one is lost.
-    """
-    wanted: dict[int, list[tuple[int, int, str]]] = {}
-    for number in sorted(numbers):
-        place, at, model = items.place(number)
-        wanted.setdefault(place, []).append((number, at, model))
-    loaded: dict[int, ChatMessage] = {}
-    for place, found in wanted.items():
-        event = next(journal.read(place)).event
-        assert isinstance(event, ConversationChanged), event
-        added = [each for change in (event.said, event.forgotten) for each in _added(change)]
-        loaded |= {number: content.message(added[at], model) for number, at, model in found}
-    return loaded
-
-
-def _added(change: Change | None) -> Iterator[Value]:
-    """The messages that a change writes, in the order of their numbers."""
-    return (each for each in (change.add if change is not None else ()) if not isinstance(each, int))
 
 
 @dataclass(slots=True)
@@ -151,7 +149,7 @@ class LastTurn:
     running: int = 0
 
     def take(self, event: Event | Unread, content: Content) -> None:
-        """Follow an event of the turn."""
+        """Apply an event of the turn."""
         match event:
             case ConversationChanged() | TurnEnded():
                 self.tokens.clear()
@@ -192,35 +190,33 @@ _STREAMED = (TextDelta, ReasoningDelta)
 
 
 @dataclass(slots=True)
-class KeptState:
+class SavedState:
     """A session as its journal has it.
 
     Attributes:
         began, opened: the first line, and the newest one about a model.
-        items: the conversation.
+        messages: the conversation.
         turns: as in `TurnHistory`, with places of the journal; `last` is the last number.
-        mode: the permissions' mode; empty where it was never said.
-        mode_proof: that it was chosen on this machine, see `chosen_modes`.
+        mode: the permissions' mode, with the proof that it was chosen on this machine, see `chosen_modes`.
         todo: the list of steps.
         seen: digests of the files that the model was shown.
-        pieces: place of the newest attachments that go along with the next message; None for none.
+        pieces: place of the newest attachments of the next message; None for none.
         sent: the messages that the user sent.
     """
 
     began: Began | None = None
     opened: Opened = field(default_factory=Opened)
-    items: Items = field(default_factory=Items)
+    messages: SavedMessages = field(default_factory=SavedMessages)
     turns: list[TurnRecord] = field(default_factory=list)
     last: int = 0
-    mode: str = ""
-    mode_proof: str = ""
+    mode: ModeChosen | None = None
     todo: tuple[TodoItem, ...] = ()
     seen: dict[str, bytes] = field(default_factory=dict)
     pieces: int | None = None
     sent: SentMessages = field(default_factory=SentMessages)
 
     def take(self, line: Line) -> None:
-        """Follow an event; one of a later version is ignored.
+        """Apply a line; one of a later version is ignored.
 
         Raises:
             ValueError: it is damaged.
@@ -230,13 +226,17 @@ class KeptState:
                 self.began = event
             case Opened() as event:
                 self.opened = event
-                self.items.take(event, line.start)
-            case ModeChosen(mode=mode, proof=proof):
-                self.mode, self.mode_proof = mode, proof
+                self.messages.take(event, line.start)
+            case ModeChosen() as event:
+                self.mode = event
             case TodoWritten(items=items):
                 self.todo = tuple(TodoItem(text, state) for state, text in items)
             case FilesSeen(files=files):
-                self._take_seen(files)
+                for path, digest in files.items():
+                    if digest is None:
+                        self.seen.pop(path, None)
+                    else:
+                        self.seen[path] = bytes.fromhex(digest)
             case Unread(problem=problem) if problem:
                 raise ValueError(problem)
             case _:
@@ -245,9 +245,13 @@ class KeptState:
     def _take_turn(self, line: Line) -> None:
         match line.event:
             case TurnBegun() as event:
-                self._begin_turn(event, line.start)
+                del self.turns[self.sent.position :]
+                self.last = event.number
+                title = event.message if isinstance(event.message, str) else ""
+                self.turns.append(TurnRecord(self.last, title[:TITLE_CHARS], 0, event.time, line.start, line.start))
+                self.pieces = None
             case ConversationChanged() as event:
-                self.items.take(event, line.start)
+                self.messages.take(event, line.start)
             case PiecesWaiting(pieces=pieces):
                 self.pieces = line.start if pieces else None
             case TurnEnded() if self.turns and self.sent.in_turn and self.sent.places[-1][1] == self.turns[-1].number:
@@ -256,17 +260,3 @@ class KeptState:
             case _:
                 pass
         self.sent.take(line)
-
-    def _begin_turn(self, event: TurnBegun, place: int) -> None:
-        del self.turns[self.sent.position :]
-        self.last = event.number
-        title = event.message if isinstance(event.message, str) else ""
-        self.turns.append(TurnRecord(self.last, title[:TITLE_CHARS], 0, event.time, place, place))
-        self.pieces = None
-
-    def _take_seen(self, files: dict[str, str | None]) -> None:
-        for path, digest in files.items():
-            if digest is None:
-                self.seen.pop(path, None)
-            else:
-                self.seen[path] = bytes.fromhex(digest)
