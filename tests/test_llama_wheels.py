@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from laguna_engine.native import plugins
-from laguna_tui.machine.setup_gpu.builds import TAGS, PrebuiltBuild
+from laguna_tui.machine.setup_gpu.builds import BUILDS, PrebuiltBuild
 from tests.test_manual import TOP, script
 
 wheels = script(TOP / "packaging/llama_wheels.py")
@@ -71,7 +71,7 @@ def test_a_card_that_no_plug_in_is_made_for_is_refused():
         wheels.plugin_of("90")
 
 
-@pytest.mark.parametrize("build", [each for each in TAGS.values() if each.plugin], ids=lambda each: each.name)
+@pytest.mark.parametrize("build", [each for each in BUILDS.values() if each.plugin], ids=lambda each: each.name)
 def test_setup_gpu_asks_for_the_plug_ins_that_are_packed(build: PrebuiltBuild):
     plugin = wheels.plugin_of(build.name.removeprefix("sm").removesuffix("-plugin"))
     assert build.plugin == f"laguna-ggml-{plugin.name}"

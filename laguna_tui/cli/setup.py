@@ -120,8 +120,8 @@ def _set_up(arguments: argparse.Namespace, installer: Installer, host: Host) -> 
         _say(f"llama.cpp already computes on {names}; to install another build, name it with --tag.")
         return 0
     cards = detect_graphics(host)
-    tags = choose_builds(cards, host) if arguments.tag is None else named_builds(arguments.tag)
-    offers = [BuildOffer(tag, missing_packages(tag, host)) for tag in tags]
+    builds = choose_builds(cards, host) if arguments.tag is None else named_builds(arguments.tag)
+    offers = [BuildOffer(build, missing_packages(build, host)) for build in builds]
     base = arguments.index_url or INDEX
     for line in _plan(installer, base, offers, cards):
         _say(line)
@@ -139,12 +139,13 @@ def _plan(installer: Installer, base: str, offers: list[BuildOffer], cards: Grap
     """Return what will run, word for word, without the credentials in addresses."""
     first, *others = offers
     pip = installer.pip
-    commands = [pip.fetch_command(without_credentials(base), first.tag)]
+    commands = [pip.fetch_command(without_credentials(base), first.build)]
     commands += [pip.runtime_command(first.packages)] if first.packages else []
     driver = f", driver {cards.driver}" if cards.driver else ""
-    next_tags = ", ".join(offer.tag.name for offer in others)
+    next_tags = ", ".join(offer.build.name for offer in others)
+    names = card_names(cards.worth_using) or "No card"
     return [
-        f"{card_names(cards.worth_using) or 'No card'}{driver}: the build for {first.tag.title} ({first.tag.name}).",
+        f"{names}{driver}: the build for {first.build.title} ({first.build.name}).",
         *([f"If its index does not have this version, the next is tried: {next_tags}."] if others else []),
         f"This will run, in {installer.environment.prefix}:",
         *(f"  {shlex.join(command)}" for command in commands),

@@ -1,1 +1,1 @@
-"""Does this machine compute correctly, and what is missing: doctor, selfcheck, the build for a graphics card."""
+"""Checks whether this machine computes correctly and what is missing: doctor, selfcheck, the graphics card's build."""

@@ -40,7 +40,7 @@ RESERVE_BYTES = 512 << 20
 """Space that stays free on the disk: a system with a full disk fails in other ways."""
 
 _METADATA_TRIES = 3
-"""Nothing is lost by giving up before the first byte, and having no network at all is the commonest reason."""
+"""Nothing is lost by giving up before the first byte, and having no network at all is the most common reason."""
 
 _WATCH_S = 0.25
 """Poll interval while another process downloads."""

@@ -46,7 +46,7 @@ _TRY_AGAIN = {408: "it timed out", 425: "it was too early", 429: "too many reque
 _SERVER_ERROR = 500
 _DAY_S = 86400
 LONGEST_WAIT_S = 300.0
-"""Longest Retry-After that is waited for; beyond it the download ends with an error."""
+"""Longest Retry-After to wait for; beyond it the download ends with an error."""
 
 
 def refusal(status: int, headers: Mapping[str, str], repository: str, *, by_hub: bool = True) -> Exception:

@@ -1,4 +1,4 @@
-"""GGUFs that Ollama and LM Studio have downloaded, to be opened where they lie. Reads names only; opens no model."""
+"""Finds GGUFs that Ollama and LM Studio have downloaded, to be opened in place. Reads names only; opens no model."""
 
 import json
 import os

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from laguna_tui.sandbox.running_command import POLL_S, CommandNotRun, CommandResult, RunningCommand
 
 _PAUSE_S = 0.3
-"""Reading waits until a background command that writes has written nothing for so long."""
+"""A read ends when a background command has paused its output for this time."""
 
 _RECENT_CHARS = 32_768
 """How much of a command's latest output is kept for the user to view: some screens."""

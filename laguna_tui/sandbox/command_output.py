@@ -1,6 +1,6 @@
-r"""What a command writes: whole on disk, and as the text of which a model reads the head and the tail.
+r"""A command's output: all of it on disk, and as the text of which a model reads the head and the tail.
 
-A terminal obeys some of what programs write, and a model reads it badly. So in the text escape sequences are gone, a
+Terminals obey some of what programs write, and models read it badly. So the text has no escape sequences, a
 progress bar is what is left in its line at the end, single bytes that are not text are `\x00`, and lines of them are
 counted. Whatever a command writes, and however much, the memory it takes is bounded.
 """
@@ -15,23 +15,23 @@ from pathlib import Path
 from laguna_tui.base.units import plural
 
 MAX_FILE_BYTES = 64 << 20
-"""Most bytes of a command's output that are kept on disk: more than anybody reads, and less than fills a disk."""
+"""Most bytes of a command's output that are saved: more than anyone reads, and less than fills a disk."""
 
 _HEAD_SHARE = 0.4
-"""Of a text that is cut. What a command writes last, such as a summary of failures, says more than its beginning."""
+"""Share of the head in a text that is cut: the end, such as a summary of failures, says more than the beginning."""
 
 _LINE_CHARS = 1 << 15
 """A longer line is passed on before it ends."""
 
 _SEQUENCE_CHARS = 4096
-"""A longer escape sequence is none."""
+"""Longest escape sequence; a longer one is taken as text."""
 
 # What a progress bar goes back to the start of its line by, and what empties the rest of the line there.
 _START_OF_LINE = re.compile(r"\x1b\[1?G")
 _ERASE_LINE = re.compile(r"\x1b\[2K")
 _ERASE_REST = re.compile(r"\x1b\[0?K")
 EMPTIED = "\ufdd0"
-"""Stands for an emptied line; a character that no text contains."""
+"""Stands for an erased line: a character that no text contains."""
 _SEQUENCE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC and other strings: titles, links
@@ -49,10 +49,10 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _BINARY = re.compile(r"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f\udc80-\udcff]")
 _BINARY_CONTROL = re.compile(r"[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _BINARY_SHARE = 0.1
-"""A line with control characters is not text if more of its characters than this are none."""
+"""A line with control characters is binary if more than this share of its characters is not text."""
 
 _FEW_BYTES = 32
-"""So many bytes that are not text are shown, more are counted."""
+"""Binary bytes up to this number are shown, more are counted."""
 
 _UTF_16_CHARS = 16
 """Characters of a line from which on it is taken as UTF-16; the shorter `a\\0b\\0` are two names."""

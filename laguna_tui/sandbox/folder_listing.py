@@ -1,4 +1,4 @@
-"""What a walk remembers of one folder, and how it is read."""
+"""How a walk reads one folder, and what it remembers of it."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ from laguna_tui.sandbox.walked_names import (
 )
 
 _MAX_DEPTH = 150
-"""Folders that are opened inside each other: each holds a descriptor. Deeper ones are hidden as a whole."""
+"""Depth of folders that are read: each open one holds a descriptor. Deeper ones are hidden as a whole."""
 _MAX_PATH_BYTES = 1_000
 """Longest path below the top, because of memory, and of systems that limit paths. Longer ones are hidden too."""
 _DEPENDENCIES = frozenset("node_modules .venv venv __pycache__ .tox .nox .mypy_cache .ruff_cache .pytest_cache".split())
@@ -44,7 +44,7 @@ class PathRules:
 
 
 States = tuple[frozenset[int], ...]
-"""Of each rule the places in its glob that are reached in a folder."""
+"""For each rule, the positions in its glob that a folder has reached."""
 
 
 _NOWHERE = frozenset[int]()
@@ -129,7 +129,7 @@ class Marks:
 
 
 NO_FOLDERS: "dict[str, ListedFolder]" = {}
-"""Of the folders that contain none; never changed."""
+"""The folders in a folder that contains none; never changed."""
 
 
 class ListedFolder:

@@ -1,4 +1,4 @@
-"""Finds what commands must not change or read below a folder, and remembers it from one read to the next.
+"""Finds what commands must not change or read below a folder, and caches it from one read to the next.
 
 Each folder is remembered with its device, inode and ctime, and read again only where they differ: no command can set a
 ctime. Folders are opened one after another and never through a link, so that nothing exchanged meanwhile leads outside.
@@ -27,7 +27,7 @@ from laguna_tui.sandbox.folder_listing import (
 from laguna_tui.sandbox.native.change_times import has_reliable_ctime
 
 MAX_ENTRIES = 1_000_000
-"""Entries of folders that are read: about 10 s the first time. A repository of 200,000 files meets no limit."""
+"""Most folder entries that are read: about 10 s the first time. A repository of 200,000 files is below it."""
 _CLEARLY_OLDER_NS = 2_000_000_000
 """A folder that changed less than this before it was read is read again the next time: another change may get the same
 ctime. The clock of file systems ticks every 1 to 10 ms, and some store whole seconds."""

@@ -1,4 +1,4 @@
-"""Watches the top of a workspace for names that appear, and the folders there that protected files are in."""
+"""Watches the top folder of a workspace for new names, and the folders in it that protected files are in."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What a command may reach under Landlock, which can only allow.
+"""Confines commands with Landlock, which can only allow.
 
 Everything that is not allowed is refused, so a folder that contains something hidden is not allowed itself, but what
 else is in it is. Inside the workspace nothing can be held back that way without losing the workspace: `GAPS` names it.

@@ -1,4 +1,4 @@
-"""Commands made ready to start inside the sandbox, and what is left of them cleared away."""
+"""Prepares commands to start inside the sandbox, and cleans up after them."""
 
 import contextlib
 import os

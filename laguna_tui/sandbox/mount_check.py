@@ -1,4 +1,4 @@
-"""Whether a sandbox has the mounts of its plan, as the kernel lists them.
+"""Checks that a sandbox has the mounts of its plan, as the kernel lists them.
 
 bubblewrap resolves the path of every source when it starts. A folder that another command exchanges for a link in that
 moment leads a mount elsewhere, even into the user's home folder. `/proc/PID/mountinfo` names the file system and the

@@ -1,6 +1,6 @@
-"""Which sandbox works on this machine, found by running a program in each.
+"""Finds the sandbox that works on this machine by running a program in each.
 
-Where none works, the sentence says so, and every command asks first.
+If none works, every command asks first.
 """
 
 import os

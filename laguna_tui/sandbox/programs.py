@@ -1,4 +1,4 @@
-"""Programs that a command must be able to read although they are in a folder that the sandbox replaces as a whole.
+"""Finds programs that a command must be able to read in folders that the sandbox replaces as a whole.
 
 The app's own Python, an environment or a toolchain may be installed below /tmp or /run, and the user's MCP servers too.
 """
@@ -15,14 +15,14 @@ from laguna_tui.sandbox.sandbox_policy import SandboxPolicy, hidden_paths
 TEMPORARY = ("/tmp", "/var/tmp")
 EMPTY = ("/run",)
 REPLACED = (*TEMPORARY, *EMPTY, "/dev")
-"""Folders that a command sees nothing of, because they are shared with everybody."""
+"""Folders that are hidden from commands, because everybody shares them."""
 
 _TOOLCHAINS = (
     *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOROOT", "JAVA_HOME"),
     *("NVM_DIR", "DOTNET_ROOT"),
 )
 _BESIDE = ("lib", "lib64", "libexec", "share", "include", "pyvenv.cfg")
-"""What the programs in a folder `bin` read beside it. The whole folder may be somebody's home."""
+"""What the programs in a folder `bin` read beside it; the whole parent may be a home folder."""
 _HIDDEN = "commands cannot read {word}, because {folder} is hidden from them; move it to another folder"
 
 

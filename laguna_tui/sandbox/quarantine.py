@@ -1,8 +1,8 @@
-"""Moves what commands must not create out of the workspace: names that git, assistants, editors and shells execute.
+"""Moves out of the workspace what commands must not create: names that git, assistants, editors and shells execute.
 
 Nothing can be mounted over a name that does not exist, so a command can create one inside the sandbox. A watch on the
 top folder moves it to the app's state at once. Further down a walk finds it, every second while commands run and after
-each. For a moment such a name is there: a program that reads it just then obeys it.
+each. For a moment such a name exists: a program that reads it then obeys it.
 
 Everything is done by descriptors below the workspace, because the folders of a path may be exchanged at any time.
 """
@@ -32,12 +32,12 @@ from laguna_tui.sandbox.protected import ProtectedFiles, unfinished_rebases
 from laguna_tui.sandbox.walked_names import is_protected
 
 MAX_ATTEMPTS, ATTEMPTS_S = 3, 60.0
-"""Protected names that may appear while a command runs, in this time, before it is ended."""
+"""How many protected names may appear within this time before the running commands are ended."""
 RETENTION_DAYS = 30
 """What was moved is deleted after this time."""
 _DAY_S = 86_400
 _CONTENT = "content"
-"""Name of what was moved, in a folder of its own: its old name would still be executed there."""
+"""Name of what was moved, in its own folder: under its old name it would still be executed there."""
 _LOCAL = "laguna-tui-moved-{}"
 """The folder that it goes to where the app's state is on another disk."""
 

@@ -1,4 +1,4 @@
-"""The one place that runs shell commands: a model's in the sandbox, and the user's own as in their shell.
+"""Runs all shell commands: a model's in the sandbox, and the user's own as in their shell.
 
 A command has no terminal and reads nothing. It ends with everything that it has started: at its time limit, when it is
 stopped, when the session is closed, and when this process dies. A background command continues while the model does.
@@ -51,7 +51,7 @@ MAX_SAVED_BYTES = 1 << 30
 _SECRETS_NOT_HIDDEN = "it may read files with secrets, such as {path}, and Landlock cannot hide them"
 _RULES_NOT_HELD = "it may read what your rules keep from the model, and Landlock cannot hide it"
 _VARIABLES = {"PYTHONUNBUFFERED": "1", "GIT_EDITOR": "true"}
-"""Set for a model's commands: what was written before a time limit is seen, and nothing waits for an editor."""
+"""Set for a model's commands, so that output before a time limit is seen, and nothing waits for an editor."""
 
 
 class CommandRunner:

@@ -1,4 +1,4 @@
-"""One command while it runs: what it writes, its end, and how it is stopped."""
+"""A running command: its output, its end, and how it is stopped."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ TERM_WAIT_S, KILL_WAIT_S = 0.7, 1.0
 """Time that processes have to end when they are asked to, and when they are killed: a stop takes less than 2 s."""
 
 DRAIN_S = 0.5
-"""Time to wait for output once the command has ended: what it has left running may hold the pipe for ever."""
+"""Time to wait for output after the command has ended: what it left running may hold the pipe open forever."""
 
 TIMED_OUT, CANCELLED = 124, 130
 """Exit codes of what was stopped, as those of `timeout` and of a shell after Ctrl+C."""
@@ -31,7 +31,7 @@ _SHOW_S, _SHOWN_CHARS = 0.05, 8192
 """Output is passed on at most this often, and this much of it at a time: no screen can show more."""
 
 _LOST = 137
-"""Exit code of a command that ended the program that was to report it: as of one that was killed."""
+"""Exit code of a command that killed the program that reports it: the one of a killed command."""
 
 _READ_BYTES = 1 << 16
 _SIGNALLED = 128

@@ -1,4 +1,4 @@
-"""What a command may do: the folders it writes to, what it cannot read or change, and its environment."""
+"""What a command may do: the folders it may write to, what it cannot read or change, and its environment."""
 
 import contextlib
 import os
@@ -77,7 +77,7 @@ _PASSED_ON = frozenset(
     CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN GOPATH GOROOT GOFLAGS JAVA_HOME NVM_DIR NODE_ENV DOTNET_ROOT
     """.split()
 )
-"""Variables that a command may see. An allow-list: names of tokens cannot be enumerated."""
+"""Variables that a command may see. An allow-list, because names of tokens cannot be enumerated."""
 
 
 def scrubbed(environment: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -198,7 +198,7 @@ _SYSTEM_SECRETS = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/krb5.keytab", "/etc/ssl/private"),
     *("/etc/ssh", "/etc/sudoers", "/etc/sudoers.d", "/etc/NetworkManager/system-connections"),
 )
-"""What root could read, who is confined like everybody else."""
+"""What root could read: root is confined like every other user."""
 
 
 def hidden_paths(policy: SandboxPolicy) -> tuple[Path, ...]:

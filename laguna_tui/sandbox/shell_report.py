@@ -1,4 +1,4 @@
-"""What bash reports when it exits: how each command of its last pipe ended, and how many processes still run.
+"""Reads what bash reports when it exits: how each command of its last pipe ended, and how many processes still run.
 
 A shell's exit code is that of a pipe's last command, so `pytest | tail` succeeds whatever the tests say. `pipefail`
 would change what commands do: with it, `seq 1000000 | grep -q 5` fails. Instead bash writes `PIPESTATUS` to a pipe of

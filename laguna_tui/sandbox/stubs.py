@@ -1,7 +1,7 @@
-"""Mount points on the user's disk for files of git that do not exist: made before a command, removed after it.
+"""Mount points on the user's disk for files of git that do not exist: created before a command, removed after it.
 
-bubblewrap can only keep a file from being created by mounting something there, and a mount needs a place. Inside git's
-folders such a place means the same to git as none: an empty file or folder. Elsewhere `quarantine` watches.
+bubblewrap can only prevent the creation of a file by mounting something there, and a mount needs a place. In git's
+folders such a place, an empty file or folder, means the same to git as none. Elsewhere `quarantine` watches.
 
 Commands that run at the same time share the places. A lock shows whether one still runs, even after a kill: the last
 one, or the next command anywhere, removes what the record names. Everything is done by descriptors below a folder that

@@ -1,4 +1,4 @@
-"""The names that a walk looks for, compared as by file systems that ignore case."""
+"""The names that a walk looks for, compared without regard to case, as some file systems do."""
 
 import re
 from collections.abc import Callable, Iterable

@@ -165,7 +165,7 @@ _WITHOUT = {
 """CMake options that build llama.cpp without a weight layout. A processor with AMX has the other two as well."""
 
 AMX_HEADER = Path(__file__).with_name("amx_tile_config.h")
-"""Included before every C++ source, it keeps GCC before 12.3 from breaking the kernels for AMX."""
+"""Included before every C++ source, it keeps GCC before 12.3 from miscompiling the kernels for AMX."""
 
 _BROKEN_BY_GCC = "SIGSEGV"
 """How kernels for AMX die that such a GCC compiled. Where the system forbids AMX it is another signal."""

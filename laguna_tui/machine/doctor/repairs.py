@@ -1,4 +1,4 @@
-"""What the doctor can put right by itself, without losing anything: permissions of the app's own folders and files."""
+"""Repairs that the doctor can make without losing anything: permissions of the app's own folders and files."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ _FILE = stat.S_IRUSR | stat.S_IWUSR
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Something that can be put right.
+    """A possible repair.
 
     Attributes:
         what: What is done, as a sentence.

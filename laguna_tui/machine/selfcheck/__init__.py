@@ -1,1 +1,1 @@
-"""`laguna-tui selfcheck`: what this machine computes, compared with what it should, with the models that are there."""
+"""`laguna-tui selfcheck`: compares what this machine computes with what it should, for the models that are on it."""

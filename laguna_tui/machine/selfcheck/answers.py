@@ -17,16 +17,16 @@ from laguna_tui.session.model_options import engine_options
 from laguna_tui.session.opening import open_engine
 
 CONTEXT = 2048
-"""Tokens; holds every prompt with its answer, and the text that is read for its speed."""
+"""Tokens; holds every prompt with its answer, and the prompt whose prefill is timed."""
 
 TOKENS = 40
 """Most tokens of an answer: on a machine that decodes one token a second a check takes minutes."""
 
 PREFILL_TOKENS = 1024
-"""Tokens read for the speed of reading: two micro-batches."""
+"""Tokens of the prompt whose prefill is timed: two micro-batches."""
 
 DRAFT_LENGTHS = (1, 3, 7, 15)
-"""Draft lengths for which verifying is timed; a step of the costs shows where kernels change."""
+"""Draft lengths for which verifying is timed; a step in the costs shows where kernels change."""
 
 _ROUNDS = 8
 

@@ -45,7 +45,7 @@ REPORT = "please report it, and attach the file from: laguna-tui selfcheck --rep
 _NO_DRAFTER = "to check this file's drafter: laguna-tui --drafter FILE selfcheck"
 
 TOLERANCE = 1.05
-"""How much more than planned may be taken: plans keep at least this much in reserve."""
+"""How much more than planned may be used: plans keep at least this much in reserve."""
 
 _LOGGED = 1 << 20
 """Bytes: llama.cpp's log is exact to hundredths of a MiB, for each of some buffers."""

@@ -72,7 +72,7 @@ class _Cuda:
             return self.toolkit <= driver
         return self.toolkit <= driver and self.least <= capability <= (self.last or capability)
 
-    def tag(self) -> PrebuiltBuild:
+    def build(self) -> PrebuiltBuild:
         """Return the prebuilt build of its index."""
         major, minor = self.toolkit
         version = f"{major}.{minor}"
@@ -115,7 +115,7 @@ _PLUGIN_CARDS: tuple[tuple[Version, Version], ...] = (
 
 def _plugin(capability: Version) -> PrebuiltBuild:
     major, minor = capability
-    runtime = _CUDA[1].tag()
+    runtime = _CUDA[1].build()
     name, title = f"sm{major}{minor}", f"CUDA 13, as a plug-in for compute capability {major}.{minor}"
     packages = ("nvidia-cuda-runtime==13.*", "nvidia-cublas==13.*")
     return PrebuiltBuild(name, title, runtime.libraries, packages, f"laguna-ggml-cuda-{name}")
@@ -123,7 +123,7 @@ def _plugin(capability: Version) -> PrebuiltBuild:
 
 _PLUGINS = tuple(_plugin(least) for least, _ in _PLUGIN_CARDS)
 
-TAGS = {tag.name: tag for tag in (*_PLUGINS, *(build.tag() for build in _CUDA), _ROCM, *_ANY_VULKAN, _METAL)}
+BUILDS = {build.name: build for build in (*_PLUGINS, *(cuda.build() for cuda in _CUDA), _ROCM, *_ANY_VULKAN, _METAL)}
 
 
 def named_builds(name: str) -> tuple[PrebuiltBuild, ...]:
@@ -134,9 +134,9 @@ def named_builds(name: str) -> tuple[PrebuiltBuild, ...]:
     """
     if name == _VULKAN.name:
         return _ANY_VULKAN
-    if name not in TAGS:
-        raise UserError(f"--tag {name}: it must be one of {', '.join(TAGS)}")
-    return (TAGS[name],)
+    if name not in BUILDS:
+        raise UserError(f"--tag {name}: it must be one of {', '.join(BUILDS)}")
+    return (BUILDS[name],)
 
 
 def choose_builds(graphics: Graphics, host: Host) -> tuple[PrebuiltBuild, ...]:
@@ -155,10 +155,10 @@ def choose_builds(graphics: Graphics, host: Host) -> tuple[PrebuiltBuild, ...]:
     if graphics.of(Vendor.NVIDIA) and not graphics.is_driver_working:
         cards = card_names(graphics.of(Vendor.NVIDIA))
         raise UserError(f"{cards}: {graphics.trouble}; fix the driver first; for how, run: laguna-tui doctor")
-    tags = (*_nvidia(graphics), *_amd(graphics), *(_ANY_VULKAN if graphics.vulkan else ()))
-    if not tags:
+    builds = (*_nvidia(graphics), *_amd(graphics), *(_ANY_VULKAN if graphics.vulkan else ()))
+    if not builds:
         raise UserError(_why_none(graphics))
-    return tags
+    return builds
 
 
 def _nvidia(graphics: Graphics) -> tuple[PrebuiltBuild, ...]:
@@ -167,7 +167,7 @@ def _nvidia(graphics: Graphics) -> tuple[PrebuiltBuild, ...]:
     if not cards or cuda is None:
         return ()
     fitting = [build for build in _CUDA if all(build.runs(cuda, card.capability) for card in cards)]
-    return (*_plugins(cuda, [card.capability for card in cards]), *(build.tag() for build in fitting))
+    return (*_plugins(cuda, [card.capability for card in cards]), *(each.build() for each in fitting))
 
 
 def _plugins(driver: Version, capabilities: Sequence[Version | None]) -> tuple[PrebuiltBuild, ...]:
@@ -207,9 +207,9 @@ def _why_none(graphics: Graphics) -> str:
     return f"{cards}: install {rocm}the Vulkan loader (libvulkan1, mesa-vulkan-drivers), then run this again"
 
 
-def missing_packages(tag: PrebuiltBuild, host: Host) -> tuple[str, ...]:
+def missing_packages(build: PrebuiltBuild, host: Host) -> tuple[str, ...]:
     """Return the Python packages to download with a build's wheel; none when all its libraries are installed."""
-    return () if all(_there(name, host) for name in tag.libraries) else tag.packages
+    return () if all(_there(name, host) for name in build.libraries) else build.packages
 
 
 def _there(library: str, host: Host) -> bool:

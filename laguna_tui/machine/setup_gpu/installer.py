@@ -1,4 +1,4 @@
-"""Replacement of the installed build: download, try beside the installed one, set that aside, install, try again.
+"""Replaces the installed build: download, test beside the installed one, set that aside, install, test again.
 
 The environment is unchanged until the download was tried. After that any failure, Ctrl-C included, restores the
 previous build; after a power cut the next run restores it.
@@ -24,7 +24,7 @@ _MIB = 1 << 20
 class BuildOffer:
     """A build, and the packages with the libraries that it needs and this machine lacks."""
 
-    tag: PrebuiltBuild
+    build: PrebuiltBuild
     packages: tuple[str, ...]
 
     @property
@@ -33,7 +33,7 @@ class BuildOffer:
 
         A plug-in has a hundredth of that, and the other builds of cards that are not NVIDIA's have little more.
         """
-        large = self.tag.packages and not self.tag.plugin
+        large = self.build.packages and not self.build.plugin
         return (5 * GIB if large else 1 * GIB) + (2 * GIB if self.packages else 0)
 
 
@@ -100,10 +100,10 @@ class Installer:
         for offer in offers:
             self._check_space(offer)
             try:
-                self.pip.fetch(base, offer.tag, self._download_progress(offer.tag.name))
+                self.pip.fetch(base, offer.build, self._download_progress(offer.build.name))
             except NotOffered as missing:
                 self.say(f"{missing}.")
-                reasons.append(offer.tag.name)
+                reasons.append(offer.build.name)
                 continue
             if offer.packages:
                 self.pip.fetch_runtime(offer.packages, self._download_progress("the CUDA runtime"))
@@ -119,7 +119,7 @@ class Installer:
             free = shutil.disk_usage(folder).free
             if free < offer.needed_bytes:
                 raise SetupFailed(
-                    f"{folder} has {memory(free)} free on its disk, and {offer.tag.title} may need "
+                    f"{folder} has {memory(free)} free on its disk, and {offer.build.title} may need "
                     f"{memory(offer.needed_bytes, 0)} during the installation; make room and run this again"
                 )
 
@@ -142,10 +142,10 @@ class Installer:
 
     def _install(self, offer: BuildOffer) -> Trial:
         self.show("installing")
-        plugin = offer.tag.plugin
+        plugin = offer.build.plugin
         packages = tuple(name.partition("==")[0] for name in offer.packages)
         beside = (plugin, *packages) if plugin else packages
-        record = self.rollback.begin(self.environment.site, offer.tag.name, beside, plugin=bool(plugin))
+        record = self.rollback.begin(self.environment.site, offer.build.name, beside, plugin=bool(plugin))
         try:
             self.rollback.set_aside(record)
             self.pip.install()

@@ -144,14 +144,14 @@ class Pip:
         """Folder of the downloaded wheels."""
         return self.work / "wheels"
 
-    def fetch_command(self, base: str, tag: PrebuiltBuild) -> tuple[str, ...]:
+    def fetch_command(self, base: str, build: PrebuiltBuild) -> tuple[str, ...]:
         """Return the command that downloads the pinned wheel; never a source archive, which builds for CPUs.
 
-        A plug-in comes from the indexes pip is configured for, a build from the index of its tag.
+        A plug-in comes from the indexes pip is configured for, any other build from its own index.
         """
-        if tag.plugin or self.folder is not None:
-            return self._fetch(tag.requirement)
-        return self._fetch("--index-url", f"{base.rstrip('/')}/{tag.name}", tag.requirement)
+        if build.plugin or self.folder is not None:
+            return self._fetch(build.requirement)
+        return self._fetch("--index-url", f"{base.rstrip('/')}/{build.name}", build.requirement)
 
     def runtime_command(self, packages: Sequence[str]) -> tuple[str, ...]:
         """Return the command that downloads CUDA's runtime packages, from the indexes pip is configured for."""
@@ -161,7 +161,7 @@ class Pip:
         """Return the command that installs the downloaded and tried wheels, by their hashes and without an index."""
         return self._call("install", "--no-deps", "--no-index", "--force-reinstall", "-r", str(self._pinned))
 
-    def fetch(self, base: str, tag: PrebuiltBuild, waiting: Callable[[], None]) -> None:
+    def fetch(self, base: str, build: PrebuiltBuild, waiting: Callable[[], None]) -> None:
         """Download the pinned wheel.
 
         Raises:
@@ -170,13 +170,13 @@ class Pip:
             OfflineError: The network must not be used.
         """
         self._require_network()
-        settings = os.environ if tag.plugin else self._network_only
-        answer = self._run(self.fetch_command(base, tag), _FETCH_LIMIT_S, settings, waiting)
+        settings = os.environ if build.plugin else self._network_only
+        answer = self._run(self.fetch_command(base, build), _FETCH_LIMIT_S, settings, waiting)
         output = answer.text + answer.errors
         # pip reports "No matching distribution" also when it could not reach the server.
         if not answer.good and "No matching distribution" in output and not _UNREACHABLE.search(output):
-            raise NotOffered(f"{tag.name} has no wheel of {tag.requirement} for this machine")
-        _expect(answer, f"{tag.requirement} could not be downloaded", "check the connection and run this again")
+            raise NotOffered(f"{build.name} has no wheel of {build.requirement} for this machine")
+        _expect(answer, f"{build.requirement} could not be downloaded", "check the connection and run this again")
 
     def fetch_runtime(self, packages: Sequence[str], waiting: Callable[[], None]) -> None:
         """Download the runtime packages. Raises SetupFailed, or OfflineError without permission."""

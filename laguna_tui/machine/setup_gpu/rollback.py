@@ -1,4 +1,4 @@
-"""The previous build, renamed aside in the folder of the installed packages, for a rollback or after an interruption.
+"""Sets the previous build aside in the folder of the installed packages, for a rollback or after an interruption.
 
 A rename needs neither room on the disk nor time, and brings back exactly what was installed.
 """

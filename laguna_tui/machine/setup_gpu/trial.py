@@ -1,4 +1,4 @@
-"""Trial of a build: in a process of its own the bundled model generates a few tokens, every layer on the GPU."""
+"""Tests a build: in a process of its own the bundled model generates a few tokens, every layer on the GPU."""
 
 import sys
 import time

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from laguna_tui.base.network import Network
-from laguna_tui.machine.setup_gpu.builds import TAGS
+from laguna_tui.machine.setup_gpu.builds import BUILDS
 from laguna_tui.machine.setup_gpu.installer import BuildOffer, Installer
 from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
 from laguna_tui.machine.setup_gpu.rollback import Rollback
@@ -47,4 +47,4 @@ def place(tmp_path):
 @pytest.fixture
 def offers():
     """Offers for tags by name, with nothing needed besides."""
-    return lambda *names: [BuildOffer(TAGS[name], ()) for name in names]
+    return lambda *names: [BuildOffer(BUILDS[name], ()) for name in names]

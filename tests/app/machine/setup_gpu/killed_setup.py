@@ -16,7 +16,7 @@ from typing import Any
 
 from laguna_tui.base.network import Network
 from laguna_tui.machine.setup_gpu import pip, rollback
-from laguna_tui.machine.setup_gpu.builds import TAGS
+from laguna_tui.machine.setup_gpu.builds import BUILDS
 from laguna_tui.machine.setup_gpu.installer import BuildOffer, Installer
 from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
 from laguna_tui.machine.setup_gpu.rollback import Rollback
@@ -49,7 +49,7 @@ def main(state: str, python: str, wheel: str, kind: str, step: str) -> int:
         environment, kept, Pip(environment, kept.work, Network(), Path(wheel).parent),
         lambda python, beside: WORKS, lambda text: None, lambda text: None,
     )  # fmt: skip
-    installer.set_up("", [BuildOffer(TAGS["sm86" if kind == "plugin" else "cu124"], ())])
+    installer.set_up("", [BuildOffer(BUILDS["sm86" if kind == "plugin" else "cu124"], ())])
     return 0
 
 

@@ -16,7 +16,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.machine.doctor.gpus import detect_graphics
 from laguna_tui.machine.doctor.llama_build import AMX_HEADER
 from laguna_tui.machine.setup_gpu.builds import (
-    TAGS,
+    BUILDS,
     build_command,
     build_needs,
     choose_builds,
@@ -88,9 +88,9 @@ def test_a_plug_in_is_only_for_cards_that_all_run_its_code():
 
 
 def test_a_plug_in_has_the_version_of_the_llama_cpp_beside_which_it_goes():
-    assert TAGS["sm86"].requirement == "laguna-ggml-cuda-sm86==0.3.36"
-    assert TAGS["vulkan-plugin"].requirement == "laguna-ggml-vulkan==0.3.36"
-    assert TAGS["cu130"].requirement == "llama-cpp-python==0.3.36"
+    assert BUILDS["sm86"].requirement == "laguna-ggml-cuda-sm86==0.3.36"
+    assert BUILDS["vulkan-plugin"].requirement == "laguna-ggml-vulkan==0.3.36"
+    assert BUILDS["cu130"].requirement == "llama-cpp-python==0.3.36"
 
 
 def test_the_others_follow_in_the_order_in_which_they_are_tried():
@@ -155,18 +155,18 @@ def test_a_driver_too_old_without_vulkan_is_to_be_updated():
 
 
 def test_the_runtime_packages_are_those_of_the_builds_own_toolkit():
-    assert TAGS["cu118"].packages == ("nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cublas-cu11==11.11.*")
-    assert TAGS["cu124"].packages == ("nvidia-cuda-runtime-cu12==12.4.*", "nvidia-cublas-cu12==12.4.*")
-    assert TAGS["cu130"].packages == ("nvidia-cuda-runtime==13.0.*", "nvidia-cublas==13.0.*")
+    assert BUILDS["cu118"].packages == ("nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cublas-cu11==11.11.*")
+    assert BUILDS["cu124"].packages == ("nvidia-cuda-runtime-cu12==12.4.*", "nvidia-cublas-cu12==12.4.*")
+    assert BUILDS["cu130"].packages == ("nvidia-cuda-runtime==13.0.*", "nvidia-cublas==13.0.*")
 
 
 def test_the_runtime_is_fetched_only_where_the_machine_lacks_it():
-    tag = TAGS["cu124"]
+    tag = BUILDS["cu124"]
     assert missing_packages(tag, Simulated()) == tag.packages
     assert missing_packages(tag, Simulated({"ldconfig -p": "libcudart.so.12 => x\nlibcublas.so.12 => x"})) == ()
     files = {f"{SITE}/nvidia/a/lib/libcudart.so.12": "", "/cuda/lib64/libcublas.so.12": "", **CPU_ONLY}
     assert missing_packages(tag, Simulated(files=files, environment={"LD_LIBRARY_PATH": "/cuda/lib64"})) == ()
-    assert missing_packages(TAGS["vulkan"], Simulated()) == ()
+    assert missing_packages(BUILDS["vulkan"], Simulated()) == ()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from laguna_tui.machine.setup_gpu.builds import TAGS
+from laguna_tui.machine.setup_gpu.builds import BUILDS
 from laguna_tui.machine.setup_gpu.installer import BuildOffer
 from laguna_tui.machine.setup_gpu.pip import Pip, SetupFailed
 from laguna_tui.machine.setup_gpu.trial import Trial
@@ -113,7 +113,7 @@ def test_pips_settings_for_other_indexes_are_ignored(place, index, monkeypatch):
     index.offer("cu124", new)
     exchange = place.exchange()
     exchange.rollback.prepare()
-    exchange.pip.fetch(index.address, TAGS["cu124"], lambda: None)
+    exchange.pip.fetch(index.address, BUILDS["cu124"], lambda: None)
     assert [path.read_bytes() for path in exchange.pip.wheels.iterdir()] == [new.read_bytes()]
     assert not [path for path in index.asked if "elsewhere" in path]
 
@@ -125,7 +125,7 @@ def test_the_cuda_runtime_is_installed_and_removed_with_the_build(place, index, 
     for variable in ("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    packages = TAGS["cu124"].packages
+    packages = BUILDS["cu124"].packages
     for requirement, package in zip(packages, ("cuda_runtime_of_test", "cublas_of_test"), strict=True):
         project = requirement.partition("==")[0]
         name = project.replace("-", "_")
@@ -133,7 +133,7 @@ def test_the_cuda_runtime_is_installed_and_removed_with_the_build(place, index, 
         index.offer("pypi", made, project=project)
     index.offer("cu124", fake_builds.wheel(place.folder / "new", fake_builds.GPU))
     exchange = place.exchange()
-    exchange.set_up(index.address, [BuildOffer(TAGS["cu124"], packages)])
+    exchange.set_up(index.address, [BuildOffer(BUILDS["cu124"], packages)])
     assert (place.site / "cublas_of_test").is_dir()
     exchange.roll_back(exchange.rollback.last())
     assert not (place.site / "cublas_of_test").exists()
@@ -147,7 +147,7 @@ def test_nothing_is_downloaded_without_enough_disk_space(place, index, offers, m
     assert index.asked == []
 
 
-PLUGIN = BuildOffer(TAGS["sm86"], ())
+PLUGIN = BuildOffer(BUILDS["sm86"], ())
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def computes(python, beside):
 def test_a_plug_in_is_installed_beside_the_build_and_removed_alone(place, plugin, name):
     exchange = plugin(computes)
     before = fake_builds.listing(place.site)
-    exchange.set_up("", [BuildOffer(TAGS[name], ())])
+    exchange.set_up("", [BuildOffer(BUILDS[name], ())])
     assert (place.site / "laguna_ggml_plugins/lib/libllama.so").exists()
     assert fake_builds.says(place.python) == fake_builds.CPU
     exchange.roll_back(exchange.rollback.last())
