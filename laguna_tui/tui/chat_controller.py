@@ -301,6 +301,7 @@ class ChatController:
             case SessionOpened(info, used):
                 self._welcome.set_details(sanitize_line(info.details))
                 self._opened(info)
+                self._restore(self._controller.take_returned())
                 self._status_bar.status = replace(self._status_bar.status, used=used)
                 self._gc.collect_and_freeze()
             case ModeChanged(info):

@@ -22,6 +22,7 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.base.messages import Place
+from laguna_tui.base.text import sanitize
 from laguna_tui.session.session import Chat, Session
 from laguna_tui.session.values import FolderGoneError, OtherFolderError
 from laguna_tui.tui.event_queue import EventQueue
@@ -112,7 +113,7 @@ class SessionController:
         state: the state of the session.
         queued: messages that wait for the session.
         steered: messages that wait to go into the turn that runs.
-        returned: messages of a turn that was stopped before they went in.
+        returned: messages of a turn that was stopped, or killed in an earlier process, before they went in.
         asked: the message that was sent last.
         on_turn: called on the session's thread when a turn has started or finished.
     """
@@ -326,6 +327,8 @@ class SessionController:
 
     def _end_steering(self) -> None:
         """What did not go into the turn is sent next, or returned if the turn was stopped."""
+        # Taken from the session too, so that resuming it does not return them again.
+        self._session.chat.unsent()
         left = self.returned if self.state is SessionState.STOPPING else self.queued
         left[:0] = self.steered
         self.steered.clear()
@@ -333,6 +336,7 @@ class SessionController:
     def _open(self) -> None:
         try:
             info = self._session.open(self._events.put)
+            self.returned += map(sanitize, self._session.chat.unsent())
             self._events.put(SessionOpened(info, self._used() if info.resumed is not None else 0))
         except Exception as error:
             self._events.put(SessionFailed(error_sentence(error), loading=True))
@@ -369,6 +373,7 @@ class SessionController:
         try:
             self._events.put(LoadProgress("session", 0.0))
             info = self._session.sessions.resume(find(), self._events.put)
+            self.returned += map(sanitize, self._session.chat.unsent())
             self._events.put(SessionResumed(info, self._session.title, self._used()))
         except OtherFolderError as error:
             self._events.put(SessionElsewhere(error.session, error.folder, error_sentence(error)))

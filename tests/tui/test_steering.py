@@ -1,6 +1,7 @@
 """What the user sends while the model works: into the turn, behind it, or back to the input; with a scripted model."""
 
 import asyncio
+import shutil
 from contextlib import asynccontextmanager
 
 import pytest
@@ -70,9 +71,35 @@ async def test_nothing_typed_is_lost_when_the_turn_is_stopped_and_it_goes_on(pro
         await pilot.press(*"steer", "enter", *"/queue later", "enter", "escape")
         await until(pilot, lambda: app.state is SessionState.READY and "steer" in app.prompt.text)
         assert sorted(app.prompt.text.split()) == ["later", "steer"]
+        assert app._session.chat.unsent() == ()
         app.prompt.load_text("")
         await ask(app, pilot, "go on")
         assert "Here I am again." in transcript(app)
+
+
+async def test_a_message_that_a_killed_turn_was_steered_with_is_back_in_the_input(project, tmp_path):
+    settings = {"mode": "auto", "context": 8192, "thinking": False}
+    session = scripted_session(project, [WAIT, "Done."], state=tmp_path / "state", **settings)
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press(*"start", "enter")
+        await until(pilot, lambda: "while" in transcript(app))
+        await pilot.press(*"cents", "enter")
+        await until(pilot, lambda: "cents  waits for the next step" in transcript(app))
+        shutil.copytree(tmp_path / "state", tmp_path / "killed")
+        (project / "go").touch()
+        await ready(app, pilot)
+        session.close()
+    (saved,) = (tmp_path / "killed/sessions").glob("*/journal.jsonl")
+    for texts in ("cents", ""):
+        session = scripted_session(project, ["Done."], state=tmp_path / "killed", **settings)
+        session.sessions.given = ("model",)
+        session.sessions.choose(saved.parent.name)
+        async with running(session) as (app, pilot):
+            await ready(app, pilot)
+            await pilot.pause()
+            assert app.prompt.text == texts
+            session.close()
 
 
 async def test_several_lines_can_be_queued(project):
