@@ -42,7 +42,7 @@ _LINE_CHARS = 200
 # A shell's exit codes for a program that is missing or cannot be run.
 _NO_PROGRAM = (126, 127)
 
-_WHY = "{name} is configured here, and tells the model what its changes break."
+_WHY = "{name} is configured here, and reports to the model what its changes break."
 _MISSING = "{name} is configured in this project, but not installed here, so it does not check the model's changes."
 _SLOW = "{name} takes {seconds:.0f} s here, so it does not check each of the model's changes."
 _TIMED_OUT = "{name} took longer than {seconds:.0f} s, so it does not check the model's changes."
@@ -54,17 +54,17 @@ _Key = tuple[str, str, str, str]
 
 
 @dataclass(slots=True)
-class _Checked:
-    """A check in this session.
+class _LinterState:
+    """A linter in this session.
 
     Attributes:
-        check: The check.
+        linter: The linter.
         before: Findings before the first change.
         reported: Current findings that the model already knows.
         off: Whether it is switched off for this session.
     """
 
-    check: Linter
+    linter: Linter
     before: Counter[_Key] = field(default_factory=Counter)
     reported: Counter[_Key] = field(default_factory=Counter)
     off: bool = False
@@ -86,23 +86,23 @@ class Diagnostics:
         """
         self._commands = commands
         self._changes = changes or Changes()
-        self._checks: dict[tuple[str, str], _Checked] = {}
+        self._linters: dict[tuple[str, str], _LinterState] = {}
 
     def before_change(self, run: ToolRun, proposal: ChangeProposal) -> None:
-        """Ask permission for the checks that this change is the first one for, and run them before it.
+        """Ask permission for the linters that this change is the first one for, and run them before it.
 
         Args:
             run: The call that makes the change.
             proposal: The change, which is not made yet.
         """
         for path in filter(None, (proposal.path, proposal.target)):
-            for check in self._configured(run.workspace, path):
-                if (check.name, check.folder) not in self._checks:
-                    state = _Checked(check, off=not self._permitted(run, check))
+            for linter in self._configured(run.workspace, path):
+                if (linter.name, linter.folder) not in self._linters:
+                    state = _LinterState(linter, off=not self._permitted(run, linter))
                     found = self._findings(run, state)
                     if found is not None:
                         state.before = Counter(key for key, _ in found)
-                        self._checks[check.name, check.folder] = state
+                        self._linters[linter.name, linter.folder] = state
 
     def after_change(self, run: ToolRun, change: ChangeProposal) -> list[str]:
         """Return the problems since a change, as lines for the model; usually none.
@@ -133,20 +133,20 @@ class Diagnostics:
     def _configured(self, workspace: Workspace, path: str) -> list[Linter]:
         return [] if self._commands is None else configured_linters(workspace, path)
 
-    def _states(self, workspace: Workspace, change: ChangeProposal) -> list[_Checked]:
+    def _states(self, workspace: Workspace, change: ChangeProposal) -> list[_LinterState]:
         """Return the linters that a change concerns, each once."""
         paths = filter(None, (change.path, change.target))
-        keys = {(check.name, check.folder): None for path in paths for check in self._configured(workspace, path)}
-        return [self._checks[key] for key in keys if key in self._checks]
+        keys = {(linter.name, linter.folder): None for path in paths for linter in self._configured(workspace, path)}
+        return [self._linters[key] for key in keys if key in self._linters]
 
-    def _rename(self, state: _Checked, change: ChangeProposal) -> None:
+    def _rename(self, state: _LinterState, change: ChangeProposal) -> None:
         """Move the findings of a moved file to its new path, so that they are not new there."""
         if change.kind is ChangeKind.MOVE:
             for counted in (state.before, state.reported):
                 for key in [key for key in counted if key[0] == change.path]:
                     counted[(change.target, *key[1:])] += counted.pop(key)
 
-    def _news(self, run: ToolRun, state: _Checked) -> tuple[list[str], int]:
+    def _news(self, run: ToolRun, state: _LinterState) -> tuple[list[str], int]:
         """Return the new findings of a linter, and how many of those after earlier changes remain."""
         found = [] if state.off else self._findings(run, state)
         if not found and (found is None or state.off):
@@ -159,11 +159,11 @@ class Diagnostics:
             # Of identical findings, the last ones are taken for the new ones.
             if new[key] > 0:
                 new[key] -= 1
-                lines.append(_line(state.check, finding))
+                lines.append(_finding_line(state.linter, finding))
         state.reported = broken
         return lines[::-1], broken.total() - len(lines)
 
-    def _permitted(self, run: ToolRun, check: Linter) -> bool:
+    def _permitted(self, run: ToolRun, linter: Linter) -> bool:
         from laguna_tui.sandbox.probe import always_asks
 
         assert self._commands is not None
@@ -173,10 +173,10 @@ class Diagnostics:
             return False
         request = PermissionRequest(
             _TOOL,
-            CommandProposal(check.command, run.workspace.root / check.folder, CHECK_TIMEOUT_S),
-            why=_WHY.format(name=check.name),
+            CommandProposal(linter.command, run.workspace.root / linter.folder, CHECK_TIMEOUT_S),
+            why=_WHY.format(name=linter.name),
             sandbox=status.sentence,
-            always_asks=always_asks(check.command, status),
+            always_asks=always_asks(linter.command, status),
         )
         try:
             run.ask(request)
@@ -184,53 +184,53 @@ class Diagnostics:
             return False
         return True
 
-    def _findings(self, run: ToolRun, state: _Checked) -> list[tuple[_Key, Diagnostic]] | None:
+    def _findings(self, run: ToolRun, state: _LinterState) -> list[tuple[_Key, Diagnostic]] | None:
         """Return a linter's findings; none if it is switched off, None if the turn was stopped meanwhile."""
         result = None if state.off else self._result(run, state)
         if result is None or result.cancelled:
             return [] if result is None else None
-        found = state.check.findings(_whole(result))
-        notice = _objection(state.check, result, found)
+        found = state.linter.findings(_whole_output(result))
+        notice = _objection(state.linter, result, found)
         if notice:
             self._leave_out(run, state, notice)
         texts: dict[str, Sequence[str]] = {}
         return [(_key(run.workspace, finding, texts), finding) for finding in found]
 
-    def _result(self, run: ToolRun, state: _Checked) -> "CommandResult | None":
+    def _result(self, run: ToolRun, state: _LinterState) -> "CommandResult | None":
         from laguna_tui.sandbox.running_command import CommandNotRun
 
         assert self._commands is not None
-        check = state.check
-        run.emit(ToolProgress(run.call_id, f"{check.name} …\n"))
+        linter = state.linter
+        run.emit(ToolProgress(run.call_id, f"{linter.name} …\n"))
         try:
             with self._changes.around_command(run):
                 return self._commands().run(
-                    check.command,
-                    folder=run.workspace.root / check.folder,
+                    linter.command,
+                    folder=run.workspace.root / linter.folder,
                     timeout_s=CHECK_TIMEOUT_S,
                     cancelled=run.cancelled,
                 )
         except CommandNotRun as error:
-            self._leave_out(run, state, _NOT_RUN.format(name=check.name, why=error))
+            self._leave_out(run, state, _NOT_RUN.format(name=linter.name, why=error))
             return None
 
-    def _leave_out(self, run: ToolRun, state: _Checked, sentence: str) -> None:
+    def _leave_out(self, run: ToolRun, state: _LinterState, sentence: str) -> None:
         state.off = True
         run.emit(Notice(sentence))
 
 
-def _objection(check: Linter, result: "CommandResult", found: Sequence[Diagnostic]) -> str:
+def _objection(linter: Linter, result: "CommandResult", found: Sequence[Diagnostic]) -> str:
     """Return why a linter is switched off, a sentence for the user; empty if it is not."""
     if result.timed_out:
-        return _TIMED_OUT.format(name=check.name, seconds=CHECK_TIMEOUT_S)
+        return _TIMED_OUT.format(name=linter.name, seconds=CHECK_TIMEOUT_S)
     if result.exit_code in _NO_PROGRAM:
-        return _MISSING.format(name=check.name)
+        return _MISSING.format(name=linter.name)
     if result.exit_code and not found:
-        return _BROKEN.format(name=check.name, code=result.exit_code)
-    return _SLOW.format(name=check.name, seconds=result.seconds) if result.seconds > SLOW_S else ""
+        return _BROKEN.format(name=linter.name, code=result.exit_code)
+    return _SLOW.format(name=linter.name, seconds=result.seconds) if result.seconds > SLOW_S else ""
 
 
-def _whole(result: "CommandResult") -> str:
+def _whole_output(result: "CommandResult") -> str:
     """Return all of a command's output, up to a limit."""
     if result.truncated and result.full_output is not None:
         with suppress(OSError), Path(result.full_output).open("rb") as file:
@@ -249,9 +249,9 @@ def _key(workspace: Workspace, finding: Diagnostic, texts: dict[str, Sequence[st
     return finding.path, finding.code, finding.message, text[:_LINE_CHARS]
 
 
-def _line(check: Linter, finding: Diagnostic) -> str:
+def _finding_line(linter: Linter, finding: Diagnostic) -> str:
     code = f" {finding.code}" if finding.code else ""
-    return f"{escaped(finding.path)}:{finding.line}: {finding.message} [{check.name}{code}]"
+    return f"{escaped(finding.path)}:{finding.line}: {finding.message} [{linter.name}{code}]"
 
 
 def _report(lines: Sequence[str], still: int) -> Iterator[str]:
