@@ -7,7 +7,7 @@ from typing import Any
 from laguna_tui.agent.changes import Changes
 from laguna_tui.agent.permission_gate import PermissionGate
 from laguna_tui.agent.permissions.policy import Permissions
-from laguna_tui.agent.tool_run import ToolRun
+from laguna_tui.agent.tool_run import PermissionDenied, ToolRun
 from laguna_tui.agent.tools.base.results import ToolResult
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, read_arguments
 from laguna_tui.agent.tools.registry import Toolbox
@@ -59,10 +59,13 @@ def run_tool(
         question = gate.question(request)
         if question is None:
             return YES
+        if gate.approver is None:
+            raise PermissionDenied("nobody can be asked here")
         told(PermissionAsked(1, question))
         answer = gate.approver(question, cancelled)
         told(PermissionAnswered(1, answer, "user"))
         gate.take(question, answer)
         return answer
 
-    return toolbox.run(name, arguments, ToolRun(toolbox.workspace, 1, told, ask, cancelled))
+    readable = toolbox.permissions.permissions.readable
+    return toolbox.run(name, arguments, ToolRun(toolbox.workspace, 1, told, ask, cancelled, readable))

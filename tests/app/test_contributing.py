@@ -18,6 +18,7 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.repo.files.workspace import Workspace
 from tests.app.agent.scripted_engine import answer, backend, call
+from tests.app.approvers import run_tool
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -69,7 +70,7 @@ def test_the_tool_is_told_to_the_model_called_by_it_and_its_answer_read(tiny_mod
 
 @pytest.mark.parametrize("arguments", [{}, {"path": "../secret"}, {"path": "nowhere.py"}])
 def test_what_is_wrong_with_its_call_is_a_sentence_for_the_model(tools, arguments):
-    assert tools.run("count", arguments).output.startswith("error: ")
+    assert run_tool(tools, "count", arguments).output.startswith("error: ")
 
 
 def test_the_model_can_be_chosen_and_has_its_profile(tmp_path):

@@ -14,7 +14,7 @@ from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.repo.files.workspace import Workspace
-from tests.app.approvers import gate_for
+from tests.app.approvers import gate_for, run_tool
 
 RECIPE = Path(__file__).parents[2] / "assets/nano/recipe"
 
@@ -207,7 +207,7 @@ class Printed:
         self.toolbox = toolbox
 
     def run(self, tool: str, arguments: Mapping[str, str]) -> str:
-        return self.toolbox.run(tool, arguments).output
+        return run_tool(self.toolbox, tool, arguments).output
 
     def restore(self) -> None:
         raise AssertionError("one question leaves that to its chat")
@@ -292,7 +292,7 @@ def test_the_right_answer_is_what_the_right_call_printed(recipe: None, tools, sk
     right = looked_up(Skill[skill], call["pattern"])
     tool = "find" if skill == "OUTLINE" else "search"
     assert right([]) == Call(tool, call)
-    assert right([tools.run(tool, call).output]) == answer.strip()
+    assert right([run_tool(tools, tool, call).output]) == answer.strip()
 
 
 @pytest.mark.parametrize(
@@ -317,8 +317,10 @@ def test_of_an_edit_that_was_not_made_the_reason_is_told(recipe: None, result, a
 def test_a_docstring_goes_under_the_line_as_it_was_shown(recipe: None, tools, given):
     from answers import documenting
 
-    edit = documenting("parse_price", tools.run("search", {"list": "defined", "pattern": "parse_price"}).output, given)
+    edit = documenting(
+        "parse_price", run_tool(tools, "search", {"list": "defined", "pattern": "parse_price"}).output, given
+    )
     line, added = edit.new.split("\n")
     assert (edit.path, line, edit.all) == ("shop/prices.py", edit.old, False)
     assert added == f'    """{given or "TODO: describe parse_price."}"""'
-    assert documenting("zebra", tools.run("search", {"list": "defined", "pattern": "zebra"}).output) is None
+    assert documenting("zebra", run_tool(tools, "search", {"list": "defined", "pattern": "zebra"}).output) is None

@@ -20,6 +20,7 @@ from laguna_tui.base.events import AnswerCorrected, TextDelta, ToolStarted
 from laguna_tui.base.settings import Settings
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.session.session import Session
+from tests.app.approvers import run_tool
 from tests.evals.corpora import HERE, package
 
 QUESTIONS = 30
@@ -69,7 +70,7 @@ def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> tuple[list[b
         events = list(session.chat.ask(question.text))
         answer = "".join(event.text for event in events if isinstance(event, TextDelta)).strip()
         corrected += any(isinstance(event, AnswerCorrected) for event in events)
-        right.append(answer == toolbox.run(question.tool, question.arguments).output)
+        right.append(answer == run_tool(toolbox, question.tool, question.arguments).output)
         if show and not right[-1]:
             calls = [(event.name, event.arguments) for event in events if isinstance(event, ToolStarted)]
             print(f"  {number}. {question.text}\n     {calls} {events[-1]}\n     {answer!r}")

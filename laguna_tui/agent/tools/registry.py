@@ -23,15 +23,12 @@ from laguna_tui.agent.tools.base.results import ResultStore, ToolResult, failure
 from laguna_tui.agent.tools.base.tool import Tool, ToolServices, no_commands, read_arguments
 from laguna_tui.base.crash_log import write_crash_log
 from laguna_tui.base.events import Notice
-from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
     from laguna_tui.sandbox.quarantine import Quarantine
     from laguna_tui.sandbox.runner import CommandRunner
-
-_NOBODY_LISTENS = "nobody can be asked for permission here; go on without it"
 
 
 class Toolbox:
@@ -107,13 +104,13 @@ class Toolbox:
             self._rules = CallRules(values, self.workspace, self._services.codebase, readable)
         return self._rules
 
-    def run(self, name: str, arguments: Mapping[str, object], run: ToolRun | None = None) -> ToolResult:
+    def run(self, name: str, arguments: Mapping[str, object], run: ToolRun) -> ToolResult:
         """Run a tool; an unknown name, wrong arguments or a bad path give a result that begins with `error: `.
 
         Args:
             name: The tool's name as the model wrote it.
             arguments: As the model wrote them.
-            run: What the call works with; None outside of a turn, where the user cannot be asked.
+            run: What the call works with.
 
         Raises:
             EngineError: The engine fails while the tool uses it.
@@ -122,7 +119,7 @@ class Toolbox:
         if tool is None:
             return failure(f"there is no tool {name}; the tools are {', '.join(self._tools)}")
         try:
-            return self._store.limited(self._result(tool, arguments, run or self._alone()))
+            return self._store.limited(self._result(tool, arguments, run))
         except PermissionDenied as error:
             return replace(failure(str(error)), denied=True)
         except (ToolError, WorkspaceError) as error:
@@ -154,15 +151,6 @@ class Toolbox:
         """Yield notices for the end of a turn about files that commands created."""
         if (quarantine := self._quarantine()) is not None:
             yield from moved_notices(quarantine)
-
-    def _alone(self) -> ToolRun:
-        def ask(request: PermissionRequest) -> PermissionAnswer:
-            if self.permissions.question(request) is not None:
-                raise PermissionDenied(_NOBODY_LISTENS)
-            return PermissionAnswer(Decision.YES)
-
-        readable = self.permissions.permissions.readable
-        return ToolRun(self.workspace, 0, lambda event: None, ask, lambda: False, readable)
 
     @property
     def runs_commands(self) -> bool:

@@ -16,6 +16,7 @@ from laguna_tui.context.codebase import Codebase
 from laguna_tui.models.catalogue import load_catalogue
 from laguna_tui.models.entry import ModelKind, ToolSet
 from laguna_tui.repo.files.workspace import Workspace
+from tests.app.approvers import run_tool
 
 GOLDEN = Path(__file__).with_name("nano_system.txt")
 
@@ -59,7 +60,7 @@ def test_a_set_does_what_it_says(tmp_path):
     (tmp_path / "a.py").write_text("def f():\n    pass\n")
     workspace, codebase = Workspace(tmp_path), Codebase(tmp_path, tmp_path / "cache")
     boxes = [Toolbox(profile, workspace, codebase=codebase) for profile in (NANO, FULL)]
-    found = [box.run("find", {"pattern": "a.py"}).output for box in boxes]
+    found = [run_tool(box, "find", {"pattern": "a.py"}).output for box in boxes]
     assert found == ["`a.py` defines:\n1. `f:1`", "a.py\nf a.py:1: def f():"]
 
 
@@ -85,5 +86,5 @@ def test_tools_that_search_an_index_are_refused_without_one(tmp_path):
 def test_a_toolbox_runs_what_the_model_is_told_of(tmp_path, profile):
     box = Toolbox(profile, Workspace(tmp_path), codebase=Codebase(tmp_path, tmp_path / "cache"))
     names = ", ".join(spec.name for spec in profile.specs)
-    assert box.run("other", {}).output == f"error: there is no tool other; the tools are {names}"
-    assert not any("there is no tool" in box.run(spec.name, {}).output for spec in profile.specs)
+    assert run_tool(box, "other", {}).output == f"error: there is no tool other; the tools are {names}"
+    assert not any("there is no tool" in run_tool(box, spec.name, {}).output for spec in profile.specs)

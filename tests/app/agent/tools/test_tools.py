@@ -46,7 +46,7 @@ def toolbox(root, tmp_path):
 
 
 def output(toolbox, name, **arguments):
-    return toolbox.run(name, arguments).output
+    return run_tool(toolbox, name, arguments).output
 
 
 def test_search_puts_definitions_of_the_name_first(toolbox):
@@ -90,7 +90,7 @@ def test_search_says_that_nothing_matched(toolbox):
 def test_search_shows_twenty_lines_and_counts_the_rest(toolbox, root):
     for number in range(3):
         (root / f"many{number}.txt").write_text("needle\n" * 19)
-    result = toolbox.run("search", {"pattern": "needle"})
+    result = run_tool(toolbox, "search", {"pattern": "needle"})
     lines = result.output.splitlines()
     assert len(lines) == 21
     assert lines[-1] == "… 37 more matches in 2 files"
@@ -297,7 +297,7 @@ def test_read_says_what_it_does_not_show(toolbox, root):
 
 def test_read_shows_as_many_lines_as_an_answer_has_room_for(toolbox, root):
     (root / "wide.txt").write_text("".join(f"{n} {'x' * 500}\n" for n in range(100)))
-    result = toolbox.run("read", {"path": "wide.txt"})
+    result = run_tool(toolbox, "read", {"path": "wide.txt"})
     lines = result.output.splitlines()
     assert len(result.output) < 12_000
     assert lines[-2].startswith("23: 22 x")
@@ -314,7 +314,7 @@ def test_a_long_result_keeps_head_and_tail_and_the_whole_on_disk(toolbox, root, 
     (root / "wide").mkdir()
     for number in range(100):
         (root / f"wide/{number:03} {'x' * 200}").touch()
-    result = toolbox.run("list", {"path": "wide"})
+    result = run_tool(toolbox, "list", {"path": "wide"})
     lines = result.output.splitlines()
     assert len(result.output) < 12_100
     assert lines[0].startswith("000 x")
@@ -345,7 +345,7 @@ def test_a_long_result_keeps_head_and_tail_and_the_whole_on_disk(toolbox, root, 
     ],
 )  # fmt: skip
 def test_a_mistake_is_answered_with_what_to_do(toolbox, name, arguments, expected):
-    result = toolbox.run(name, arguments)
+    result = run_tool(toolbox, name, arguments)
     assert (result.output, result.ok) == (expected, False)
 
 
@@ -355,7 +355,7 @@ def test_a_mistake_is_answered_with_what_to_do(toolbox, name, arguments, expecte
     ids=["unreadable", "text", "number", "float", "infinite", "large"],
 )
 def test_a_line_number_that_no_file_has_is_answered_with_what_to_do(toolbox, offset):
-    result = toolbox.run("read", {"path": "README.md", "offset": offset})
+    result = run_tool(toolbox, "read", {"path": "README.md", "offset": offset})
     assert result.output == "error: offset is not a line number; call again with a whole number from 1"
 
 
@@ -373,7 +373,7 @@ def test_what_a_killed_session_left_behind_is_removed(toolbox, root, tmp_path):
     new.touch()
     os.utime(old, (0, 0))
     (root / "many.txt").write_text("needle\n" * 30)
-    toolbox.run("search", {"pattern": "needle"})
+    run_tool(toolbox, "search", {"pattern": "needle"})
     assert (old.exists(), new.exists()) == (False, True)
 
 
@@ -387,7 +387,7 @@ def test_a_system_that_refuses_is_an_answer(toolbox, monkeypatch):
 
 @pytest.mark.parametrize("pattern", ["[[a]check", "(a+)+[[b]"])
 def test_advice_about_a_pattern_stays_off_the_screen(toolbox, capfd, recwarn, pattern):
-    toolbox.run("search", {"pattern": pattern})
+    run_tool(toolbox, "search", {"pattern": pattern})
     assert capfd.readouterr() == ("", "")
     assert not recwarn.list
 
@@ -398,7 +398,7 @@ def test_a_disk_that_refuses_loses_only_the_copy(root, tmp_path):
     codebase = Codebase(root, tmp_path / "index")
     box = Toolbox(FULL, Workspace(root), ResultStore(blocked), codebase=codebase)
     (root / "many.txt").write_text("needle\n" * 30)
-    result = box.run("search", {"pattern": "needle"})
+    result = run_tool(box, "search", {"pattern": "needle"})
     assert result.ok
     assert result.full_output is None
 

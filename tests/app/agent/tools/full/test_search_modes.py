@@ -15,7 +15,7 @@ from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.context.codebase import Codebase
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.repo.search.index_database import index_path
-from tests.app.approvers import YES, answer_of
+from tests.app.approvers import YES, answer_of, run_tool
 from tests.app.repo.conftest import FILES, write
 
 
@@ -37,7 +37,7 @@ def codebase(root, tmp_path):
 def search(root, tmp_path, codebase):
     """Runs the tool as the model calls it."""
     box = Toolbox(FULL, Workspace(root), ResultStore(tmp_path / "results"), codebase=codebase)
-    yield lambda pattern, **more: box.run("search", {"pattern": pattern, **more}).output
+    yield lambda pattern, **more: run_tool(box, "search", {"pattern": pattern, **more}).output
     box.close()
 
 

@@ -13,7 +13,7 @@ from laguna_tui.agent.tools.nano.find import FIND, LINES
 from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.files.workspace import Workspace
-from tests.app.approvers import answer_of
+from tests.app.approvers import answer_of, run_tool
 
 SHOP = {
     "shop/cart.py": (
@@ -172,7 +172,7 @@ def test_a_stop_ends_it_and_says_so(root):
     ],
 )
 def test_a_wrong_call_is_answered_with_what_to_do(root, arguments, sentence):
-    result = Toolbox(NANO, Workspace(root)).run("find", arguments)
+    result = run_tool(Toolbox(NANO, Workspace(root)), "find", arguments)
     assert (result.output, result.ok) == (sentence, False)
 
 

@@ -15,7 +15,7 @@ from laguna_tui.agent.tools.nano.profile import NANO
 from laguna_tui.agent.tools.nano.search import LINES, SEARCH, ListedLine, list_lines
 from laguna_tui.agent.tools.registry import Toolbox
 from laguna_tui.repo.files.workspace import UnreadableError, Workspace
-from tests.app.approvers import answer_of
+from tests.app.approvers import answer_of, run_tool
 
 SHOP = {
     "shop/cart.py": (
@@ -354,7 +354,7 @@ def test_an_exploding_expression_ends_in_time(root, monkeypatch):
     ],
 )
 def test_a_wrong_call_is_answered_with_what_to_do(shop, arguments, sentence):
-    result = Toolbox(NANO, shop).run("search", arguments)
+    result = run_tool(Toolbox(NANO, shop), "search", arguments)
     assert (result.output, result.ok) == (sentence, False)
 
 
