@@ -90,21 +90,43 @@ class TurnOutcome:
     context_used: int = 0
     context_size: int = 0
 
-    def add(self, event: AgentEvent) -> None:
+    def add(self, event: AgentEvent) -> None:  # noqa: C901 (a case for each event)
         """Add one event."""
         match event:
-            case TurnStarted() | Attached() | DrafterFailed() | Notice():
-                self._add_notes(event)
+            case TurnStarted(cached=cached):
+                self.remote = cached is None
+            case Attached(titles, notes):
+                self.attached, self.notes = list(titles), [*self.notes, *notes]
+            case DrafterFailed():
+                self.notes.append(event.sentence)
+            case Notice(text):
+                self.notes.append(text)
             case TextDelta(text):
                 self.text.append(text)
             case AnswerCorrected(text):
                 self.corrected = text
-            case ToolStarted() | ToolFinished() | ChangeMade() | TodoChanged() | Compacted():
-                self._add_work(event)
+            case ToolStarted(call_id, name, arguments):
+                self.tools.append({"id": call_id, "name": name, "arguments": arguments})
+            case ToolFinished():
+                self._finish_tool(event)
+            case ChangeMade(call_id, change):
+                self.edits.append({"call_id": call_id, **change_object(change)})
+            case TodoChanged(items):
+                self.todo = [{"text": item.text, "state": item.state.name.lower()} for item in items]
+            case Compacted(before, after, shortened, replaced, recomputed):
+                counts = {"shortened": shortened, "replaced": replaced, "recomputed": recomputed}
+                self.compactions.append({"before": before, "after": after, **counts})
             case CallRejected(raw, problem):
                 self.rejected.append({"raw": raw, "problem": problem})
-            case PermissionAsked() | PermissionAnswered() | PermissionDecided():
-                self._add_permission(event)
+            case PermissionAsked(call_id, request):
+                self.permissions.append({"call_id": call_id, "asked": True, **request_object(request)})
+            case PermissionAnswered(call_id, answer, by):
+                of_call = (each for each in reversed(self.permissions) if each["call_id"] == call_id and each["asked"])
+                next(of_call, {}).update(allowed=answer.allowed, by=by, **answer_object(answer))
+            case PermissionDecided(call_id, tool, allowed, why, rule, flag):
+                decided = {"tool": tool, "allowed": allowed, "why": why, "rule": rule or None, "flag": flag}
+                self.permissions.append({"call_id": call_id, "asked": False, **decided})
+                self.flags += [] if flag is None else [flag]
             case DraftRound(round_):
                 self.rounds.append(round_)
                 self.metrics.add(round_)
@@ -117,31 +139,6 @@ class TurnOutcome:
             case _:
                 pass
 
-    def _add_notes(self, event: TurnStarted | Attached | DrafterFailed | Notice) -> None:
-        match event:
-            case TurnStarted(cached=cached):
-                self.remote = cached is None
-            case Attached(titles, notes):
-                self.attached, self.notes = list(titles), [*self.notes, *notes]
-            case DrafterFailed():
-                self.notes.append(event.sentence)
-            case Notice(text):
-                self.notes.append(text)
-
-    def _add_work(self, event: ToolStarted | ToolFinished | ChangeMade | TodoChanged | Compacted) -> None:
-        match event:
-            case ToolStarted(call_id, name, arguments):
-                self.tools.append({"id": call_id, "name": name, "arguments": arguments})
-            case ToolFinished():
-                self._finish_tool(event)
-            case ChangeMade(call_id, change):
-                self.edits.append({"call_id": call_id, **change_object(change)})
-            case TodoChanged(items):
-                self.todo = [{"text": item.text, "state": item.state.name.lower()} for item in items]
-            case Compacted(before, after, shortened, replaced, recomputed):
-                counts = {"shortened": shortened, "replaced": replaced, "recomputed": recomputed}
-                self.compactions.append({"before": before, "after": after, **counts})
-
     def _finish_tool(self, event: ToolFinished) -> None:
         result = {"output": event.output, "ok": event.ok, "seconds": round(event.seconds, 6)}
         if (exit_code := exit_code_of(event)) is not None:
@@ -149,19 +146,6 @@ class TurnOutcome:
         if event.full_output is not None:
             result["full_output"] = event.full_output
         next(tool for tool in reversed(self.tools) if tool["id"] == event.call_id).update(result)
-
-    def _add_permission(self, event: PermissionAsked | PermissionAnswered | PermissionDecided) -> None:
-        match event:
-            case PermissionAsked(call_id, request):
-                self.permissions.append({"call_id": call_id, "asked": True, **request_object(request)})
-            case PermissionAnswered(call_id, answer, by):
-                of_call = (each for each in reversed(self.permissions) if each["call_id"] == call_id and each["asked"])
-                next(of_call, {}).update(allowed=answer.allowed, by=by, **answer_object(answer))
-            case PermissionDecided(call_id, tool, allowed, why, rule, flag):
-                decided = {"tool": tool, "allowed": allowed, "why": why, "rule": rule or None, "flag": flag}
-                self.permissions.append({"call_id": call_id, "asked": False, **decided})
-                if flag is not None:
-                    self.flags.append(flag)
 
     @property
     def denied(self) -> str:

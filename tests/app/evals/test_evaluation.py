@@ -139,14 +139,14 @@ def test_after_its_hours_a_run_begins_nothing_and_the_same_command_resumes(
     with monkeypatch.context() as patched:
         patched.setattr(evaluation, "time", QuarterHours())
         assert run(knows(*RIGHT), line, home) == 0
-    assert "the same command resumes with what is missing" in said(capsys)
+    assert "run the same command again to resume" in said(capsys)
     made = len(lines_of(out)) - 1
     assert 0 < made < 6
     assert run(knows(*RIGHT), line, home) == 0
     assert len(lines_of(out)) == 7
     with pytest.raises(SystemExit):
         cli.main(arguments(out, "--hours", "0"))
-    assert "it must be a number of hours above 0" in said(capsys)
+    assert "argument --hours: must be a number above 0 and at most 10,000" in said(capsys)
 
 
 def test_samples_that_would_all_be_the_same_are_refused(home: Path, capsys: pytest.CaptureFixture[str]):
@@ -214,7 +214,7 @@ def test_a_model_behind_an_endpoint_is_judged_the_same_and_an_end_of_it_loses_no
     with endpoint([answer(right), status(500)]) as served:
         words = arguments(out, "--model", served.url, "--samples", "1")
         assert cli.main(words) == 4
-        assert "the same command resumes with what is missing" in capsys.readouterr().err
+        assert "run the same command again to resume" in capsys.readouterr().err
         assert [sample["reward"] for sample in lines_of(out)[1:]] == [1.0]
         served.script.append(answer(wrong))
         assert cli.main(words) == 0

@@ -156,7 +156,8 @@ def test_a_time_limit_ends_the_command_and_the_turn(ask):
 
 
 STDIN_OPEN = (
-    "The time limit was reached before stdin ended (for none: < /dev/null), so nothing was asked. Raise --timeout."
+    "The time limit was reached before stdin ended (to send nothing: < /dev/null), so nothing was asked. "
+    "Raise --timeout."
 )
 NOT_OPENED = "The time limit was reached before the model was open, so nothing was asked. Raise --timeout."
 
@@ -238,7 +239,8 @@ def test_a_time_limit_that_is_none_is_a_sentence(ask, value, capsys):
     with pytest.raises(SystemExit) as ended:
         ask(RUNS, "--timeout", value)
     assert ended.value.code == ExitCode.USAGE
-    assert "seconds above 0" in capsys.readouterr().err
+    limits = "must be a number above 0 and at most 604,800"
+    assert capsys.readouterr().err == f"laguna-tui ask: argument --timeout: {limits}; see: laguna-tui ask --help\n"
 
 
 @pytest.mark.parametrize("form", ["--json", "--stream-json"])
