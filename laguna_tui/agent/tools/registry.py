@@ -56,10 +56,10 @@ class Toolbox:
             profile: The tools, and the guard of turns with them.
             store: Keeps long results; None for one in the cache folder.
             codebase: The folder's index, for tools that search it; opened when a search needs it.
-            changes: What changes of files go through; None: the toolbox has its own.
+            changes: Makes changes of files; None for its own.
             commands: Returns what runs commands, when the first one runs.
             permissions: Decides which calls are permitted; None: the user cannot be asked, so nothing is changed.
-            state: The user's state folder, which gets the traceback of a tool that fails; None: the system's own.
+            state: The user's state folder, for the traceback of a tool that fails; None for the default.
 
         Raises:
             ValueError: One of the tools needs a codebase.

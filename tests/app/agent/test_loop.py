@@ -429,7 +429,7 @@ def test_an_answer_that_repeats_itself_goes_on_without_beginning_another_round(c
 
 def test_what_is_recorded_of_a_loop_can_be_made_again(chat):
     talk = chat(Say(LOOP.text, seed=5, taken_back=True), Say(answer(" in the end."), seed=5))
-    talk.agent._options = replace(talk.agent._options, sampling=Sampling(temperature=1.0), max_tokens=5000)
+    talk.agent.options = replace(talk.agent.options, sampling=Sampling(temperature=1.0), max_tokens=5000)
     talk.ask("Where?")
     last, (first, second) = talk.backend.last, talk.engine.requests
     (said,) = (each for each in talk.agent.conversation.items() if each.trace)

@@ -35,7 +35,7 @@ class CallRules:
         Args:
             values: Of each tool, what the values of its arguments are.
             workspace: The folder.
-            codebase: Knows its files; None: any path may be written.
+            codebase: Knows its files; None allows any path.
             readable: Why a located path may not be shown to the model; empty if it may be.
         """
         self._values = values
