@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench import statistics
 from laguna_tui.bench.answer_runs import PLAIN_VARIANT, AnswerSample, Runner, Variant, drafted_variant
-from laguna_tui.bench.measurement import BenchResult, MarkdownTable, Measurement, number, percent
+from laguna_tui.bench.measurement import BenchResult, Measurement, number, percent
 from laguna_tui.bench.parity import NEAR_TIE, Parity, compare, pieces, replayer
 from laguna_tui.bench.workload import label_of, uses
 
@@ -101,8 +101,8 @@ class DrafterComparison(Measurement):
         """Return one row per variant."""
         names = [way.name for way in self._variants() if statistics.of_variant(self.samples, way.name)]
         rows = [DrafterRow.of(self.samples, name, self.parities.get(name)) for name in names]
-        table = MarkdownTable(_DRAFTER_COLUMNS, [row.cells() for row in rows])
-        return BenchResult(table, [row.fields() for row in rows], self._notes())
+        cells = [row.cells() for row in rows]
+        return BenchResult(_DRAFTER_COLUMNS, cells, [row.fields() for row in rows], self._notes())
 
     def _variants(self) -> list[Variant]:
         return [PLAIN_VARIANT, *map(drafted_variant, uses(self.options.drafter))]

@@ -12,6 +12,7 @@ import psutil
 
 from laguna_engine.native.library import device_descriptions, ggml_version
 from laguna_tui import __version__
+from laguna_tui.base.markdown_table import markdown_table
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.text import sanitize
 from laguna_tui.base.units import memory
@@ -160,7 +161,7 @@ class Report:
             "warnings": [] if info is None else list(info.warnings),
             "samples": [_sample(sample) for sample in measurement.samples],
         }
-        self._lines = outcome.table.lines() if outcome.rows else ["Nothing was measured."]
+        self._lines = markdown_table(outcome.columns, outcome.cells) if outcome.rows else ["Nothing was measured."]
         warnings = [] if info is None else [f"warning: {text}" for text in info.warnings]
         self._lines += ["", *(f"- {note}" for note in (*outcome.notes, *self._about(measurement), *warnings))]
 

@@ -30,7 +30,7 @@ from laguna_tui.session.session_scorer import SessionScorer
 from laguna_tui.session.values import SessionOptions
 
 CODE_ONLY = "Answer with code that is complete and runs. Explain nothing."
-"""No tools and no person: both were seen to cost answers in tasks that need neither."""
+"""No tools are offered and no questions allowed: both cost answers in tasks that need neither."""
 _PASSING = SessionOptions(undoable=False)
 _READING = "Answer the question about these files in one short sentence."
 
@@ -40,7 +40,7 @@ class Outcome:
     """What is known of an attempt so far.
 
     Attributes:
-        said, reasoning: the text of the last generation; filled at the end.
+        answer, reasoning: the text of the last generation; filled at the end.
         solution: files by path; likewise.
     """
 
@@ -48,7 +48,7 @@ class Outcome:
     steps: list[Stats] = field(default_factory=list)
     records: list[GenerationRecord] = field(default_factory=list)
     end: str = ""
-    said: str = ""
+    answer: str = ""
     reasoning: str = ""
     solution: Mapping[str, str] = field(default_factory=dict)
 
@@ -85,22 +85,24 @@ class EvaluatedModel:
         self._scorer = SessionScorer(self._settings)
 
     def attempt(self, task: Task, index: int, seed: int, limit_s: float) -> Sample:
-        """Let the model try a task and judge what came of it.
+        """Let the model try a task, and judge its solution.
 
         Args:
             index: which sample of the task.
             seed: of its draws.
-            limit_s: seconds after which it is stopped; what there is then is judged.
+            limit_s: seconds after which it is stopped; what is there by then is judged.
 
         Raises:
             EngineError, UserError: the model cannot be opened or fails; there is no sample.
         """
         with self.session(seed) as (session, folder):
             begun = time.monotonic()
-            heard = self._tried(task, session, folder, begun + limit_s)
+            outcome = self._solve(task, session, folder, begun + limit_s)
             seconds = time.monotonic() - begun
-        verdict = check_solution(task, heard.solution) if heard.solution else TaskVerdict(False, "no code was given")
-        return _sample(task, index, seed, heard, verdict, seconds)
+        verdict = (
+            check_solution(task, outcome.solution) if outcome.solution else TaskVerdict(False, "no code was given")
+        )
+        return _sample(task, index, seed, outcome, verdict, seconds)
 
     @contextmanager
     def session(self, seed: int) -> Iterator[tuple[Session, Path]]:
@@ -118,25 +120,25 @@ class EvaluatedModel:
         self._engines.end()
         self._scorer.close()
 
-    def _tried(self, task: Task, session: Session, folder: Path, deadline: float) -> Outcome:
+    def _solve(self, task: Task, session: Session, folder: Path, deadline: float) -> Outcome:
         if task.set is TaskSet.FUNCTIONS:
-            heard = ask_without_tools(CODE_ONLY, task.question, session, deadline)
-            code = code_of(heard.said, task.entry)
-            heard.solution = {SOLUTION: code} if code else {}
+            outcome = ask_without_tools(CODE_ONLY, task.question, session, deadline)
+            code = code_of(outcome.answer, task.entry)
+            outcome.solution = {SOLUTION: code} if code else {}
         elif task.set is TaskSet.LOOKUPS:
             if self._keep is None:
-                heard = _worked(task, session, folder, deadline)
+                outcome = _run_agent(task, session, folder, deadline)
             else:
-                asked = f"{self._shortened(task, session, self._keep)}\n{task.question}"
-                heard = ask_without_tools(_READING, asked, session, deadline)
-            heard.solution = {ANSWER: heard.said} if heard.said else {}
+                question = f"{self._shortened(task, session, self._keep)}\n{task.question}"
+                outcome = ask_without_tools(_READING, question, session, deadline)
+            outcome.solution = {ANSWER: outcome.answer} if outcome.answer else {}
         else:
-            heard = _worked(task, session, folder, deadline)
-            heard.solution = read_files(folder)
-        return heard
+            outcome = _run_agent(task, session, folder, deadline)
+            outcome.solution = read_files(folder)
+        return outcome
 
     def _shortened(self, task: Task, session: Session, keep: float) -> str:
-        """The files of a task as they stand in a message, shortened for its question."""
+        """Return the files of a task as text for a message, shortened for its question."""
         measure = CachedTokenCounter(session.slot.healthy().count)
         budget = int(keep * sum(map(measure, task.files.values())))
         # Nobody waits, and what is kept is not to depend on the machine's load.
@@ -152,8 +154,8 @@ def _ignored(progress: LoadProgress) -> None:
 
 
 def ask_without_tools(system: str, question: str, session: Session, deadline: float) -> Outcome:
-    """Have the model of a session answer one question; deadline: of the monotonic clock."""
-    heard, late = Outcome(), _Deadline(deadline)
+    """Return how the model of a session answered one question. deadline: of the monotonic clock."""
+    outcome, timed_out = Outcome(), False
     options, backend = session.opened().agent.options, session.slot.healthy()
     prompt = Prompt(system, messages=(Message(Role.USER, (question,)),), thinking=options.thinking)
     wanted = Options(
@@ -164,14 +166,15 @@ def ask_without_tools(system: str, question: str, session: Session, deadline: fl
     )
     with closing(backend.generate(prompt, wanted)) as answer:
         for event in answer:
-            heard.add(event)
-            if late.passed():
+            outcome.add(event)
+            if time.monotonic() >= deadline:
+                timed_out = True
                 answer.cancel()
-    heard.record(session)
-    heard.end = "timed_out" if late.reached else "repeating" if answer.repeating else _ENDS[answer.reason]
-    said = answer.message.answer or AssistantMessage()
-    heard.said, heard.reasoning = said.text, said.reasoning
-    return heard
+    outcome.record(session)
+    outcome.end = "timed_out" if timed_out else "repeating" if answer.repeating else _ENDS[answer.reason]
+    message = answer.message.answer or AssistantMessage()
+    outcome.answer, outcome.reasoning = message.text, message.reasoning
+    return outcome
 
 
 _ENDS = {
@@ -184,44 +187,33 @@ _ENDS = {
 """As a turn of the agent ends. What is cancelled without a reason of ours ended in a way that only the parser sees."""
 
 
-def _worked(task: Task, session: Session, folder: Path, deadline: float) -> Outcome:
+def _run_agent(task: Task, session: Session, folder: Path, deadline: float) -> Outcome:
     """Let the agent work in the folder."""
-    heard, late = Outcome(), _Deadline(deadline)
+    outcome, timed_out = Outcome(), False
     write_files(folder, task.files)
     conversation = session.opened().agent.conversation
     with closing(session.chat.ask(task.question)) as events:
         for event in events:
-            heard.add(event)
-            heard.record(session)
-            if late.passed():
+            outcome.add(event)
+            outcome.record(session)
+            if time.monotonic() >= deadline:
+                timed_out = True
                 session.chat.cancel()
-    heard.end = "timed_out" if late.reached else heard.end
+    outcome.end = "timed_out" if timed_out else outcome.end
     answers = (each.answer.text for each in reversed(conversation.items()) if each.answer is not None)
-    heard.said = next(answers, "")
-    return heard
+    outcome.answer = next(answers, "")
+    return outcome
 
 
-class _Deadline:
-    """A time limit that is asked about. reached: whether it was over when it was asked about last."""
-
-    def __init__(self, at: float) -> None:
-        self._at = at
-        self.reached = False
-
-    def passed(self) -> bool:
-        self.reached = time.monotonic() >= self._at
-        return self.reached
-
-
-def _sample(task: Task, index: int, seed: int, heard: Outcome, verdict: TaskVerdict, seconds: float) -> Sample:
-    steps = heard.steps
+def _sample(task: Task, index: int, seed: int, outcome: Outcome, verdict: TaskVerdict, seconds: float) -> Sample:
+    steps = outcome.steps
     return Sample(
         task=task.name,
         set=task.set.value,
         index=index,
         seed=seed,
         reward=float(verdict.passed),
-        end=heard.end,
+        end=outcome.end,
         steps=len(steps),
         prompt_tokens=sum(step.prompt_tokens for step in steps),
         generated_tokens=sum(step.generated_tokens for step in steps),
@@ -229,14 +221,14 @@ def _sample(task: Task, index: int, seed: int, heard: Outcome, verdict: TaskVerd
         accepted=sum(step.accepted for step in steps),
         decode_s=round(sum(step.decode_s for step in steps), 4),
         seconds=round(seconds, 3),
-        answer="".join(heard.text),
+        answer="".join(outcome.text),
         check=verdict.output,
-        tokens=tuple(token_turns(heard.records)),
+        tokens=tuple(token_turns(outcome.records)),
     )
 
 
 def token_turns(records: list[GenerationRecord]) -> Iterator[TokenTurn]:
-    """The tokens of each generation, without those that the one before had already."""
+    """Yield the tokens of each generation, without those that the one before had."""
     before: list[int] = []
     for record in records:
         prompt = list(record.prompt)

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.markdown_table import markdown_table
 from laguna_tui.base.units import count
 from laguna_tui.evals.estimates import Interval, PairedDifference, compared, ratio_change
 from laguna_tui.evals.samples import RunFacts, Sample
-from laguna_tui.evals.score_report import markdown_table, percent
+from laguna_tui.evals.score_report import percent
 from laguna_tui.evals.task import TaskSet
 
-_NOTHING = "the two files have no sample of the same task in common; compare runs of the same tasks"
-_NONE_PASSED = "no task passed in either run, so the runs show nothing; take a set that the model can do"
+_NOTHING = "the two files have no sample of the same task; compare runs of the same tasks"
+_NONE_PASSED = "no task passed in either run, so they cannot be compared; choose a set that the model can solve"
 _CHOICE = 10.0
 """Points by which acceptance may differ by chance: drafters are chosen by measured times; seven were seen."""
 _LEAVE_DRAFTS = {"speculation", "kv", "constrain"}
@@ -62,22 +63,22 @@ class Comparison:
 
     @property
     def all(self) -> PairedDifference:
-        """The difference over all tasks."""
+        """Return the difference over all tasks."""
         return self.sets[_ALL]
 
     @property
     def passed(self) -> tuple[float, float]:
-        """The shares that passed, over all tasks."""
+        """Return the shares of all tasks that passed in either run."""
         return self.shares[_ALL]
 
     @property
     def accepts_less(self) -> bool:
-        """Whether the second run is shown to accept less of its drafts, beyond chance and for no reason."""
+        """Return whether the second run certainly accepts less of its drafts, and nothing else explains it."""
         found = self.acceptance
         return found is not None and found.counts and found.change.high < -_CHOICE / 100
 
     def problems(self, points: float) -> list[str]:
-        """Why the second run does not pass for equal within these points, in percent; empty if it does."""
+        """Return why the runs are not equal within these percentage points; empty if they are."""
         found = []
         if not any(self.passed):
             found.append(_NONE_PASSED)
@@ -117,7 +118,7 @@ def compare(first: tuple[RunFacts, Sequence[Sample]], second: tuple[RunFacts, Se
         {kind: compared([changes[name] for name in names], each) for kind, names in groups.items()},
         first[0].differing(second[0]),
         {kind: _shares([pair for name in names for pair in tasks[name]]) for kind, names in groups.items()},
-        sum(_said(a) == _said(b) for a, b in flat),
+        sum(_answer_of(a) == _answer_of(b) for a, b in flat),
         len(flat),
         [(name, change) for name, change in changes.items() if change],
         _acceptance(first[0], second[0], list(tasks.values())),
@@ -125,7 +126,7 @@ def compare(first: tuple[RunFacts, Sequence[Sample]], second: tuple[RunFacts, Se
 
 
 def _shares(pairs: Sequence[tuple[Sample, Sample]]) -> tuple[float, float]:
-    """The shares of the first and of the second samples that passed."""
+    """Return the shares of the first and of the second samples that passed."""
     return sum(_passed(a) for a, _ in pairs) / len(pairs), sum(_passed(b) for _, b in pairs) / len(pairs)
 
 
@@ -150,12 +151,12 @@ def _passed(sample: Sample) -> int:
     return int(sample.reward > 0)
 
 
-def _said(sample: Sample) -> object:
+def _answer_of(sample: Sample) -> object:
     return [list(turn.generated) for turn in sample.tokens] or sample.answer
 
 
 def comparison_report(comparison: Comparison, points: float) -> str:
-    """A comparison as Markdown. points: within which the runs are to be equal, in percent."""
+    """Return a comparison as Markdown. points: percentage points within which the runs must be equal."""
     head = ["set", "tasks", "first %", "second %", "difference, points", "better", "worse", "p"]
     rows = [
         [
@@ -175,29 +176,32 @@ def comparison_report(comparison: Comparison, points: float) -> str:
     problems = comparison.problems(points)
     return "\n".join(
         [
-            f"Between the runs differ: {what or 'nothing that is known'}.",
+            f"The runs differ in: {what or 'nothing that is known'}.",
             "",
             *markdown_table(head, rows),
             "",
-            "In brackets the interval of 95 %, over tasks; p is of McNemar's exact test, by task.",
-            f"Answered with the same tokens: {comparison.same} of {comparison.pairs}.",
+            "In brackets: 95 % interval over tasks. p: McNemar's exact test by task.",
+            f"Answers with the same tokens: {comparison.same} of {comparison.pairs}.",
             *([] if comparison.acceptance is None else [_acceptance_line(comparison.acceptance)]),
             *([f"Tasks that differ: {changed}."] if changed else []),
-            *([f"Does not pass: {'; '.join(problems)}."] if problems else [f"Equal within {points:g} points."]),
+            *([f"Not equal: {'; '.join(problems)}."] if problems else [f"Equal within {points:g} points."]),
             *([_NARROWER] if problems and comparison.all.p_value > _LIKELY else []),
             "",
         ]
     )
 
 
+_NO_EFFECT = " This has no effect on the result: the drafts are for other text, or their lengths depend on timing."
 _NARROWER = "More tasks or samples make the interval narrower."
 
 
 def _acceptance_line(found: GateAcceptance) -> str:
     why = (
-        "" if found.counts else " It decides nothing: the drafts are for other text, or of lengths that timing decides."
+        ""
+        if found.counts
+        else " This has no effect on the result: the drafts are for other text, or their lengths depend on timing."
     )
     return (
-        f"Accepted of what was drafted: {100 * found.first:.1f} %, then {100 * found.second:.1f} %; "
+        f"Accepted drafts: {100 * found.first:.1f} %, then {100 * found.second:.1f} %; "
         f"difference {percent(found.change)} points.{why}"
     )

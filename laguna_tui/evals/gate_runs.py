@@ -1,7 +1,6 @@
-"""The runs that the gate compares: one for each value of a setting that is to leave a model's answers as good.
+"""The runs that the gate compares: one for each value of a setting that must not change how good answers are.
 
-All runs are alike but for what a pair says, so most pairs share one of their runs; each is kept in a file of its own
-and resumed.
+The runs of a pair differ in one setting, so most pairs share a run. Each run has a file of its own and is resumed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,10 +9,11 @@ from pathlib import Path
 
 from laguna_engine.errors import EngineError
 from laguna_tui.base.errors import UserError
+from laguna_tui.base.markdown_table import markdown_table
 from laguna_tui.evals.evaluation import Evaluation
 from laguna_tui.evals.gate import Comparison, compare
 from laguna_tui.evals.samples import RunFacts, Sample
-from laguna_tui.evals.score_report import markdown_table, percent
+from laguna_tui.evals.score_report import percent
 from laguna_tui.evals.task import TaskSet
 from laguna_tui.models.model_selection import select_model
 
@@ -26,9 +26,7 @@ VARIED: Mapping[str, tuple[object, tuple[object, ...]]] = {
 }
 """What may be varied: the value to compare with, and those that are compared with it."""
 _NO_FOLDER = "--gate {path}: {why}; give a folder that can be written"
-_NO_LOOKUPS = (
-    "keep is varied for look-ups alone, and none is among the tasks; add --set lookups, or leave out --vary keep"
-)
+_NO_LOOKUPS = "--vary keep: only look-ups can vary it, and there are none among the tasks; add --set lookups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class GatePair:
     why: str = ""
 
     def problems(self, points: float) -> list[str]:
-        """Why the pair does not pass; empty if it does."""
+        """Return why the runs are not equal; empty if they are."""
         return [f"not run: {self.why}"] if self.comparison is None else self.comparison.problems(points)
 
 
@@ -86,16 +84,16 @@ class Gate:
             raise UserError(_NO_FOLDER.format(path=folder, why=error.strerror or error)) from error
         self._found: dict[Path, tuple[RunFacts, Sequence[Sample]] | str] = {}
 
-    def pairs(self, told: Callable[[str, int, int], None]) -> Iterator[GatePair]:
-        """Run each pair and compare it; one that cannot be run does not pass.
+    def pairs(self, on_progress: Callable[[str, int, int], None]) -> Iterator[GatePair]:
+        """Run each pair and compare it; one that cannot be run is not equal.
 
         Args:
-            told: which run it is, how many of its samples are done, and how many there are.
+            on_progress: called with the name of the run, its finished samples and their number.
         """
         for name in self._varied:
             first, others = VARIED[name]
             for second in others:
-                found = [self._run(name, value, told) for value in (first, second)]
+                found = [self._run(name, value, on_progress) for value in (first, second)]
                 before, after = found
                 if isinstance(before, str) or isinstance(after, str):
                     why = next(each for each in found if isinstance(each, str))
@@ -104,9 +102,9 @@ class Gate:
                     yield GatePair(name, first, second, compare(before, after))
 
     def _run(
-        self, name: str, value: object, told: Callable[[str, int, int], None]
+        self, name: str, value: object, on_progress: Callable[[str, int, int], None]
     ) -> tuple[RunFacts, Sequence[Sample]] | str:
-        """The samples of a run, or why there are none."""
+        """Return the samples of a run, or why there are none."""
         base = self._evaluation
         if name == "keep":
             assert isinstance(value, float)
@@ -117,7 +115,7 @@ class Gate:
         file = self._folder / f"{title}.jsonl"
         if file not in self._found:
             try:
-                samples = run.run(file, lambda found, total: told(title, len(found), total))
+                samples = run.run(file, lambda found, total: on_progress(title, len(found), total))
                 self._found[file] = run.facts, list(samples)
             except (UserError, EngineError) as error:
                 self._found[file] = str(error)
@@ -125,14 +123,14 @@ class Gate:
 
 
 def gate_report(pairs: Sequence[GatePair], points: float) -> str:
-    """A row for each pair, as Markdown. points: within which they are to be equal, in percent."""
+    """Return a row for each pair, as Markdown. points: percentage points within which the runs must be equal."""
     head = ["varied", "tasks", "first %", "second %", "difference, points", "p", "same tokens", "accepted %", "verdict"]
     rows = [_row(each, points) for each in pairs]
     return "\n".join(
         [
             *markdown_table(head, rows),
             "",
-            "In brackets the interval of 95 %, over tasks; p is of McNemar's exact test, by task.",
+            "In brackets: 95 % interval over tasks. p: McNemar's exact test by task.",
             "",
         ]
     )

@@ -1,8 +1,9 @@
-"""The figures of a run as a table: for the terminal and for Markdown alike."""
+"""The report of a run: a table that reads well in a terminal and as Markdown."""
 
 from collections import Counter
 from collections.abc import Sequence
 
+from laguna_tui.base.markdown_table import markdown_table
 from laguna_tui.base.units import count, duration, plural, rate, share
 from laguna_tui.evals.estimates import Interval, mean_interval, pass_at_k
 from laguna_tui.evals.samples import RunFacts, Sample
@@ -32,12 +33,12 @@ def pass_rates(samples: Sequence[Sample]) -> dict[int, Interval]:
 
 
 def percent(interval: Interval) -> str:
-    """A share with its interval, in percent."""
+    """Return a share with its interval, in percent."""
     return f"{100 * interval.value:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 def markdown_report(facts: RunFacts, samples: Sequence[Sample], notes: Sequence[str] = ()) -> str:
-    """What a run came to. notes: sentences below the table, such as what was skipped."""
+    """Return the report of a run. notes: sentences below the table, such as what was skipped."""
     groups = by_set(samples)
     rates = {name: pass_rates(group) for name, group in groups.items()}
     ks = sorted({k for each in rates.values() for k in each})
@@ -56,7 +57,7 @@ def markdown_report(facts: RunFacts, samples: Sequence[Sample], notes: Sequence[
         "",
         *markdown_table(head, rows),
         "",
-        "In brackets the interval of 95 %, over tasks. Steps and tokens are of a sample, on average.",
+        "In brackets: 95 % interval over tasks. Steps and tokens: mean of a sample.",
         f"Turns ended: {', '.join(f'{end} {number}' for end, number in ends)}.",
         *notes,
     ]
@@ -64,7 +65,7 @@ def markdown_report(facts: RunFacts, samples: Sequence[Sample], notes: Sequence[
 
 
 def _averages(samples: Sequence[Sample]) -> list[str]:
-    """The cells of `_COLUMNS`."""
+    """Return the cells of `_COLUMNS`."""
     generated, decode_s = sum(each.generated_tokens for each in samples), sum(each.decode_s for each in samples)
     return [
         f"{sum(each.steps for each in samples) / len(samples):.1f}",
@@ -73,16 +74,3 @@ def _averages(samples: Sequence[Sample]) -> list[str]:
         rate(generated / decode_s) if decode_s > 0 and generated else "–",
         duration(sum(each.seconds for each in samples)),
     ]
-
-
-def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table whose columns are as wide as their texts, so that it reads well as it is."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        first, *others = zip(cells, widths, strict=True)
-        padded = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
-        return "| " + " | ".join(padded) + " |"
-
-    rule = "|" + "|".join("-" * (width + 1) + ("-" if at == 0 else ":") for at, width in enumerate(widths)) + "|"
-    return [line(head), rule, *map(line, rows)]

@@ -19,7 +19,7 @@ from laguna_engine.speculate.cost_model import constant_acceptance_tokens, expec
 from laguna_tui.base.progress import ProgressLine
 from laguna_tui.bench import statistics
 from laguna_tui.bench.answer_runs import PLAIN_VARIANT, AnswerSample, Variant, drafted_variant
-from laguna_tui.bench.measurement import BenchResult, MarkdownTable, Measurement, number, percent
+from laguna_tui.bench.measurement import BenchResult, Measurement, number, percent
 from laguna_tui.bench.workload import DFLASH, BenchOptions
 
 PHASES = ("draft", "verify", "sample", "other")
@@ -120,8 +120,8 @@ class LengthSweep(VariantMeasurement):
         """Return one row per length."""
         names = [way.name for way in self.variants() if statistics.of_variant(self.samples, way.name)]
         rows = [SweepRow.of(self.samples, name) for name in names]
-        table = MarkdownTable(_SWEEP_COLUMNS, [row.cells() for row in rows])
-        return BenchResult(table, [row.fields() for row in rows], [f"{self.options.who} {_SWEEP_NOTE}"])
+        cells = [row.cells() for row in rows]
+        return BenchResult(_SWEEP_COLUMNS, cells, [row.fields() for row in rows], [f"{self.options.who} {_SWEEP_NOTE}"])
 
 
 def lengths_of(options: BenchOptions) -> list[Variant]:
@@ -253,12 +253,13 @@ class SpeedupPrediction(VariantMeasurement):
         """Return one row per drafted length."""
         costs = DraftCosts.of(self.samples)
         if costs is None:
-            return BenchResult(MarkdownTable(_PREDICTION_COLUMNS), [])
+            return BenchResult(_PREDICTION_COLUMNS)
         lengths = sorted({int(sample.way) for sample in self.samples if sample.way.isdecimal()})
         found = (PredictionRow.of(self.samples, length, costs) for length in lengths if length)
         rows = [row for row in found if row is not None]
         return BenchResult(
-            MarkdownTable(_PREDICTION_COLUMNS, [row.cells() for row in rows]),
+            _PREDICTION_COLUMNS,
+            [row.cells() for row in rows],
             [row.fields() for row in rows],
             self._notes(costs, rows),
         )
@@ -361,9 +362,9 @@ class RoundProfile(VariantMeasurement):
         rows += [
             ProfileRow.of([round_ for round_ in rounds if round_.drafted == length], str(length)) for length in lengths
         ]
-        table = MarkdownTable(_PROFILE_COLUMNS, [row.cells() for row in rows])
         return BenchResult(
-            table,
+            _PROFILE_COLUMNS,
+            [row.cells() for row in rows],
             [row.fields() for row in rows],
             [f"{self.options.who} {_PROFILE_NOTE}", *self._notes()],
         )

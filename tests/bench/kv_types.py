@@ -7,7 +7,7 @@ from laguna_tui.base.progress import ProgressLine
 from laguna_tui.base.settings import KV_TYPES
 from laguna_tui.bench import statistics
 from laguna_tui.bench.answer_runs import PLAIN_VARIANT, AnswerSample, Variant, drafted_variant
-from laguna_tui.bench.measurement import BenchResult, MarkdownTable, Measurement, number, percent
+from laguna_tui.bench.measurement import BenchResult, Measurement, number, percent
 from laguna_tui.bench.parity import compare
 from laguna_tui.bench.workload import uses
 
@@ -101,8 +101,7 @@ class KvComparison(Measurement):
             here, *others = (way.name for way in self._variants(kind))
             names = [name for name in (here, *others) if statistics.of_variant(self.samples, name)]
             rows += [KvRow.of(self.samples, name, here, first) for name in names]
-        table = MarkdownTable(_KV_COLUMNS, [row.cells() for row in rows])
-        return BenchResult(table, [row.fields() for row in rows], [_KV_NOTE])
+        return BenchResult(_KV_COLUMNS, [row.cells() for row in rows], [row.fields() for row in rows], [_KV_NOTE])
 
     def _variants(self, kind: str) -> list[Variant]:
         use = uses(self.options.drafter)[-1]

@@ -96,7 +96,10 @@ def test_a_run_that_cannot_be_made_does_not_pass_and_the_others_go_on(home: Path
 
 def test_what_cannot_be_varied_is_refused(home: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main(["eval", "--task", "run_lengths", "--gate", str(home / "runs"), "--vary", "keep"]) == 2
-    assert "none is among the tasks; add --set lookups" in capsys.readouterr().err
+    assert (
+        "--vary keep: only look-ups can vary it, and there are none among the tasks; add --set lookups"
+        in capsys.readouterr().err
+    )
     (home / "file").write_text("")
     assert cli.main(["eval", "--task", "run_lengths", "--gate", str(home / "file")]) == 2
     assert "give a folder that can be written" in capsys.readouterr().err

@@ -40,7 +40,6 @@ def add_command(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         " process, give each a reward by running a verifier in the sandbox, and say what temperature and the size of"
         " the group cost.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     asked = parser.add_mutually_exclusive_group()
     asked.add_argument("--prompts", type=Path, metavar="FILE", help='JSON lines, each with a "prompt"')

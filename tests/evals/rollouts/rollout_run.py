@@ -207,7 +207,7 @@ def _answered(model: EvaluatedModel, draw: Draw, limit_s: float) -> Answer:
         seconds = time.monotonic() - begun
     steps = found.steps
     return Answer(
-        text=found.said,
+        text=found.answer,
         reasoning=found.reasoning,
         end=found.end,
         prompt_tokens=sum(step.prompt_tokens for step in steps),

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
+from laguna_tui.base.markdown_table import markdown_table
 from laguna_tui.base.units import count, duration, plural, rate, share
 from laguna_tui.evals.samples import RunFacts
-from laguna_tui.evals.score_report import markdown_table
 from tests.evals.rollouts.rollout import Group, Rollout
 
 _HEAD = ("temperature", "group", "rollouts", "reward", "best of group", "tokens", "wall time", "speed", "acceptance")
