@@ -120,21 +120,14 @@ def replace_file(
         ChangedError: It has other bytes, or is gone.
         NotWrittenError: It is not a regular file, read-only, or the disk refuses.
     """
-    try:
-        with workspace.holding(inside) as (folder, name):
-            status, attributes = _checked(folder, name, inside, before)
-            new = temporary_name()
-            noted = (unfinished or TemporaryFiles()).noted((workspace.root / inside).with_name(new))
-            with noted, written(folder, new, data, status, attributes):
-                check_same(folder, name, inside, status)
-                os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
-            # The change is made; only a power cut at this moment could still undo it.
-            with suppress(OSError):
-                os.fsync(folder)
-    except (FileNotFoundError, UnreadableError) as error:
-        raise _changed(inside) from error
-    except OSError as error:
-        raise NotWrittenError(f"{escaped(inside)} cannot be changed ({_reason(error)}); it is as it was") from error
+    with _refusing(inside, "changed", "it is as it was"), workspace.holding(inside) as (folder, name):
+        status, attributes = _checked(folder, name, inside, before)
+        new = temporary_name()
+        noted = (unfinished or TemporaryFiles()).noted((workspace.root / inside).with_name(new))
+        with noted, written(folder, new, data, status, attributes):
+            check_same(folder, name, inside, status)
+            os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        _sync(folder)
 
 
 def create_file(workspace: Workspace, inside: str, data: bytes, unfinished: TemporaryFiles | None = None) -> None:
@@ -158,8 +151,7 @@ def create_file(workspace: Workspace, inside: str, data: bytes, unfinished: Temp
             noted = (unfinished or TemporaryFiles()).noted((workspace.root / inside).with_name(new))
             with noted, written(folder, new, data):
                 rename_without_replacing(folder, new, folder, name)
-            with suppress(OSError):
-                os.fsync(folder)
+            _sync(folder)
     except FileExistsError as error:
         raise _taken(inside) from error
     except OSError as error:
@@ -178,20 +170,14 @@ def remove_file(workspace: Workspace, inside: str, before: bytes) -> None:
         ChangedError: It has other bytes, or is gone.
         NotWrittenError: It is not a regular file, read-only, or a folder that is not empty, or the disk refuses.
     """
-    try:
-        with workspace.holding(inside) as (folder, name):
-            if before == digest(b"") and stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-                os.rmdir(name, dir_fd=folder)
-            else:
-                status, _ = _checked(folder, name, inside, before)
-                check_same(folder, name, inside, status)
-                os.unlink(name, dir_fd=folder)
-            with suppress(OSError):
-                os.fsync(folder)
-    except (FileNotFoundError, UnreadableError) as error:
-        raise _changed(inside) from error
-    except OSError as error:
-        raise NotWrittenError(f"{escaped(inside)} cannot be deleted ({_reason(error)}); it is as it was") from error
+    with _refusing(inside, "deleted", "it is as it was"), workspace.holding(inside) as (folder, name):
+        if before == digest(b"") and stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            os.rmdir(name, dir_fd=folder)
+        else:
+            status, _ = _checked(folder, name, inside, before)
+            check_same(folder, name, inside, status)
+            os.unlink(name, dir_fd=folder)
+        _sync(folder)
 
 
 def move_file(workspace: Workspace, inside: str, target: str, before: bytes) -> None:
@@ -208,22 +194,44 @@ def move_file(workspace: Workspace, inside: str, target: str, before: bytes) -> 
         NotWrittenError: It is not a regular file, read-only, or the disk refuses.
     """
     announce(workspace.root / target)
+    with _refusing(inside, "moved", "it is where it was", target), workspace.holding(inside) as (folder, name):
+        status, _ = _checked(folder, name, inside, before)
+        with RootFolder(workspace.root, workspace.identity) as tree, _folders(tree, target):
+            into, new = tree.holding(target)
+            check_same(folder, name, inside, status)
+            rename_without_replacing(folder, name, into, new)
+            _sync(folder)
+            _sync(into)
+
+
+@contextmanager
+def _refusing(inside: str, done: str, state: str, target: str = "") -> Iterator[None]:
+    """Raise a sentence for the model where a change fails.
+
+    Args:
+        inside: The file.
+        done: What was to be done to it.
+        state: How it is now, as a clause.
+        target: The path that it was to get.
+
+    Raises:
+        ChangedError: It is gone, or something has the target's path.
+        NotWrittenError: The disk refuses.
+    """
     try:
-        with workspace.holding(inside) as (folder, name):
-            status, _ = _checked(folder, name, inside, before)
-            with RootFolder(workspace.root, workspace.identity) as tree, _folders(tree, target):
-                into, new = tree.holding(target)
-                check_same(folder, name, inside, status)
-                rename_without_replacing(folder, name, into, new)
-                for changed in (folder, into):
-                    with suppress(OSError):
-                        os.fsync(changed)
+        yield
     except FileExistsError as error:
-        raise _taken(target) from error
+        raise _taken(target or inside) from error
     except (FileNotFoundError, UnreadableError) as error:
         raise _changed(inside) from error
     except OSError as error:
-        raise NotWrittenError(f"{escaped(inside)} cannot be moved ({_reason(error)}); it is where it was") from error
+        raise NotWrittenError(f"{escaped(inside)} cannot be {done} ({_reason(error)}); {state}") from error
+
+
+def _sync(folder: int) -> None:
+    """Write a folder to the disk. The change is made: only a power cut at this moment could still undo it."""
+    with suppress(OSError):
+        os.fsync(folder)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ replaced objects) decides whether a file is as committed.
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,11 +50,10 @@ def head_entries(folder: Path, paths: Sequence[str]) -> dict[str, TreeEntry]:
         paths: Relative to the folder.
     """
     entries = {}
-    for command in _batches(("--literal-pathspecs", "ls-tree", "-l", "-z", "HEAD"), paths):
-        for line in _lines(repository.query(folder, command)):
-            about, _, path = line.partition("\t")
-            mode, _, object_id, size = about.split()
-            entries[path] = TreeEntry(mode, object_id, int(size) if size.isdecimal() else 0)
+    for line in _query(folder, ("--literal-pathspecs", "ls-tree", "-l", "-z", "HEAD"), paths) or ():
+        about, _, path = line.partition("\t")
+        mode, _, object_id, size = about.split()
+        entries[path] = TreeEntry(mode, object_id, int(size) if size.isdecimal() else 0)
     return entries
 
 
@@ -65,39 +64,30 @@ def index_entries(folder: Path, paths: Sequence[str]) -> dict[str, TreeEntry] | 
         folder: In a repository.
         paths: Files or folders, relative to the folder.
     """
+    lines = _query(folder, ("--literal-pathspecs", "ls-files", "-s", "-z"), paths)
+    if lines is None:
+        return None
     entries = {}
-    for command in _batches(("--literal-pathspecs", "ls-files", "-s", "-z"), paths):
-        answer = repository.query(folder, command)
-        if answer is None:
-            return None
-        for line in _lines(answer):
-            about, _, path = line.partition("\t")
-            mode, object_id, stage = about.split()
-            if stage == "0":
-                entries[path] = TreeEntry(mode, object_id)
+    for line in lines:
+        about, _, path = line.partition("\t")
+        mode, object_id, stage = about.split()
+        if stage == "0":
+            entries[path] = TreeEntry(mode, object_id)
     return entries
 
 
 def ignored_files(folder: Path, paths: Sequence[str]) -> frozenset[str] | None:
     """Return those of some files that are ignored and not tracked; None when git does not answer."""
-    found: set[str] = set()
-    for command in _batches(("--literal-pathspecs", "ls-files", "-o", "-i", "--exclude-standard", "-z"), paths):
-        answer = repository.query(folder, command)
-        if answer is None:
-            return None
-        found.update(_lines(answer))
-    return frozenset(found)
+    command = ("--literal-pathspecs", "ls-files", "-o", "-i", "--exclude-standard", "-z")
+    lines = _query(folder, command, paths)
+    return None if lines is None else frozenset(lines)
 
 
 def converted_files(folder: Path, paths: Sequence[str]) -> frozenset[str]:
     """Return those of some files that attributes have git convert, in other ways than their line ends."""
-    found: set[str] = set()
-    for command in _batches(("check-attr", "-z", "filter", "working-tree-encoding", "ident"), paths):
-        fields = list(_lines(repository.query(folder, command)))
-        for path, value in zip(fields[::3], fields[2::3], strict=True):
-            if value not in ("unspecified", "unset"):
-                found.add(path)
-    return frozenset(found)
+    fields = _query(folder, ("check-attr", "-z", "filter", "working-tree-encoding", "ident"), paths) or []
+    values = zip(fields[::3], fields[2::3], strict=True)
+    return frozenset(path for path, value in values if value not in ("unspecified", "unset"))
 
 
 def blobs(folder: Path, object_ids: Iterable[str], wrapper: Sequence[str] = ()) -> dict[str, bytes]:
@@ -179,10 +169,12 @@ def _hash_of(size: int, chunks: Iterable[bytes], like: str) -> str:
     return hashed.hexdigest()
 
 
-def _batches(command: Sequence[str], paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _query(folder: Path, command: Sequence[str], paths: Sequence[str]) -> list[str] | None:
+    """Return the fields that git prints about paths; None when it does not answer."""
+    found: list[str] = []
     for at in range(0, len(paths), _PATHS_AT_ONCE):
-        yield (*command, "--", *paths[at : at + _PATHS_AT_ONCE])
-
-
-def _lines(answer: bytes | None) -> Iterator[str]:
-    return (os.fsdecode(line) for line in (answer or b"").split(b"\0") if line)
+        answer = repository.query(folder, (*command, "--", *paths[at : at + _PATHS_AT_ONCE]))
+        if answer is None:
+            return None
+        found += (os.fsdecode(field) for field in answer.split(b"\0") if field)
+    return found
