@@ -122,7 +122,7 @@ def test_without_a_model_the_object_has_them_all(capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("nano", "--machine", "toaster"), "--machine: 'toaster' is no part of a machine"),
+        (("nano", "--machine", "toaster"), "--machine: 'toaster' is not part of a machine"),
         (("nano", "--kv", "q5_0"), "--kv q5_0: choose one of f16, q8_0, q4_0"),
         (("nano", "--context", "12"), "--context 12: it must be at least 1024"),
         (("nano", "--context", "8192"), "can use 4 K tokens of context, not 8 K"),
