@@ -20,7 +20,7 @@ from tests.evals.rollouts.verifier import Verifier, read_prompts, task_prompts
 
 _EPILOG = """\
 Without --out nothing is kept. With it, Ctrl-C and any other end lose no rollout: the same command resumes.
-The verifier finds the answer on stdin and in answer.txt, and the prompt's line in prompt.json. It ends with 0 for a
+The verifier finds the answer on stdin and in answer.txt, and the prompt's line in prompt.json. It ends with 0 for a \
 reward of 1, or for the X of a last line `reward X`; else, or where X is not a finite number, the reward is 0.
 exit codes: 0 run to the end, 2 wrong usage or a model that cannot be opened, 4 the model failed, 130 interrupted
 """
