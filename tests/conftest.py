@@ -81,5 +81,5 @@ if os.environ.get("LAGUNA_TUI_DEAD_BUFFERS"):
 
     _backend = ComputeBackend.cpu()
     for _kind in _backend.extra_buffer_types():
-        verdicts.put(extra_buffers.subject(extra_buffers.name_of(_kind)), "it dies of SIGSEGV")
+        verdicts.put(extra_buffers.subject(extra_buffers.name_of(_kind)), "it crashes with SIGSEGV")
     _backend.close()

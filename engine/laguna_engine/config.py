@@ -230,7 +230,7 @@ class Drafting:
 
     def __post_init__(self) -> None:
         if self.length is not None and self.length < 0:
-            raise RequestError(f"a draft length of {self.length} makes no sense; give 0 or more")
+            raise RequestError(f"a draft length of {self.length} is invalid; give 0 or more")
 
 
 DRAFTING = Drafting()

@@ -80,13 +80,13 @@ class Loader:
             warnings.append(STRICT_ON_GPU)
         context = self._context = assembly.context(context_options(self._options, capacity))
         if not gives_numbers(context, model.vocab.size):
-            raise ModelFileError(f"{self._options.model}: its weights give no numbers; download it again")
+            raise ModelFileError(f"{self._options.model}: its weights are not finite numbers; download it again")
         checkpoints = _checkpoints(model, self._options, warnings)
         sequence = TokenSequence(model, context, capacity, paired=strict, checkpoints=checkpoints)
         speculator = assembly.speculator(sequence)
         # Asked for now because the answer takes a walk through the whole vocabulary.
         if not model.vocab.eog:
-            warnings.append("the model names no token that ends an answer; every answer continues until it is stopped")
+            warnings.append("the model has no token that ends an answer; every answer continues until you stop it")
         self._report("context", 1.0)
         info = _info(model, self._options, sequence.capacity, assembly.described, warnings + assembly.warnings)
         return LoadedModel(sequence, speculator, info, assembly, self.undo)
@@ -146,7 +146,7 @@ def _checkpoints(model: Model, options: EngineOptions, warnings: list[str]) -> C
     if size > options.checkpoint_bytes:
         warnings.append(
             f"a checkpoint of this model takes {size / 1e6:.0f} MB of RAM and {options.checkpoint_bytes / 1e6:.0f} MB "
-            "are allowed, so changing an earlier message reads everything again; allow more"
+            "are allowed, so changing an earlier message reads everything again; raise the limit"
         )
         return None
     return Checkpoints(options.checkpoints, options.checkpoint_bytes)
@@ -237,7 +237,7 @@ class SpeculatorFactory:
         if hook_is_right(self.model, options, context, taps):
             return context
         context.close()
-        return self._without_hook(options, "its taps are not what they should be")
+        return self._without_hook(options, "its taps are wrong")
 
     def taps(self, options: ContextOptions) -> Taps:
         """Create taps for a context of these options; call `check` first."""
@@ -349,5 +349,7 @@ class SpeculatorFactory:
 
     def _without_hook(self, options: ContextOptions, why: str) -> Context:
         """Create a slower context: with a callback where a drafter needs features, with whole logits in any case."""
-        self.warnings.append(f"drafting costs more than it should: this llama.cpp takes no graph hook ({why})")
+        self.warnings.append(
+            f"drafting is slower than it should be: this llama.cpp does not support the graph hook ({why})"
+        )
         return Context(self.model, options, CallbackTaps(*self._tap_arguments(options)))

@@ -39,7 +39,7 @@ def test_a_target_whose_weights_give_no_numbers_is_refused(
     path = harmed(tiny.laguna(), name, value).write(tmp_path / "nan.gguf")
     with pytest.raises(ModelFileError) as error:
         Engine.open(options(path, speculation=mode))
-    assert str(error.value) == f"{path}: its weights give no numbers; download it again"
+    assert str(error.value) == f"{path}: its weights are not finite numbers; download it again"
 
 
 def test_weights_that_are_large_but_numbers_are_not_refused(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_drafter_whose_weights_give_no_numbers_is_left_out(
     path = harmed(drafters.make(variant), name, value).write(tmp_path / "nan-drafter.gguf")
     with Engine.open(options(tiny_model_path, drafter=path)) as engine:
         assert engine.info.warnings == (
-            "the drafter nan-drafter.gguf is not used: its weights give no numbers; download it again",
+            "the drafter nan-drafter.gguf is not used: its weights are not finite numbers; download it again",
         )
         assert engine.info.drafter == ""
         assert len(gather(engine.generate(Request(PROMPT, max_tokens=5))).tokens) == 5
@@ -67,7 +67,7 @@ def test_a_drafter_whose_weights_give_no_numbers_is_left_out(
 def test_so_is_one_whose_second_head_gives_none(tmp_path: Path, tiny_model_path: Path, name: str) -> None:
     path = harmed(drafters.make(MARKOV), name, np.nan).write(tmp_path / "nan-drafter.gguf")
     with Engine.open(options(tiny_model_path, drafter=path)) as engine:
-        assert "its weights give no numbers" in engine.info.warnings[0]
+        assert "its weights are not finite numbers" in engine.info.warnings[0]
 
 
 @pytest.mark.parametrize("variant", [VARIANT, MARKOV], ids=["dflash", "dspark"])
@@ -97,7 +97,7 @@ def test_an_adapter_whose_weights_give_no_numbers_is_left_out_and_the_drafter_dr
 
     with Engine.open(asked) as engine:
         assert engine.info.warnings == (
-            "the adapter bad.gguf is not used: its weights give no numbers; download it again",
+            "the adapter bad.gguf is not used: its weights are not finite numbers; download it again",
         )
         assert drafted(engine, "bad") == drafted(engine, None) != []
         assert drafted(engine, "good")

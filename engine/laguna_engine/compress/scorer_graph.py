@@ -80,7 +80,7 @@ class BodyGraph:
         found = np.stack([port.values.reshape(self._model.heads, self._slots) for port in self._score_ports])
         found = found[:, :, : window.blocks]
         if (found >= -OUTSIDE_TEXT).any():
-            raise ModelFileError(f"{self._model.file.path}: its weights give no numbers; download it again")
+            raise ModelFileError(f"{self._model.file.path}: its weights are not finite numbers; download it again")
         return (found / sqrt(self._model.head_size)).astype(np.float32)
 
     @property
@@ -200,7 +200,7 @@ class HeadGraph:
             found[start:stop] = part.run(start, targets.ravel()[start:stop])
             start = stop
         if not np.isfinite(found).all():
-            raise ModelFileError(f"{self._path}: its weights give no numbers; download it again")
+            raise ModelFileError(f"{self._path}: its weights are not finite numbers; download it again")
         return found.reshape(targets.shape)
 
     @property

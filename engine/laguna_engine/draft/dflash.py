@@ -472,7 +472,7 @@ class DFlashDrafter(Drafter):
         return self._taken if self.model.covered(self._taken) else 0
 
 
-_NO_NUMBERS = "its weights give no numbers; download it again"
+_NO_NUMBERS = "its weights are not finite numbers; download it again"
 
 _HEADS = ("output.weight", "token_embd.weight")
 """The target's output matrix; models that have none use their embeddings."""

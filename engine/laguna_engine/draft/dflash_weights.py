@@ -117,7 +117,7 @@ class DrafterWeights:
         if drafter.own_head is not None:
             return self._tensors[drafter.own_head]
         if shared is None or shared.shape[:2] != (drafter.n_embd, vocabulary):
-            found = "none is at hand" if shared is None else f"that is {list(shared.shape[:2])}"
+            found = "none is available" if shared is None else f"that is {list(shared.shape[:2])}"
             raise ModelFileError(
                 f"{drafter.path}: it needs its model's output matrix, and {found}; choose a drafter with its own"
             )

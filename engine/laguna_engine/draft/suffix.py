@@ -198,7 +198,31 @@ class CopyDraft:
         return Draft(self._tokens[:length], self._chances[:length])
 
 
-class SuffixDrafter(Drafter):
+class _CopyDrafter(Drafter):
+    """Copies what followed the longest match of the transcript's end."""
+
+    def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
+        """Start with nothing read. `transcript` is its sequence's and changes; `extend` and `truncate` say when."""
+        self._transcript = transcript
+        self._limit = limit
+        self._longest = longest
+        self._found: CopyDraft | None = None
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        self._found = None
+
+    def offer(self) -> Offer | None:
+        return self._look().offer
+
+    def draft(self, length: int) -> Draft:
+        return self._look().first(length)
+
+    def _look(self) -> CopyDraft:
+        """Return what follows the longest match now."""
+        raise NotImplementedError
+
+
+class SuffixDrafter(_CopyDrafter):
     """Copies from the transcript: the prompt and everything committed since.
 
     Of a long transcript only the newest `limit` tokens are copied from; the oldest are forgotten by the quarter, since
@@ -208,15 +232,8 @@ class SuffixDrafter(Drafter):
     source = TRANSCRIPT
 
     def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
-        """Start with nothing read. `transcript` is its sequence's and changes; `extend` and `truncate` say when."""
-        self._transcript = transcript
-        self._limit = limit
-        self._longest = longest
+        super().__init__(transcript, limit, longest)
         self._reader = SuffixReader(transcript)
-        self._found: CopyDraft | None = None
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        self._found = None
 
     def truncate(self, length: int) -> None:
         self._reader.cut(length)
@@ -238,12 +255,6 @@ class SuffixDrafter(Drafter):
         if self._reader.behind:
             self.catch_up(CATCH_UP)
 
-    def offer(self) -> Offer | None:
-        return self._look().offer
-
-    def draft(self, length: int) -> Draft:
-        return self._look().first(length)
-
     def _look(self) -> CopyDraft:
         if self._found is None:
             self.catch_up(READ_WITH_OFFER)
@@ -262,7 +273,7 @@ class SuffixDrafter(Drafter):
         return -(-excess // chunk) * chunk
 
 
-class FileDrafter(Drafter):
+class FileDrafter(_CopyDrafter):
     """Copies from files. The same votes as in the transcript, counted over all files together.
 
     It keeps `limit` tokens; at more, the files named longest ago are forgotten until a quarter is free, so that the
@@ -273,11 +284,8 @@ class FileDrafter(Drafter):
     source = FILES
 
     def __init__(self, transcript: Sequence[int], limit: int = LIMIT, longest: int = MAX_DRAFT) -> None:
-        """Start with nothing read. `transcript` is its sequence's and changes; `extend` and `truncate` say when."""
-        self._transcript = transcript
-        self._limit = limit
+        super().__init__(transcript, limit, longest)
         self._room = limit - limit // 4
-        self._longest = longest
         self._named: Sequence[Sequence[int]] = ()
         # Insertion order is order of use, least recent first; the content itself is the key, so nothing collides.
         self._files: dict[tuple[int, ...], None] = {}
@@ -286,7 +294,6 @@ class FileDrafter(Drafter):
         self._reader = SuffixReader(self._text)
         self._matched = 0
         self._place = (ROOT, 0)
-        self._found: CopyDraft | None = None
 
     def begin(self, request: DraftRequest) -> int:
         """Copy from the request's files too."""
@@ -300,9 +307,6 @@ class FileDrafter(Drafter):
             for file in reversed(self._fitting(files)):
                 self._use(file)
             self._make_room()
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        self._found = None
 
     def truncate(self, length: int) -> None:
         if length < self._matched:
@@ -319,12 +323,6 @@ class FileDrafter(Drafter):
 
     def after_round(self) -> None:
         self.catch_up(CATCH_UP)
-
-    def offer(self) -> Offer | None:
-        return self._look().offer
-
-    def draft(self, length: int) -> Draft:
-        return self._look().first(length)
 
     def _look(self) -> CopyDraft:
         self.catch_up(READ_WITH_OFFER)

@@ -68,15 +68,15 @@ def faults() -> dict[str, str]:
 
 
 def verdict(name: str) -> str:
-    """Return the result of the trial of a buffer type: `WORKS`, or a failure such as "it dies of SIGSEGV"."""
+    """Return the result of the trial of a buffer type: `WORKS`, or a failure such as "it crashes with SIGSEGV"."""
     if name in _untried:
-        return "it could not be tried"
+        return "it could not be tested"
     known = verdicts.get(subject(name))
     if known is not None:
         return known
     ended = child.run(trial_command(TRIAL, name), _LIMIT_S)
     if ended.signal:
-        found = f"it dies of {ended.signal}"
+        found = f"it crashes with {ended.signal}"
     elif ended.good:
         found = WORKS
     elif ended.code == _WRONG:

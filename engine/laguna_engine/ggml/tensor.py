@@ -128,7 +128,7 @@ class Tensor:
     def handle(self) -> TensorHandle:
         """ggml's handle; GraphError after its owner is closed."""
         if not self._owner.alive:
-            raise GraphError(f"the tensor {self.name or self.shape} is gone; its memory was freed")
+            raise GraphError(f"the tensor {self.name or self.shape} was freed; build the graph again")
         return self._handle
 
     @property
@@ -259,7 +259,7 @@ class TensorContext:
     def handle(self) -> GgmlContextHandle:
         """ggml's handle; GraphError after `close`."""
         if not self._handle:
-            raise GraphError("this graph's tensors are gone; they were freed")
+            raise GraphError("this graph's tensors were freed; build the graph again")
         return self._handle
 
     @property

@@ -228,7 +228,7 @@ def _check_numbers(drafter: DrafterHeader) -> None:
         (drafter.longest > 0, f"its block of {drafter.block} leaves nothing to draft"),
         (drafter.rope_base > 0, "it has no rope.freq_base"),
         (drafter.rope_dims % 2 == 0, f"it rotates {drafter.rope_dims} numbers of each head"),
-        (min(drafter.taps) >= 0, "it reads the target's embeddings, which are no layer's output"),
+        (min(drafter.taps) >= 0, "it reads the target's embeddings, which are not a layer's output"),
         (len(set(drafter.taps)) == len(drafter.taps), "it reads one of the target's layers twice"),
     )
     for holds, complaint in rules:
@@ -261,7 +261,7 @@ def _check_kind(keys: Keys, tensors: Sequence[TensorInfo]) -> None:
     for name, plain in _MUST_BE_PLAIN.items():
         if keys.value(name) not in plain:
             raise Unsuitable(
-                f"has {name} {keys.value(name)!r}, which this engine's drafter does not know; {_OTHER_DRAFTER}"
+                f"has {name} {keys.value(name)!r}, which this engine's drafter does not support; {_OTHER_DRAFTER}"
             )
     # Lucebox copies the target's YaRN settings into its files and its engine never reads them.
     scaling = None if keys.lucebox else keys.value("rope.scaling.type")
@@ -295,7 +295,7 @@ def _check_tensors(hparams: HParams, taps: int, tensors: Sequence[TensorInfo], v
         _check_tensor(found.get(name), name, shape)
     unknown = sorted(found.keys() - expected.keys())
     if unknown:
-        raise Unsuitable(f"has {unknown[0]}, which this engine's drafter does not know; {_OTHER_DRAFTER}")
+        raise Unsuitable(f"has {unknown[0]}, which this engine's drafter does not support; {_OTHER_DRAFTER}")
     return vocabulary
 
 
@@ -305,13 +305,9 @@ def _required(hparams: HParams, taps: int) -> Iterator[tuple[str, Shape]]:
     yield "enc.output_norm.weight", (embd,)
     yield "output_norm.weight", (embd,)
     for layer, width in enumerate(hparams.per_layer("feed_forward_length", 1)):
-        queries, keys = hparams.heads[layer] * head, hparams.kv_heads[layer] * head
         prefix = f"blk.{layer}."
         yield prefix + "attn_norm.weight", (embd,)
-        yield prefix + "attn_q.weight", (embd, queries)
-        yield prefix + "attn_k.weight", (embd, keys)
-        yield prefix + "attn_v.weight", (embd, keys)
-        yield prefix + "attn_output.weight", (queries, embd)
+        yield from ((prefix + name, shape) for name, shape in hparams.attention_shapes(layer))
         yield prefix + "attn_q_norm.weight", (head,)
         yield prefix + "attn_k_norm.weight", (head,)
         yield prefix + "ffn_norm.weight", (embd,)

@@ -3,7 +3,7 @@
 A value is per model or per layer; a per-layer value is a scalar for all layers or an array with one entry per layer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from laguna_engine.gguf.reader import Damaged, Value
 
@@ -76,6 +76,17 @@ class HParams:
             raise Damaged(f"{self._prefix}.{key} is {value!r}, expected a number from 0")
         return float(value)
 
+    def attention_shapes(self, layer: int, *, fused: bool = False) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the matrices of a layer's attention, without their prefix, and their shapes; `fused` joins Q, K, V."""
+        queries, keys = self.heads[layer] * self.head_size, self.kv_heads[layer] * self.head_size
+        if fused:
+            yield "attn_qkv.weight", (self.n_embd, queries + 2 * keys)
+        else:
+            yield "attn_q.weight", (self.n_embd, queries)
+            yield "attn_k.weight", (self.n_embd, keys)
+            yield "attn_v.weight", (self.n_embd, keys)
+        yield "attn_output.weight", (queries, self.n_embd)
+
     def check(self) -> None:
         """Check the rules shared by all architectures."""
         for layer, (heads, kv_heads) in enumerate(zip(self.heads, self.kv_heads, strict=True)):
@@ -85,7 +96,7 @@ class HParams:
         self._check_rope()
         self._check_window()
         if self._value("attention.causal") not in (None, True) or self.optional("pooling_type", 0):
-            raise Damaged("it is set up to embed texts, not to write them")
+            raise Damaged("it is set up to embed text, not to generate it")
         if self.optional("nextn_predict_layers", 0) >= self.n_layer:
             raise Damaged("it has no layer besides its prediction layers")
 

@@ -64,7 +64,7 @@ def _check_heads(hparams: HParams) -> None:
     if sizes | {hparams.value_size} != {hparams.head_size}:
         raise Damaged(f"its keys of {hparams.head_size} and values of {hparams.value_size} differ in size")
     if hparams.experts == 0 and hparams.size("leading_dense_block_count") < hparams.n_layer:
-        raise Damaged("it has layers of experts and no experts")
+        raise Damaged("it has expert layers but no experts")
     if len(set(hparams.experts_used)) > 1:
         raise Damaged("its layers use different numbers of experts")
 
@@ -72,7 +72,7 @@ def _check_heads(hparams: HParams) -> None:
 def _check_window(hparams: HParams) -> None:
     """Raise Damaged for a sliding window that no layer uses, on which llama.cpp aborts."""
     if hparams.optional("attention.sliding_window", 0) and not any(sliding_layers(hparams)):
-        raise Damaged("it has a sliding window and no layer that uses it")
+        raise Damaged("it has a sliding window but no layer that uses it")
 
 
 def _check_gate(name: str, shapes: Mapping[str, Shape], hparams: HParams, heads: int) -> None:
@@ -89,33 +89,21 @@ def _expected(hparams: HParams, shapes: Mapping[str, Shape]) -> Iterator[tuple[s
     for layer in range(hparams.n_layer):
         yield from _attention(hparams, layer, fused=f"blk.{layer}.attn_qkv.weight" in shapes)
         if layer < dense:
-            yield from _dense(hparams, layer)
+            width = hparams.per_layer("feed_forward_length", 1)[layer]
+            yield f"blk.{layer}.ffn_gate.weight", (hparams.n_embd, width)
+            yield f"blk.{layer}.ffn_up.weight", (hparams.n_embd, width)
+            yield f"blk.{layer}.ffn_down.weight", (width, hparams.n_embd)
         else:
             yield from _experts(hparams, layer)
 
 
 def _attention(hparams: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
-    embd, head = hparams.n_embd, hparams.head_size
-    queries, keys = hparams.heads[layer] * head, hparams.kv_heads[layer] * head
     prefix = f"blk.{layer}."
-    yield prefix + "attn_norm.weight", (embd,)
-    if fused:
-        yield prefix + "attn_qkv.weight", (embd, queries + 2 * keys)
-    else:
-        yield prefix + "attn_q.weight", (embd, queries)
-        yield prefix + "attn_k.weight", (embd, keys)
-        yield prefix + "attn_v.weight", (embd, keys)
-    yield prefix + "attn_output.weight", (queries, embd)
-    yield prefix + "attn_q_norm.weight", (head,)
-    yield prefix + "attn_k_norm.weight", (head,)
-    yield prefix + "ffn_norm.weight", (embd,)
-
-
-def _dense(hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:
-    embd, width = hparams.n_embd, hparams.per_layer("feed_forward_length", 1)[layer]
-    yield f"blk.{layer}.ffn_gate.weight", (embd, width)
-    yield f"blk.{layer}.ffn_up.weight", (embd, width)
-    yield f"blk.{layer}.ffn_down.weight", (width, embd)
+    yield prefix + "attn_norm.weight", (hparams.n_embd,)
+    yield from ((prefix + name, shape) for name, shape in hparams.attention_shapes(layer, fused=fused))
+    yield prefix + "attn_q_norm.weight", (hparams.head_size,)
+    yield prefix + "attn_k_norm.weight", (hparams.head_size,)
+    yield prefix + "ffn_norm.weight", (hparams.n_embd,)
 
 
 def _experts(hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:

@@ -120,9 +120,9 @@ def _check_heads(layout: Layout, hparams: HParams) -> None:
     if layout.rotated and hparams.optional("rope.dimension_count", head) != head:
         raise Damaged(f"it rotates {hparams.optional('rope.dimension_count', head)} numbers of heads of {head}")
     if layout.square and {heads * head for heads in hparams.heads} != {hparams.n_embd}:
-        raise Damaged(f"its heads of {head} do not make up its hidden size of {hparams.n_embd}")
+        raise Damaged(f"its heads of {head} do not add up to its hidden size of {hparams.n_embd}")
     if (layout.experts == "always") > (hparams.experts > 0):
-        raise Damaged("it has layers of experts and no experts")
+        raise Damaged("it has expert layers but no experts")
 
 
 def required(name: str, hparams: HParams, found: Collection[str], tokens: int) -> Iterator[tuple[str, Shape]]:
@@ -143,20 +143,14 @@ def required(name: str, hparams: HParams, found: Collection[str], tokens: int) -
 
 
 def _attention(layout: Layout, hparams: HParams, layer: int, *, fused: bool) -> Iterator[tuple[str, Shape]]:
-    embd, head = hparams.n_embd, hparams.head_size
-    queries, keys = hparams.heads[layer] * head, hparams.kv_heads[layer] * head
-    if fused:
-        yield "attn_qkv.weight", (embd, queries + 2 * keys)
-    else:
-        yield from {"attn_q.weight": (embd, queries), "attn_k.weight": (embd, keys)}.items()
-        yield "attn_v.weight", (embd, keys)
-    yield "attn_output.weight", (queries, embd)
+    yield from hparams.attention_shapes(layer, fused=fused)
     if layout.biases:
-        yield from dict.fromkeys(("attn_norm.bias", "attn_output.bias", "ffn_norm.bias"), (embd,)).items()
+        for name in ("attn_norm.bias", "attn_output.bias", "ffn_norm.bias"):
+            yield name, (hparams.n_embd,)
     if layout.head_norms:
-        whole = layout.head_norms == "all"
-        yield "attn_q_norm.weight", (queries if whole else head,)
-        yield "attn_k_norm.weight", (keys if whole else head,)
+        queries, keys = (hparams.heads[layer], hparams.kv_heads[layer]) if layout.head_norms == "all" else (1, 1)
+        yield "attn_q_norm.weight", (queries * hparams.head_size,)
+        yield "attn_k_norm.weight", (keys * hparams.head_size,)
 
 
 def _feed_forward(layout: Layout, hparams: HParams, layer: int) -> Iterator[tuple[str, Shape]]:

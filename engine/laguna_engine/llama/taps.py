@@ -247,7 +247,7 @@ class Taps:
     def backend(self) -> ComputeBackend:
         """The device of the logits and the features; GraphError before a context was created."""
         if self._backend is None:
-            raise GraphError("no context was made with these taps yet; make one first")
+            raise GraphError("no context was created with these taps yet; create one first")
         return self._backend
 
     def attach(self, params: ContextParams) -> None:
@@ -322,7 +322,7 @@ class Taps:
     @property
     def _tensors(self) -> DeviceTensors:
         if self._store is None:
-            raise GraphError("no context was made with these taps yet; make one first")
+            raise GraphError("no context was created with these taps yet; create one first")
         return self._store
 
     def _place(self, buffer_type: BufferTypeHandle | None) -> None:

@@ -30,7 +30,7 @@ def gives_numbers(context: Context, vocabulary: int) -> bool:
     count = min(_TOKENS, context.n_ubatch, context.n_batch)
     # At least two: in strict mode no token is decoded alone.
     if context.decode(_spread(vocabulary)[:count], 0) is not DecodeStatus.OK:
-        raise ContextError("the model could not be tried; the computation was stopped")
+        raise ContextError("the model could not be tested; the computation was stopped")
     context.synchronize()
     finite = bool(np.isfinite(context.logits()).all())
     # Cheaper than `clear`, which overwrites the whole cache.

@@ -60,12 +60,10 @@ def check(path: Path, still_wanted: Callable[[], bool]) -> str | None:
             raise ModelFileError(ended.text.strip())
         known = _verdict(ended)
         if known is None:
-            return (
-                f"{path.name} could not be tried in a process of its own; if it crashes the app, choose another model"
-            )
+            return f"{path.name} could not be tested in a separate process; if it crashes the app, choose another model"
         verdicts.put(subject, known)
         if known == _SLOW:
-            return f"{path.name} was not tried to its end: it takes more than {LIMIT_S} seconds to open"
+            return f"{path.name} was not fully tested: it takes more than {LIMIT_S} seconds to open"
     if known not in (_OPENS, _SLOW):
         raise ModelFileError(f"{path}: llama.cpp crashes on it ({known}); download it again, or choose another model")
     return None
@@ -97,5 +95,5 @@ def _verdict(ended: child.Output) -> str | None:
     if ended.signal in _CRASHES or ended.code == 1:
         lines = [line.strip() for line in ended.errors.splitlines() if line.strip()]
         reason = lines[-1].rpartition("/vendor/llama.cpp/")[2][:_REASON_CHARS] if lines else ""
-        return ", ".join(filter(None, (ended.signal, reason))) or "without a word"
+        return ", ".join(filter(None, (ended.signal, reason))) or "without a message"
     return None

@@ -286,7 +286,7 @@ def read_chunk(path: Path) -> Chunk:
                 raise SnapshotError(SnapshotProblem.VERSION, "it was written by another version of this program")
             return _chunk(msgspec.json.decode(text, type=_Header), path, file, start, size)
         except (LookupError, ValueError, RecursionError) as error:
-            raise damaged("its header makes no sense") from error
+            raise damaged("its header is invalid") from error
 
 
 def _at(file: BinaryIO, offset: int, count: int) -> bytes:

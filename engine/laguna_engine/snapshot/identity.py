@@ -42,7 +42,7 @@ class Identity(Struct, frozen=True, forbid_unknown_fields=True):
     def require(self, found: "Identity") -> None:
         """Raise SnapshotError unless a snapshot that is `found` can be used here."""
         if found.model != self.model:
-            raise SnapshotError(SnapshotProblem.MODEL, "it is of another model file")
+            raise SnapshotError(SnapshotProblem.MODEL, "it belongs to another model file")
         if found.build != self.build:
             raise SnapshotError(SnapshotProblem.BUILD, f"it was written with {found.build}, this is {self.build}")
         if found.kv != self.kv:

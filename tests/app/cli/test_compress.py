@@ -110,5 +110,5 @@ def test_a_scorer_whose_weights_give_no_numbers_is_left_out_with_a_warning(code,
     status = main(["compress", "a.py", "--query", "what does make_7 do?", "--keep", "0.2", "--scorer", str(path)])
     captured = capsys.readouterr()
     assert status == 0
-    assert f"ranked by words alone: {path}: its weights give no numbers; download it again\n" in captured.err
+    assert f"ranked by words alone: {path}: its weights are not finite numbers; download it again\n" in captured.err
     assert "def make_7(value):\n    return other_7(value) * 7\n" in captured.out

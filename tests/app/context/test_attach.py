@@ -442,7 +442,7 @@ def test_so_does_a_scorer_whose_weights_give_no_numbers(folder, codebase, tmp_pa
     with Scorer.open(path, threads=1) as scorer:
         gathered = scored(folder, codebase, scorer=Lent(lambda: scorer))
     assert gathered.attachments == scored(folder, codebase).attachments
-    reason = f"{path}: its weights give no numbers; download it again"
+    reason = f"{path}: its weights are not finite numbers; download it again"
     assert f"the scorer cannot be used ({reason}), so words alone decide what is kept" in gathered.notes
 
 

@@ -132,4 +132,4 @@ def test_weights_that_are_no_numbers_give_an_error_and_no_scores(name: str, tmp_
     path = poisoned(scorers.make(Variant()), name).write(tmp_path / "poisoned.gguf")
     with Scorer.open(path, threads=1) as scorer, pytest.raises(ModelFileError) as error:
         scorer.score(["def add(a, b):"], "where is it?")
-    assert str(error.value) == f"{path}: its weights give no numbers; download it again"
+    assert str(error.value) == f"{path}: its weights are not finite numbers; download it again"

@@ -73,7 +73,7 @@ def test_a_drafter_without_a_head_needs_its_targets(tiny_model_path: Path, tmp_p
     store = DeviceTensors(backend, {"features": (Type.F32, (192, 8)), "head": (Type.F32, (64, 100))})
     path = drafters.make(LAGUNA).write(tmp_path / "drafter.gguf")
     embedding = _rows(tiny_model_path)
-    for head, found in ((None, "none is at hand"), (store["head"], r"that is \[64, 100\]")):
+    for head, found in ((None, "none is available"), (store["head"], r"that is \[64, 100\]")):
         with pytest.raises(ModelFileError, match=f"needs its model's output matrix, and {found}"):
             DFlash.open(drafter_files.read(path), TARGET, store["features"], head, embedding, backend)
     store.close()

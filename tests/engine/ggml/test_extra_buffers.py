@@ -98,7 +98,7 @@ def places(path: Path) -> set[str]:
 def test_the_real_trial_says_whether_the_kinds_of_this_machine_work(kinds: list[str], verdicts: Verdicts) -> None:
     for name in kinds:
         found = extra_buffers.verdict(name)
-        assert found == extra_buffers.WORKS or found.startswith("it dies of SIG")
+        assert found == extra_buffers.WORKS or found.startswith("it crashes with SIG")
         assert verdicts.get(extra_buffers.subject(name)) == found
 
 
@@ -113,11 +113,11 @@ def test_a_kind_whose_trial_dies_is_left_out(
     tried = trials(SEGFAULT)
     assert places(quantized_path) == {"CPU"}
     assert set(tried) <= set(kinds)
-    assert extra_buffers.faults() == dict.fromkeys(kinds, "it dies of SIGSEGV")
+    assert extra_buffers.faults() == dict.fromkeys(kinds, "it crashes with SIGSEGV")
 
 
 @pytest.mark.parametrize(
-    ("program", "why"), [(WRONG_PRODUCTS, "its products are wrong"), (BROKEN, "it could not be tried")]
+    ("program", "why"), [(WRONG_PRODUCTS, "its products are wrong"), (BROKEN, "it could not be tested")]
 )
 def test_so_is_one_whose_products_are_wrong_or_that_cannot_be_tried(
     kinds: list[str], quantized_path: Path, trials: Callable[[str], list[str]], program: str, why: str
@@ -146,7 +146,7 @@ def test_a_remembered_verdict_starts_no_child(
         remembering = Verdicts()
         remembering.store_in(tmp_path / "native.json")
         monkeypatch.setattr(extra_buffers, "verdicts", remembering)
-        assert extra_buffers.faults() == dict.fromkeys(kinds, "it dies of SIGSEGV")
+        assert extra_buffers.faults() == dict.fromkeys(kinds, "it crashes with SIGSEGV")
     assert tried == kinds
 
 

@@ -169,17 +169,17 @@ WRONG: dict[str, tuple[Change, str]] = {
     "a negative window": (lambda f: f.set("laguna.attention.sliding_window", -1, tiny.I32), "sliding_window is -1"),
     "a window that no layer uses": (
         lambda f: f.set("laguna.attention.sliding_window_pattern", 1),
-        "a sliding window and no layer that uses it",
+        "a sliding window but no layer that uses it",
     ),
     "a pattern without sliding layers": (
         lambda f: f.set("laguna.attention.sliding_window_pattern", [False] * 4),
-        "a sliding window and no layer that uses it",
+        "a sliding window but no layer that uses it",
     ),
     "experts that differ by layer": (lambda f: f.set("laguna.expert_used_count", [2, 4, 4, 4]), "different numbers"),
     "an unknown router": (lambda f: f.set("laguna.expert_gating_func", 5), "expert_gating_func is 5"),
     "nothing to rotate": (lambda f: f.set("laguna.rope.dimension_count", 0), "dimension_count is 0"),
-    "a bidirectional model": (lambda f: f.set("laguna.attention.causal", False), "to embed texts"),
-    "a pooling model": (lambda f: f.set("laguna.pooling_type", 1), "to embed texts"),
+    "a bidirectional model": (lambda f: f.set("laguna.attention.causal", False), "to embed text, not to generate it"),
+    "a pooling model": (lambda f: f.set("laguna.pooling_type", 1), "to embed text, not to generate it"),
     "an architecture with a hidden end": (lambda f: f.set("general.architecture", "laguna\0x"), "NUL character"),
     "a token with a hidden end": (
         lambda f: f.set("tokenizer.ggml.tokens", ["a\0b", *map(str, range(511))]),
@@ -386,7 +386,7 @@ GENERIC_WRONG: dict[str, tuple[str, str, Change, str]] = {
         lambda f: f.set("qwen2.attention.key_length", 32).set("qwen2.attention.value_length", 32).set(
             "qwen2.rope.dimension_count", 32
         ),
-        "do not make up its hidden size",
+        "do not add up to its hidden size",
     ),
     "values of another size": (
         "glm4", generic.BPE, lambda f: f.set("glm4.attention.value_length", 32), "values of 32 differ in size"

@@ -107,7 +107,7 @@ def test_one_that_takes_too_long_is_opened_with_a_warning_and_not_waited_for_aga
     tried = trials(SLOW)
     monkeypatch.setattr(trial, "LIMIT_S", 0.5)
     model = Model.open(path)
-    assert "file.gguf was not tried to its end" in model.warnings[0]
+    assert "file.gguf was not fully tested" in model.warnings[0]
     model.close()
     model = Model.open(path)
     assert model.warnings == ()
@@ -124,7 +124,7 @@ def test_a_trial_that_says_nothing_about_the_file_is_a_warning_and_is_repeated(
         monkeypatch.setattr(child, "run", lambda *_: child.MISSING)
     for _ in range(2):
         model = Model.open(path)
-        assert "could not be tried in a process of its own" in model.warnings[0]
+        assert "could not be tested in a separate process" in model.warnings[0]
         model.close()
     assert len(tried) == 2
 
@@ -132,7 +132,7 @@ def test_a_trial_that_says_nothing_about_the_file_is_a_warning_and_is_repeated(
 def test_the_warning_reaches_the_user(path: Path, trials: Callable[[str], list[str]]) -> None:
     trials(KILLED)
     with Engine.open(EngineOptions(path, n_ctx=256, threads=1)) as engine:
-        assert any("could not be tried" in warning for warning in engine.info.warnings)
+        assert any("could not be tested" in warning for warning in engine.info.warnings)
 
 
 def test_what_the_child_refuses_is_refused_with_its_reason(path: Path, trials: Callable[[str], list[str]]) -> None:

@@ -30,8 +30,8 @@ def test_without_a_file_a_verdict_lasts_as_long_as_the_process() -> None:
 
 
 def test_a_verdict_is_found_by_the_next_process(path: Path) -> None:
-    kept(path).put("buffer AMX", "it dies of SIGSEGV")
-    assert kept(path).get("buffer AMX") == "it dies of SIGSEGV"
+    kept(path).put("buffer AMX", "it crashes with SIGSEGV")
+    assert kept(path).get("buffer AMX") == "it crashes with SIGSEGV"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
@@ -46,9 +46,9 @@ def test_two_processes_do_not_lose_each_others_verdicts(path: Path) -> None:
 def test_what_this_process_saw_counts_more_than_the_file(path: Path) -> None:
     kept(path).put("one", "works")
     found = Verdicts()
-    found.put("one", "it dies of SIGSEGV")
+    found.put("one", "it crashes with SIGSEGV")
     found.store_in(path)
-    assert found.get("one") == "it dies of SIGSEGV"
+    assert found.get("one") == "it crashes with SIGSEGV"
 
 
 def test_another_build_knows_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

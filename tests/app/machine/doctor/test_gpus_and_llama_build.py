@@ -269,10 +269,10 @@ def test_the_kernels_in_use_are_named():
 
 
 def test_kernels_that_an_old_gcc_miscompiled_are_rebuilt_with_the_fix():
-    machine = Simulated(loads(answer(faults={"AMX": "it dies of SIGSEGV"})), files={**CPU_ONLY, **AMX})
+    machine = Simulated(loads(answer(faults={"AMX": "it crashes with SIGSEGV"})), files={**CPU_ONLY, **AMX})
     finding = one(machine, "kernels")
     assert finding.status is FindingStatus.WARN
-    assert "AMX: it dies of SIGSEGV" in finding.found
+    assert "AMX: it crashes with SIGSEGV" in finding.found
     assert f"CMAKE_ARGS=-DGGML_NATIVE=on CXXFLAGS='-include {AMX_HEADER}' /app/bin/python" in finding.todo
     assert "--no-binary llama-cpp-python llama-cpp-python==0.3.36" in finding.todo
     assert AMX_HEADER.is_file()
@@ -280,7 +280,7 @@ def test_kernels_that_an_old_gcc_miscompiled_are_rebuilt_with_the_fix():
 
 
 def test_kernels_that_the_system_forbids_are_left_out_of_the_build():
-    machine = Simulated(loads(answer(faults={"AMX": "it dies of SIGILL"})), files={**CPU_ONLY, **AMX})
+    machine = Simulated(loads(answer(faults={"AMX": "it crashes with SIGILL"})), files={**CPU_ONLY, **AMX})
     assert "CMAKE_ARGS='-DGGML_NATIVE=off -DGGML_AVX512=on -DGGML_AVX512_VNNI=on'" in one(machine, "kernels").todo
 
 
