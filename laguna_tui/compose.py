@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from laguna_tui.headless.time_limit import TimeLimit
     from laguna_tui.server.http_server import ServerOptions
     from laguna_tui.session.session_pool import SessionPool
-    from laguna_tui.tui.serve_screen import ModelServer
+    from laguna_tui.tui.tui_settings import ModelServer
 
 # How long the engine's thread may wait for the screen's between two tokens. Python's default of 5 ms is the time of a
 # whole token: with a busy screen, decoding was measured at a fifth of its speed.

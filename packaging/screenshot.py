@@ -16,7 +16,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.tui_settings import TuiSettings
 
 TOP = Path(__file__).resolve().parent.parent

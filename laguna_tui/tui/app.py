@@ -7,7 +7,6 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from textual import on
@@ -15,31 +14,33 @@ from textual import on
 from laguna_tui.base.app_report import AppReport
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.session import Session
-from laguna_tui.tui.app_actions import AppActions
-from laguna_tui.tui.approvals.approval_controller import ApprovalController
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
-from laguna_tui.tui.approvals.mode_controller import ModeController
-from laguna_tui.tui.chat_controller import ChatController
+from laguna_tui.tui.base_app import MENTIONING, SHELL_KEYS, BaseApp
+from laguna_tui.tui.chat_app import ChatApp
+from laguna_tui.tui.context.context_screen import ContextScreen
+from laguna_tui.tui.controllers.approval_controller import ApprovalController
+from laguna_tui.tui.controllers.commit_controller import CommitController
+from laguna_tui.tui.controllers.context_controller import ContextController
+from laguna_tui.tui.controllers.history_controller import HistoryController
+from laguna_tui.tui.controllers.mode_controller import ModeController
+from laguna_tui.tui.controllers.model_controller import ModelController
+from laguna_tui.tui.controllers.notification import Notifier
+from laguna_tui.tui.controllers.prompt_controller import PromptController
+from laguna_tui.tui.controllers.sessions_controller import SessionsController
+from laguna_tui.tui.controllers.shell_controller import ShellController
+from laguna_tui.tui.controllers.speed_controller import SpeedController
 from laguna_tui.tui.driver import TerminalClosed
-from laguna_tui.tui.event_sanitizer import safe_path
-from laguna_tui.tui.history.commit_controller import CommitController
-from laguna_tui.tui.history.history_controller import HistoryController
-from laguna_tui.tui.jobs_screen import JobsController
+from laguna_tui.tui.help_screen import HelpScreen, KeyRow, command_rows, key_rows
+from laguna_tui.tui.jobs_screen import JobsController, JobsScreen
 from laguna_tui.tui.modal import notify
-from laguna_tui.tui.models.model_controller import ModelController
-from laguna_tui.tui.notification import Notifier
-from laguna_tui.tui.process_setup import on_ending_signals
+from laguna_tui.tui.models.plan_screen import PlanScreen
+from laguna_tui.tui.process_setup import DaemonExecutor, on_ending_signals
 from laguna_tui.tui.prompt.input_history import InputDraft
-from laguna_tui.tui.prompt.prompt_controller import PromptController
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.serve_screen import ServeController
-from laguna_tui.tui.session_controller import SessionController
-from laguna_tui.tui.session_messages import SessionState
-from laguna_tui.tui.sessions.sessions_controller import SessionsController
-from laguna_tui.tui.shell_controller import ShellController
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.slash_commands import argument, find, is_slash
-from laguna_tui.tui.speed.speed_controller import SpeedController
-from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
+from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.tui_settings import TuiSettings
 
 # Seconds in which a second Ctrl+C quits.
@@ -48,8 +49,13 @@ TWICE_S = 1.5
 _SIGNALLED = 128
 _PARENT_GONE = "its parent process was killed"
 
+INIT = """Write an AGENTS.md for this folder, for coding agents that work in it. Look around first: the README, the \
+build and test configuration, the layout of the code, and an AGENTS.md or CONTRIBUTING file that is there already. Say \
+in at most 60 lines how to build, test and check the project, how the code is laid out, and which conventions a \
+newcomer would get wrong. State only what you have seen. If there is an AGENTS.md, improve it, do not replace it."""
 
-class LagunaApp(AppActions):
+
+class LagunaApp(ChatApp):
     """The TUI.
 
     Attributes:
@@ -77,154 +83,91 @@ class LagunaApp(AppActions):
             report: what the parent process reads; None without one.
             resume: the saved session to resume, empty to let the user choose one first; None for a new one.
         """
-        super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
-        self._session = session
-        controller = self._controller = SessionController(session)
-        writer = self.writer = TranscriptWriter(self.document)
-        prompt, hint_bar, transcript = self.prompt, self.hint_bar, self.transcript
-        self.speed_controller = SpeedController(
-            self, controller, writer, panel=self.speed_panel, hint_bar=hint_bar, transcript=transcript
-        )
-        notifier = Notifier(self, enabled=settings.notify)
-        self.approvals = ApprovalController(
-            self,
-            session.permissions,
-            controller,
-            writer,
-            panel=self.approval_panel,
-            prompt=prompt,
-            transcript=transcript,
-            on_asked=notifier.asked,
-        )
-        self.modes = ModeController(
-            self,
-            session.permissions,
-            controller,
-            self.document,
-            panel=self.approval_panel,
-            prompt=prompt,
-            send=self._send,
-            on_asked=notifier.asked,
-        )
-        self.jobs = JobsController(self, session.commands, self._show_jobs)
-        self.serving = ServeController(self, settings.make_server)
-        self.prompt_controller = PromptController(self, session.prompt, controller, prompt, hint_bar, self._watch)
-        self.model_controller = ModelController(
-            self, session.models, controller, model_setup, settings.marker,
-            hand_over=self.type_in_prompt, hint_bar=hint_bar, resume=self._resume,
+        super().__init__(session, settings)
+        notifier = Notifier(self)
+        self.speed = SpeedController(self)
+        self.approvals = ApprovalController(self, notifier)
+        self.modes = ModeController(self, notifier)
+        self.jobs = JobsController(self)
+        self.serving = ServeController(self)
+        self.typing = PromptController(self)
+        self.context = ContextController(self)
+        self.models = ModelController(self, model_setup)
+        self.sessions = SessionsController(self, report, partial(self._leave, 0))
+        self.history = HistoryController(self, self.sessions.resume_copy)
+        self.commits = CommitController(self)
+        self.shell = ShellController(self)
+        self.controllers = (
+            self.speed, self.approvals, self.modes, self.jobs, self.serving, self.typing, self.context, self.models,
+            self.history, self.sessions, self.commits, self.shell, notifier,
         )  # fmt: skip
-        self.sessions = SessionsController(
-            self,
-            session,
-            controller,
-            writer,
-            report,
-            resume=self._resume,
-            leave=partial(self._leave, 0),
-            prune=settings.prune_sessions,
-        )
-        self.history_controller = HistoryController(
-            self, session, controller, writer,
-            prompt=prompt, transcript=transcript, resume=self._resume, fork=self.sessions.fork,
-        )  # fmt: skip
-        self.commit_controller = CommitController(
-            self, session.commits, controller, writer, transcript=transcript, resume=self._resume
-        )
-        self.chat_controller = ChatController(
-            self,
-            controller,
-            writer,
-            title=session.title,
-            folder=session.folder.path,
-            speed=self.speed_controller,
-            permissions=session.permissions,
-            approvals=self.approvals,
-            modes=self.modes,
-            jobs=self.jobs,
-            notifier=notifier,
-            typing=self.prompt_controller,
-            history=self.history_controller,
-            commits=self.commit_controller,
-            sessions=self.sessions,
-        )
-        self.shell_controller = ShellController(self, session.commands, writer, prompt=prompt, transcript=transcript)
         self._interrupted_at = -TWICE_S
         self._question, self._wanted, self._report = question, resume, report
         self._draft = InputDraft(self, settings.state_dir, session.folder.path)
         self.ended_by = ""
 
-    @property
-    def state(self) -> SessionState:
-        """The state of the session."""
-        return self._controller.state
-
     def on_mount(self) -> None:
         self.set_up()
         on_ending_signals(self._leave)
-        asyncio.get_running_loop().set_exception_handler(
-            lambda _, context: self.failed_behind(context.get("exception"))
-        )
-        self.chat_controller.open(self._wanted)
-        self.model_controller.begin()
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(DaemonExecutor())
+        loop.set_exception_handler(lambda _, context: self.failed_behind(context.get("exception")))
+        self.begin()
+        self.run_job(self.open_model() if self._wanted is None else self.sessions.begin(self._wanted))
+        self.models.begin()
         self._restore_draft()
         if self._question.strip():
             self.prompt.past.add(self._question)
-            self.chat_controller.send(self._question)
+            self.send(self._question)
 
-    # -- the conversation
+    # -- the input
 
     @on(PromptInput.Changed)
     def _typed(self) -> None:
         self._draft.changed(self.prompt.text)
-        self.prompt_controller.changed()
-        self.prompt_controller.moved()
+        self.typing.changed()
+        self.typing.moved()
 
     @on(PromptInput.SelectionChanged)
     def _moved(self) -> None:
-        self.prompt_controller.moved()
+        self.typing.moved()
 
     @on(PromptInput.Sent)
     def _sent(self, event: PromptInput.Sent) -> None:
         self._draft.sent()
         if event.text.startswith("!"):
-            self.shell_controller.run(event.text)
+            self.shell.run(event.text)
         elif is_slash(event.text):
             self._command(event.text)
         else:
-            self.chat_controller.send(event.text, later=event.later)
+            self.send(event.text, later=event.later)
 
     @on(PromptInput.SentEmpty)
     def _sent_empty(self) -> None:
-        if self._controller.state is SessionState.BUSY:
-            self._session.chat.skip_scoring()
+        if self.state is SessionState.BUSY:
+            self.session.chat.skip_scoring()
+
+    @on(PromptInput.NextMode)
+    def _next_mode(self) -> None:
+        self.modes.use_next()
 
     def _command(self, text: str) -> None:
         parsed = argument(text)
-        if parsed is not None:
-            getattr(self, f"action_{parsed[0].action}")(parsed[1])
-            return
-        command = find(text)
+        command = parsed[0] if parsed is not None else find(text)
         if command is None:
             notify(self, f"There is no command {text}. F1 lists them.", "warning")
         else:
-            self.run_command(command)
-
-    @on(ApprovalPanel.Stopped)
-    def _decline(self) -> None:
-        if self.modes.asking:
-            self.modes.choose("n")
-        else:
-            self.action_stop()
+            self.run_command(command.action, parsed[1] if parsed is not None else "")
 
     def action_stop(self) -> None:
         """Stop the answer; queued messages and the focus return to the input."""
-        if self.shell_controller.stop():
+        if self.shell.stop():
             return
-        idle = self._controller.free and self.prompt.has_focus and not self.prompt.text
+        idle = self.controller.free and self.prompt.has_focus and not self.prompt.text
         self.prompt.focus()
-        self.chat_controller.stop()
+        self.stop()
         if idle:
-            self.history_controller.escape()
+            self.history.escape()
 
     def action_interrupt(self) -> None:
         """Ctrl+C: copy the selection, else clear the input, else stop; pressed twice, quit."""
@@ -246,11 +189,9 @@ class LagunaApp(AppActions):
             self.prompt.load_text("")
             notify(self, "↑ brings back what you typed. Press Ctrl+C again to quit.")
             return
-        if self._controller.state is SessionState.BUSY:
+        if self.state is SessionState.BUSY:
             self.action_stop()
         notify(self, "Press Ctrl+C again to quit.")
-
-    # -- what the agent may do
 
     @on(ApprovalPanel.Chosen)
     def _chosen(self, event: ApprovalPanel.Chosen) -> None:
@@ -259,22 +200,64 @@ class LagunaApp(AppActions):
         else:
             self.approvals.choose(event.key)
 
-    def _show_jobs(self, running: int) -> None:
-        self.status_bar.status = replace(self.status_bar.status, jobs=running)
+    @on(ApprovalPanel.Stopped)
+    def _decline(self) -> None:
+        if self.modes.asking:
+            self.modes.choose("n")
+        else:
+            self.action_stop()
 
-    def _send(self, message: str) -> None:
-        self.chat_controller.send(message)
+    # -- commands
 
-    # -- polling
+    @staticmethod
+    def help_sections() -> dict[str, list[KeyRow]]:
+        """Return the sections of the help screen and of the manual's page of keys."""
+        from laguna_tui.tui.history.rewind_screen import RewindScreen
+        from laguna_tui.tui.sessions.session_picker import SessionPicker
 
-    def _watch(self) -> None:
-        """Resume polling."""
-        self.chat_controller.watch()
+        return {
+            "Everywhere": key_rows(BaseApp.BINDINGS),
+            "In the input": [*key_rows(PromptInput.BINDINGS), ("@", MENTIONING), *SHELL_KEYS],
+            "In the transcript": key_rows(Transcript.BINDINGS),
+            "In the approval panel": key_rows(ApprovalPanel.BINDINGS),
+            "In the context": key_rows(ContextScreen.BINDINGS),
+            "In the background commands": key_rows(JobsScreen.BINDINGS),
+            "In the sessions": key_rows(SessionPicker.BINDINGS),
+            "In the list of turns": key_rows(RewindScreen.BINDINGS),
+            "Commands": command_rows(),
+        }
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen(self.help_sections()))
+
+    def action_plan(self) -> None:
+        self.push_screen(PlanScreen(self.plan))
+
+    def action_queue(self, message: str = "") -> None:
+        if message:
+            self.send(message, later=True)
+        else:
+            notify(self, "Add the message: /queue TEXT", "warning")
+
+    def action_init(self) -> None:
+        self.send(INIT, later=True)
+
+    def action_trust(self) -> None:
+        """Let the folder's AGENTS.md instruct the model, from the next chat on."""
+        self.say(self.session.folder.trust)
+
+    def action_mcp(self) -> None:
+        self.say(self.session.folder.mcp)
+
+    def action_check(self, command: str = "") -> None:
+        self.say(lambda: self.session.folder.use_check(command))
+
+    def action_index(self) -> None:
+        self.say(self.session.folder.index)
 
     # -- leaving
 
     async def action_quit(self) -> None:
-        """Quit."""
         self._leave(0)
 
     @on(TerminalClosed)
@@ -292,15 +275,13 @@ class LagunaApp(AppActions):
         self.exit(return_code=code)
 
     def _stop_work(self) -> None:
-        self.shell_controller.stop()
-        self._controller.leave()
-        self.approvals.leave()
-        self.model_controller.leave()
-        self.serving.stop()
+        self.controller.leave()
+        for controller in self.controllers:
+            controller.leave()
 
     def _keep_draft(self) -> None:
         """Add unsent text to the history, and keep what is in the input for the next start."""
-        waiting = (*self._controller.returned, *self._controller.steered, *self._controller.queued)
+        waiting = (*self.controller.returned, *self.controller.steered, *self.controller.queued)
         for text in (*waiting, self.prompt.text):
             self.prompt.past.add(text)
         self._draft.keep_now(self.prompt.text)

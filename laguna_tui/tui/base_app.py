@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -24,7 +24,7 @@ from laguna_tui.tui.prompt.history_search import HistorySearch
 from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.mention_list import MentionList
 from laguna_tui.tui.prompt.prompt_input import PromptInput
-from laguna_tui.tui.slash_commands import COMMANDS, Command
+from laguna_tui.tui.slash_commands import COMMANDS
 from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
 from laguna_tui.tui.transcript import selection
@@ -68,20 +68,20 @@ class BaseApp(CrashSafeApp):
         Binding("ctrl+p", "command_palette", "Command palette", priority=True),
         Binding("ctrl+n", "new_chat", "New chat", priority=True),
         Binding("ctrl+y", "copy_answer", "Copy the last answer", priority=True),
-        Binding("ctrl+t", "toggle_thinking", "Open or close the thinking", priority=True),
-        Binding("ctrl+o", "toggle_tools", "Open or close the tool calls and changes", priority=True),
-        Binding("f2", "speed", "How fast it is, and why", priority=True),
-        Binding("f3", "tint", "Tint the answer by drafter", priority=True),
-        Binding("f4", "drafts", "What was drafted, and what was rejected", priority=True),
+        Binding("ctrl+t", "toggle_thinking", "Expand or collapse thinking", priority=True),
+        Binding("ctrl+o", "toggle_tools", "Expand or collapse tool calls and changes", priority=True),
+        Binding("f2", "run('speed.toggle_panel')", "Show or hide the speed panel", priority=True),
+        Binding("f3", "run('speed.toggle_tint')", "Tint the answer by drafter", priority=True),
+        Binding("f4", "run('speed.show_drafts')", "Show the accepted and rejected drafts", priority=True),
         Binding("f5", "prove", "Check that speculation changed nothing", priority=True),
-        Binding("f6", "speculation", "Speculation off or on", priority=True),
-        Binding("f7", "model", "Choose the model that answers", priority=True),
-        Binding("f8", "setup", "Set up: a model for this machine", priority=True),
-        Binding("f9", "context", "The context: its blocks and their costs", priority=True),
-        Binding("ctrl+s", "sessions", "Earlier sessions: resume, search, copy, delete", priority=True),
+        Binding("f6", "run('speed.toggle_drafting')", "Turn speculation off or on", priority=True),
+        Binding("f7", "run('models.choose')", "Choose the model", priority=True),
+        Binding("f8", "run('models.set_up')", "Set up a model for this machine", priority=True),
+        Binding("f9", "run('context.show_screen')", "Show the context: its blocks and their costs", priority=True),
+        Binding("ctrl+s", "run('sessions.resume')", "Saved sessions: resume, search, fork, delete", priority=True),
         Binding("ctrl+r", "search_history", "Search the input history"),
-        Binding("ctrl+up", "block(-1)", "To the block above", priority=True),
-        Binding("ctrl+down", "block(1)", "To the block below", priority=True),
+        Binding("ctrl+up", "block(-1)", "Go to the block above", priority=True),
+        Binding("ctrl+down", "block(1)", "Go to the block below", priority=True),
         Binding("pageup", "page(-1)", "Scroll up a page", priority=True),
         Binding("pagedown", "page(1)", "Scroll down a page", priority=True),
         Binding("ctrl+end", "follow", "Follow the end", priority=True),
@@ -129,22 +129,29 @@ class BaseApp(CrashSafeApp):
         return themes.tint_variables(self.current_theme, self.console.color_system)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The app's commands in Textual's palette."""
+        """Return the app's commands in Textual's palette."""
         del screen
         for command in COMMANDS:
-            yield SystemCommand(command.title, command.summary, partial(self.run_command, command))
+            yield SystemCommand(command.title, command.summary, partial(self.run_command, command.action))
 
     def action_command_palette(self) -> None:
-        """Show the commands."""
         self.push_screen(Palette(id="--command-palette"))
 
     def search_themes(self) -> None:
         """Show the themes."""
         self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
-    def run_command(self, command: Command) -> None:
-        """Run a command's action."""
-        self.run_worker(self.run_action(command.action))
+    def run_command(self, action: str, argument: str = "") -> None:
+        """Run a command: `part.method` of a part of the app, or an action of the app itself."""
+        arguments = (argument,) if argument else ()
+        part, _, method = action.rpartition(".")
+        if part:
+            getattr(getattr(self, part), method)(*arguments)
+        else:
+            self.run_worker(self.run_action(("", action, arguments)))
+
+    def action_run(self, action: str) -> None:
+        self.run_command(action)
 
     # -- input and the row above it
 
@@ -200,29 +207,24 @@ class BaseApp(CrashSafeApp):
     # -- moving
 
     def action_follow(self) -> None:
-        """Go to the end of the transcript and stay there."""
         self.transcript.action_follow()
 
     def action_page(self, step: int) -> None:
-        """Scroll the transcript by a page, wherever the focus is."""
         if step < 0:
             self.transcript.scroll_page_up(animate=False)
         else:
             self.transcript.scroll_page_down(animate=False)
 
     def action_block(self, step: int) -> None:
-        """Move the block cursor, giving the transcript the focus first."""
         if self.focused is not self.transcript:
             self.transcript.focus()
         else:
             self.transcript.action_cursor(step)
 
     def action_toggle_thinking(self) -> None:
-        """Open all thinking, or close it."""
         self.transcript.toggle_all(ThinkingEntry)
 
     def action_toggle_tools(self) -> None:
-        """Open all tool calls and changes, or close them."""
         self.transcript.toggle_all(ToolCallEntry, ChangeEntry)
 
     # -- copying and exporting
@@ -232,7 +234,6 @@ class BaseApp(CrashSafeApp):
         self._copy(event.text)
 
     def action_copy_answer(self) -> None:
-        """Copy the block under the cursor, or else the last answer."""
         if self.focused is self.transcript:
             self.transcript.action_copy()
             return
@@ -247,8 +248,8 @@ class BaseApp(CrashSafeApp):
         lines = text.count("\n") + 1
         notify(self, f"Copied {lines} {plural(lines, 'line')}.")
 
-    def action_export(self) -> None:
-        """Write the conversation into the current folder."""
+    def export_shown(self) -> None:
+        """Write the conversation into the current folder, as the screen shows it."""
         try:
             path = write_chat(self.document, Path.cwd(), time.localtime())
         except OSError as error:
@@ -258,11 +259,8 @@ class BaseApp(CrashSafeApp):
 
     # -- screens
 
-    def action_search_history(self) -> None:
-        """Find an earlier input."""
-
-        def put(text: str | None) -> None:
-            if text is not None:
-                self.prompt.replace_text(text)
-
-        self.push_screen(HistorySearch(self.prompt.past.entries), put)
+    @work
+    async def action_search_history(self) -> None:
+        text = await self.push_screen_wait(HistorySearch(self.prompt.past.entries))
+        if text is not None:
+            self.prompt.replace_text(text)

@@ -14,14 +14,14 @@ _OTHER = "rose"
 
 
 def colour_of(source: Source) -> str:
-    """The key of a drafter's colour in the theme; empty for the target, which has none."""
+    """Return the key of a drafter's colour in the theme; empty for the target, which has none."""
     if source == Source.TARGET:
         return ""
     return source.colour if source.colour in COLOURS else _OTHER
 
 
 def text_style(source: Source, *, mono: bool = False) -> str:
-    """How the words look that it proposed; `mono` where there are no colours."""
+    """Return the style of the words that it proposed; `mono` where there are no colours."""
     colour = colour_of(source)
     if mono:
         return COLOURS[colour] if colour else "none"
@@ -29,7 +29,7 @@ def text_style(source: Source, *, mono: bool = False) -> str:
 
 
 def bar_style(source: Source) -> str:
-    """The colour of its bars."""
+    """Return the colour of its bars."""
     colour = colour_of(source)
     return f"$ink-{colour}" if colour else "$foreground 60%"
 

@@ -49,7 +49,7 @@ Piece = TextDelta | ReasoningDelta | ToolProgress
 
 
 def coalesced(items: list[object]) -> list[object]:
-    """The events with runs of pieces of one text joined: of the answer by one source, or of one call's output."""
+    """Join adjacent pieces of one text: of the answer by one source, or of one call's output."""
     out: list[object] = []
     texts: list[str] = []
     for item in items:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, TypeGuard, get_args
 
 from msgspec.structs import replace
 
+from laguna_engine.errors import EngineError
 from laguna_engine.events import DrafterFailed, LoadProgress
 from laguna_tui.base.change_proposal import ChangeProposal
+from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import (
     AgentEvent,
     AnswerCorrected,
@@ -44,7 +46,7 @@ _KINDS = get_args(AgentEvent)
 
 
 def is_event(item: object) -> TypeGuard[AgentEvent]:
-    """Whether this is an event of the agent."""
+    """Return whether this is an event of the agent."""
     return isinstance(item, _KINDS)
 
 
@@ -56,7 +58,7 @@ class EventSanitizer:
         self._outputs: dict[int, OutputSanitizer] = {}
 
     def safe(self, event: AgentEvent) -> AgentEvent:
-        """The event with every text sanitised."""
+        """Return the event with every text sanitised."""
         if isinstance(event, TurnStarted):
             self._sanitizers.clear()
             self._outputs.clear()
@@ -68,7 +70,7 @@ class EventSanitizer:
 
 
 def safe_turns(events: Iterable[Asked | AgentEvent]) -> Iterator[Asked | AgentEvent]:
-    """Turns that are shown again, sanitised."""
+    """Return turns that are shown again, sanitised."""
     sanitizer = EventSanitizer()
     for event in events:
         yield replace(event, message=sanitize(event.message)) if isinstance(event, Asked) else sanitizer.safe(event)
@@ -85,7 +87,7 @@ class OutputSanitizer:
         self._sanitizer = TextSanitizer()
 
     def sanitize(self, piece: str) -> str:
-        """The next piece, up to an escape sequence that has not ended."""
+        """Return the next piece, up to an escape sequence that has not ended."""
         # A plain question never comes here, and needs nothing that runs commands.
         from laguna_tui.sandbox.command_output import EMPTIED, finished, without_sequences
 
@@ -97,7 +99,7 @@ class OutputSanitizer:
 
 
 def safe_event(event: AgentEvent) -> AgentEvent:
-    """The event with every text sanitised; arguments become one-line texts."""
+    """Return the event with every text sanitised; arguments become one-line texts."""
     match event:
         case TextDelta(text=text) | ReasoningDelta(text=text) | ToolProgress(text=text) | Notice(text=text):
             return replace(event, text=sanitize(text))
@@ -187,7 +189,7 @@ def _safe_request(request: PermissionRequest) -> PermissionRequest:
 
 
 def safe_replay(event: ReplayCheck) -> ReplayCheck:
-    """The check with its texts sanitised."""
+    """Return the check with its texts sanitised."""
     found = event.difference
     if found is None:
         return event
@@ -198,19 +200,19 @@ def safe_replay(event: ReplayCheck) -> ReplayCheck:
 
 
 def safe_change(change: ChangeProposal) -> ChangeProposal:
-    """The change with paths, warning and diff sanitised; a line of the diff stays one line."""
+    """Return the change with paths, warning and diff sanitised; a line of the diff stays one line."""
     hunks = safe_hunks(change.hunks)
     path, target, warning = map(review_line, (change.path, change.target, change.warning))
     return replace(change, path=path, target=target, warning=warning, hunks=hunks)
 
 
 def safe_hunks(hunks: Iterable[Hunk]) -> tuple[Hunk, ...]:
-    """The hunks of a diff with their lines sanitised; each stays one line."""
+    """Return the hunks of a diff with their lines sanitised; each stays one line."""
     return tuple(dataclasses.replace(hunk, lines=tuple(map(_safe_line, hunk.lines))) for hunk in hunks)
 
 
 def safe_file_diff(file: "FileDiff") -> "FileDiff":
-    """A file's diff, sanitised."""
+    """Return a file's diff, sanitised."""
     path, target, note = map(sanitize_line, (file.path, file.target, file.note))
     return dataclasses.replace(file, path=path, target=target, note=note, hunks=safe_hunks(file.hunks))
 
@@ -220,20 +222,28 @@ def _safe_line(line: HunkLine) -> HunkLine:
 
 
 def _safe_arguments(arguments: dict[str, object]) -> dict[str, object]:
-    return {sanitize_line(key): _safe_value(value) for key, value in arguments.items()}
-
-
-def _safe_value(value: object) -> str:
-    return f'"{sanitize(value)}"' if isinstance(value, str) else sanitize_line(str(value))
+    return {
+        sanitize_line(key): f'"{sanitize(value)}"' if isinstance(value, str) else sanitize_line(str(value))
+        for key, value in arguments.items()
+    }
 
 
 def safe_progress(progress: LoadProgress) -> LoadProgress:
-    """The progress with its stage sanitised."""
+    """Return the progress with its stage sanitised."""
     return LoadProgress(sanitize_line(progress.stage), progress.fraction)
 
 
+def error_sentence(error: Exception) -> str:
+    """Return the error as a sanitised sentence. Only our own errors are written for users."""
+    if isinstance(error, UserError):
+        return sanitize(error.in_app or str(error))
+    if isinstance(error, EngineError):
+        return sanitize(str(error))
+    return sanitize(f"Something unexpected went wrong ({type(error).__name__}: {error}). Please report it.")
+
+
 def safe_path(path: Path) -> str:
-    """The path as one line, with the home folder as `~`."""
+    """Return the path as one line, with the home folder as `~`."""
     try:
         shown = Path("~") / path.relative_to(Path.home())
     except (ValueError, RuntimeError):

@@ -1,13 +1,13 @@
 """The help screen: every key and command, generated from the bindings."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from laguna_tui.tui.modal import Modal
@@ -32,7 +32,7 @@ KeyRow = tuple[str, str]
 
 
 def key_rows(bindings: Iterable[BindingType]) -> list[KeyRow]:
-    """Keys and description of each binding that has a description."""
+    """Return the keys and description of each binding that has a description."""
     rows = [binding for binding in bindings if isinstance(binding, Binding)]
     return [(key_names(binding.key), binding.description) for binding in rows if binding.description]
 
@@ -49,7 +49,7 @@ def _key_name(key: str) -> str:
 
 
 def command_rows() -> list[KeyRow]:
-    """Syntax and summary of each slash command."""
+    """Return the syntax and summary of each slash command."""
     named = [command for command in COMMANDS if command.slash]
     return [(f"{command.slash} {command.takes}".strip(), command.summary) for command in named]
 
@@ -58,7 +58,6 @@ def command_rows() -> list[KeyRow]:
 KEY_COLUMN, NARROW_KEY_COLUMN = 18, 12
 # From this width on, the first column has its full width.
 WIDE = 72
-_MAX_WIDTH = 84
 # Cells of the border, the padding and the scrollbar.
 _FRAME = 7
 
@@ -66,28 +65,25 @@ _FRAME = 7
 class HelpScreen(Modal[None]):
     """Shows sections of keys."""
 
-    DEFAULT_CSS = Path(__file__).with_name("help_screen.tcss").read_text(encoding="utf-8")
+    BOX: ClassVar[type[Widget]] = VerticalScroll
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f1,enter", "dismiss", "Close the help")]
+    heading = "Keys and commands"
 
     def __init__(self, sections: dict[str, list[KeyRow]]) -> None:
         super().__init__()
         self._sections = sections
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="help") as box:
-            box.border_title = "Keys and commands"
-            box.border_subtitle = "Esc closes"
-            yield Static(self._content(), id="keys", markup=False)
+    def content(self) -> ComposeResult:
+        yield Static(self._keys(), id="keys", markup=False)
 
     def on_resize(self) -> None:
         """Wrap again for the new width."""
-        self.query_one("#keys", Static).update(self._content())
+        self.query_one("#keys", Static).update(self._keys())
 
-    def _content(self) -> Content:
+    def _keys(self) -> Content:
         parts: list[tuple[str, str]] = []
-        width = self.app.size.width
-        column = KEY_COLUMN if width >= WIDE else NARROW_KEY_COLUMN
-        room = max(MIN_WIDTH, min(width, _MAX_WIDTH) - _FRAME - column)
+        column = KEY_COLUMN if self.app.size.width >= WIDE else NARROW_KEY_COLUMN
+        room = max(MIN_WIDTH, self.outer_width - _FRAME - column)
         for title, rows in self._sections.items():
             parts.append((f"{title}\n" if not parts else f"\n{title}\n", "bold $primary"))
             for key, what in rows:

@@ -8,7 +8,7 @@ from textual.reactive import reactive
 
 from laguna_tui.tui.drafter_colours import Legend
 from laguna_tui.tui.slash_commands import Command
-from laguna_tui.tui.status_bar import Bar, assembled
+from laguna_tui.tui.status_bar import Bar
 from laguna_tui.tui.text_lines import MUTED, StyledText, cells, crop
 
 FOLLOW = "↓ follow (End)"
@@ -43,7 +43,7 @@ class HintBar(Bar):
         left = self._left(self.size.width - cells(right) - 4)
         used = sum(cells(text) for text, _ in left)
         spare = " " * max(0, self.size.width - used - cells(right) - 2)
-        return assembled([(" ", MUTED), *left, (spare, MUTED), (right, "$accent"), (" ", MUTED)])
+        return Content.assemble((" ", MUTED), *left, (spare, MUTED), (right, "$accent"), (" ", MUTED))
 
     def _left(self, room: int) -> list[StyledText]:
         if self.commands:
@@ -70,6 +70,6 @@ class HintBar(Bar):
 
 
 def _first(texts: Sequence[str], room: int) -> str:
-    """The first text on one line, and the number of others."""
+    """Return the first text on one line, and the number of others."""
     more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
     return crop(" ".join(texts[0].split()), room - cells(more)) + more

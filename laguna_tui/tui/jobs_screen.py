@@ -1,21 +1,23 @@
 """Background commands: how many run, for the status bar, and the screen that lists, shows and stops them."""
 
-import threading
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.selection import Selection
 from textual.timer import Timer
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from laguna_tui.base.events import AgentEvent, ToolFinished
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.session.commands import Commands
+from laguna_tui.tui.chat_app import ChatApp
+from laguna_tui.tui.controller import Controller
 from laguna_tui.tui.event_sanitizer import OutputSanitizer
 from laguna_tui.tui.modal import Modal, RowList, notify
 from laguna_tui.tui.text_lines import (
@@ -40,37 +42,39 @@ if TYPE_CHECKING:
 REFRESH_S = 0.5
 # Rows of an output that the screen keeps.
 MAX_ROWS = 200
-# From this width on, all keys are named.
-WIDE = 60
-NONE = "Nothing runs in the background. The model starts servers and other long-running commands there."
-_SILENT = "It has written nothing yet."
-_GONE = "It is over."
+NONE = "No background commands. Servers and other long-running commands that the model starts are listed here."
+_SILENT = "No output yet."
+_GONE = "It ended without output."
 
 
-class JobsController:
+class JobsController(Controller):
     """Counts the background commands that run, while there are any."""
 
-    def __init__(self, app: App[None], commands: Commands, show: Callable[[int], None]) -> None:
-        """show: is given their number when it may have changed."""
-        self._app, self._commands, self._show = app, commands, show
+    def __init__(self, app: ChatApp) -> None:
+        self._app, self._commands = app, app.session.commands
         self._timer: Timer | None = None
 
-    def watch(self) -> None:
-        """Count now and from now on: a command may have been started."""
-        if self._timer is None:
-            self._timer = self._app.set_interval(REFRESH_S, self._count)
-        self._timer.resume()
-        self._count()
+    def show_screen(self) -> None:
+        """Show the background commands."""
+        self._app.push_screen(JobsScreen(self._commands))
+
+    def received(self, event: AgentEvent) -> None:
+        """Count from now on when a tool has ended: it may have started a command."""
+        if isinstance(event, ToolFinished):
+            if self._timer is None:
+                self._timer = self._app.set_interval(REFRESH_S, self._count)
+            self._timer.resume()
+            self._count()
 
     def _count(self) -> None:
         running = sum(job.exit_code is None for job in self._commands.background())
-        self._show(running)
+        self._app.update_status(jobs=running)
         if not running and self._timer is not None:
             self._timer.pause()
 
 
 class JobOutput(Static):
-    """What a command has written: tabs are drawn as blanks and copied as tabs."""
+    """The output of a command: tabs are drawn as blanks and copied as tabs."""
 
     _expanded = ""
 
@@ -85,31 +89,30 @@ class JobOutput(Static):
 
 
 class JobsScreen(Modal[None]):
-    """Lists background commands; below, the last of what the highlighted one has written."""
+    """Lists background commands, and shows the end of the highlighted one's output."""
 
-    DEFAULT_CSS = Path(__file__).with_name("jobs_screen.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,Q", "dismiss", "Close"),
-        Binding("s", "stop", "Stop the command and all it started"),
-        Binding("pageup", "page(-1)", "Scroll its output up"),
-        Binding("pagedown", "page(1)", "Scroll its output down"),
+        Binding("s", "stop", "Stop the command and its child processes"),
+        Binding("pageup", "page(-1)", "Scroll the output up"),
+        Binding("pagedown", "page(1)", "Scroll the output down"),
     ]
 
+    WIDTH = 140
+    heading = "Background commands"
+    hints = ("↑ ↓ choose · PgUp PgDn scroll · s stops · Esc closes", "s stops · Esc closes")
+
     def __init__(self, commands: Commands) -> None:
-        super().__init__()
+        super().__init__(classes="-dense")
         self._commands = commands
         self._jobs: Sequence[BackgroundCommand] = ()
         self._shown: tuple[int, str] = (0, "")
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="jobs") as box:
-            box.border_title = "Background commands"
-            wide = self.app.size.width >= WIDE
-            box.border_subtitle = f"{'↑ ↓ choose · PgUp PgDn scroll · ' if wide else ''}s stops · Esc closes"
-            yield Static(NONE, id="none", markup=False)
-            yield RowList(compact=True)
-            with VerticalScroll(id="output", can_focus=False):
-                yield JobOutput(id="text")
+    def content(self) -> ComposeResult:
+        yield Static(NONE, id="none", markup=False)
+        yield RowList(compact=True)
+        with VerticalScroll(id="output", can_focus=False):
+            yield JobOutput(id="text")
 
     def on_mount(self) -> None:
         self._show()
@@ -137,7 +140,7 @@ class JobsScreen(Modal[None]):
         self._show_output()
 
     def _parts(self, job: "BackgroundCommand") -> list[StyledText]:
-        """A command in two rows: its state and its text, then the last line it has written."""
+        """Return a command in two rows: its state and its text, then the last line it has written."""
         width = max(20, self.app.size.width - 8)
         state, tone = ("running", GOOD) if job.exit_code is None else (f"exit code {job.exit_code}", MUTED)
         tone = BAD if job.exit_code else tone
@@ -174,7 +177,7 @@ class JobsScreen(Modal[None]):
         if shown == self._shown:
             return
         box = self.query_one("#output", VerticalScroll)
-        box.border_title = Content(f"What {job.number} has written last")
+        box.border_title = Content(f"Output of job {job.number}")
         follows = job.number != self._shown[0] or box.is_vertical_scroll_end
         self._shown = shown
         self.query_one(JobOutput).show(text)
@@ -182,20 +185,15 @@ class JobsScreen(Modal[None]):
             self.call_after_refresh(box.scroll_end, animate=False)
 
     def action_page(self, step: int) -> None:
-        """Scroll the output by a page."""
         box = self.query_one("#output", VerticalScroll)
         box.scroll_relative(y=step * max(1, box.size.height - 1), animate=False)
 
     def action_stop(self) -> None:
-        """Stop the highlighted command."""
         job = self._highlighted()
         if job is None:
             return
+        self.app.run_worker(self._stop(self.app, job.number))
+
+    async def _stop(self, app: App[None], number: int) -> None:
         # Its processes get a moment to end by themselves.
-        app, number = self.app, job.number
-
-        def stop() -> None:
-            sentence = self._commands.stop(number)
-            app.call_later(notify, app, sentence)
-
-        threading.Thread(target=stop, name="laguna-stop-job", daemon=True).start()
+        notify(app, await asyncio.to_thread(self._commands.stop, number))

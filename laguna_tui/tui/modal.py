@@ -4,23 +4,31 @@ Textual handles the keys of one read before the messages they cause: two Enters 
 `dismiss` would pop the screen below, which is the last one.
 """
 
-from typing import TypeVar
+from pathlib import Path
+from typing import ClassVar, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual import on
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
+from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.notifications import SeverityLevel
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
 from laguna_tui.base.text import sanitize_line
+from laguna_tui.tui.text_lines import fitting
 
 T = TypeVar("T")
+
+# Cells of the border, corners and blanks beside a title.
+CORNERS = 6
 
 
 def notify(app: App[None], text: str, severity: SeverityLevel = "information", *, alone: bool = False) -> None:
@@ -44,7 +52,49 @@ class ClosesOnce(Screen[T]):
 
 
 class Modal(ModalScreen[T], ClosesOnce[T]):
-    """The base of the app's modal screens."""
+    """A box with a title and its keys in the border. Subclasses yield what is in it from `content`.
+
+    Attributes:
+        heading: the title, sanitised.
+        hints: the keys, for the lower border; the first of these that fits is shown.
+        WIDTH: cells of the box on a screen that has as many; None for the whole screen.
+        BOX: the container of the contents.
+    """
+
+    DEFAULT_CSS = Path(__file__).with_name("modal.tcss").read_text(encoding="utf-8")
+    # It names the subclasses.
+    SCOPED_CSS = False
+    heading: str = ""
+    hints: tuple[str, ...] = ("Esc closes",)
+    WIDTH: ClassVar[int | None] = 84
+    BOX: ClassVar[type[Widget]] = Vertical
+
+    def compose(self) -> ComposeResult:
+        with self.BOX(id="box") as self.box:
+            if self.WIDTH is not None:
+                self.box.styles.width = self.WIDTH
+            self.show_border()
+            yield from self.content()
+
+    def content(self) -> ComposeResult:
+        """Yield the widgets in the box."""
+        raise NotImplementedError
+
+    @property
+    def outer_width(self) -> int:
+        """Cells of the box with its border."""
+        width = self.app.size.width
+        return width if self.WIDTH is None else min(width, self.WIDTH)
+
+    def show_border(self) -> None:
+        """Update the title and the keys."""
+        room = self.outer_width - CORNERS
+        # Brackets in a title would be markup; a title is text here.
+        self.box.border_title = Content(fitting(room, self.heading))
+        self.box.border_subtitle = Content(fitting(room, *self.hints))
+
+    def on_resize(self) -> None:
+        self.show_border()
 
 
 class RowList(OptionList):

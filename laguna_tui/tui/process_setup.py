@@ -1,9 +1,15 @@
-"""Process-wide setup: garbage collection and signals that end the app."""
+"""Process-wide setup: garbage collection, signals that end the app, and threads that do not delay its end."""
 
 import asyncio
 import gc
 import signal
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Of the 75,000 objects of an app without a chat, some 300 per turn die in reference cycles: one full collection in
 # about 60 turns.
@@ -56,3 +62,25 @@ def on_ending_signals(leave: Callable[[int], None]) -> None:
         except (NotImplementedError, RuntimeError, ValueError):
             # Not the main thread, or not a Unix loop: the signals are not ours to handle.
             return
+
+
+class DaemonExecutor(ThreadPoolExecutor):
+    """Runs each call on a daemon thread of its own.
+
+    asyncio and Python wait for the threads of a usual executor when the app ends; but a model that is still loading, or
+    a slow disk, must not delay quitting.
+    """
+
+    def submit(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future = Future[T]()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(call(*args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="laguna-worker", daemon=True).start()
+        return future

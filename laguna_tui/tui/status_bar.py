@@ -24,7 +24,7 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.base.permission_request import Mode
-from laguna_tui.tui.session_messages import SessionState, UndoApplied
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, cells, crop, progress_bar, width_of
 
 MAX_BAR = 20
@@ -63,7 +63,7 @@ class SessionStatus:
         asking: whether something waits for the user's answer.
         permissions: what is done without asking.
         jobs: number of commands that run in the background.
-        title: title of the session, sanitised; empty while none is kept.
+        title: title of the session, sanitised; empty while none is saved.
     """
 
     state: SessionState = SessionState.LOADING
@@ -85,7 +85,7 @@ class SessionStatus:
     title: str = ""
 
     def updated(self, event: object) -> "SessionStatus":
-        """The status after an event."""
+        """Return the status after an event."""
         if isinstance(event, Choosing):
             return replace(self, doing="choosing", choosing=event, rate=None, prefill=None)
         return replace(self, choosing=None)._updated(event)
@@ -105,7 +105,7 @@ class SessionStatus:
             case StepFinished():
                 rate = event.stats.decode_rate or self.rate
                 return replace(self, used=event.context_used, size=event.context_size, rate=rate, prefill=None)
-            case Compacted(after=used) | UndoApplied(used=used):
+            case Compacted(after=used):
                 return replace(self, used=used, prefill=None)
             case TextDelta() | ReasoningDelta() | ToolStarted() | TurnFinished() | Compacting():
                 return replace(self, doing=_DOING[type(event)], prefill=None)
@@ -118,7 +118,7 @@ class SessionStatus:
 
 
 def status_parts(status: SessionStatus, width: int) -> list[StyledText]:
-    """The parts for `width` cells, with the right side aligned right. Parts that do not fit are left out."""
+    """Return the parts for `width` cells, with the right side aligned right. Parts that do not fit are left out."""
     room = width - 2
     # While busy, the speed is more important than the long form of the context.
     speeds = (True, False) if status.state is SessionState.BUSY else (False,)
@@ -146,7 +146,7 @@ def _rights(status: SessionStatus) -> list[tuple[list[StyledText], int]]:
     used: list[StyledText] = [(full, MUTED)] if status.size else []
     share: list[StyledText] = [(units.share(status.used, status.size), MUTED)] if status.size else []
     long, short = _joined([jobs, word, mode, used], dot), _joined([jobs, word, mode, share], dot)
-    # That everything is asked about is expected, and goes first.
+    # Asking about everything is the default, so this word is the first to go.
     plainer = [_joined([jobs, mode, context], dot) for context in (used, share)] if asks else []
     model: list[StyledText] = [(status.model, MUTED)]
     folder: list[StyledText] = [(status.folder, MUTED)]
@@ -164,13 +164,13 @@ def _rights(status: SessionStatus) -> list[tuple[list[StyledText], int]]:
 
 
 def _titled(left: list[StyledText], title: str, room: int) -> list[StyledText]:
-    """The left side and, where cells are left over, the session's title."""
+    """Return the left side and, where cells are left over, the session's title."""
     spare = room - width_of(left) - len(_BEFORE_TITLE) - 2
     return [*left, (_BEFORE_TITLE + crop(title, spare), MUTED)] if title and spare >= LEAST_TITLE else left
 
 
 def _joined(groups: list[list[StyledText]], between: StyledText) -> list[StyledText]:
-    """The groups that are not empty, with something between them."""
+    """Return the groups that are not empty, with something between them."""
     parts: list[StyledText] = []
     for group in filter(None, groups):
         parts += [*([between] if parts else []), *group]
@@ -178,7 +178,7 @@ def _joined(groups: list[list[StyledText]], between: StyledText) -> list[StyledT
 
 
 def _left(status: SessionStatus, room: int, *, must_say_speed: bool) -> list[StyledText]:
-    """The left side: the state, with a progress bar if there is room. Empty if it does not fit."""
+    """Return the left side: the state, with a progress bar if there is room. Empty if it does not fit."""
     busy = _progress(status)
     word: list[StyledText] = [(f"{_glyph(status)} ", _tone(status)), (_word(status), _tone(status))]
     rate: list[StyledText] = [(f"  {_rate(status)}", MUTED)] if _rate(status) else []
@@ -252,9 +252,4 @@ class StatusBar(Bar):
     status: reactive[SessionStatus] = reactive(SessionStatus())
 
     def render(self) -> Content:
-        return assembled(status_parts(self.status, self.size.width))
-
-
-def assembled(parts: list[StyledText]) -> Content:
-    """The parts as content, without parsing markup."""
-    return Content.assemble(*parts)
+        return Content.assemble(*status_parts(self.status, self.size.width))

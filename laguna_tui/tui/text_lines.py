@@ -46,7 +46,7 @@ BLANK = TextLine(())
 
 
 def plain(runs: TextRuns) -> str:
-    """The text of the runs."""
+    """Return the text of the runs."""
     return "".join(run.text for run in runs)
 
 
@@ -86,7 +86,7 @@ def collapse_tabs(text: str) -> str:
 
 
 def width_of_runs(runs: TextRuns) -> int:
-    """Width of the runs of a line in terminal cells, with its tabs expanded."""
+    """Return the width of the runs of a line in terminal cells, with its tabs expanded."""
     return cells(plain(expand_tabs(runs)))
 
 
@@ -100,7 +100,7 @@ _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
 def cells(text: str) -> int:
-    """Width of the text in terminal cells."""
+    """Return the width of the text in terminal cells."""
     return len(text) if text.isascii() else cell_len(drawn(text))
 
 
@@ -132,7 +132,7 @@ def fold(runs: TextRuns, width: int) -> list[TextRuns]:
 
 
 def split_lines(runs: TextRuns) -> list[TextRuns]:
-    """The runs, split at newlines."""
+    """Return the runs, split at newlines."""
     lines: list[list[TextRun]] = [[]]
     for text, tone in runs:
         head, *more = text.split("\n")
@@ -163,14 +163,14 @@ def break_words(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def next_boundary(text: str, at: int) -> int:
-    """The next offset, from `at` on, that is not inside a grapheme cluster, such as an emoji of several characters."""
+    """Return the next offset from `at` on that is not inside a grapheme cluster, such as an emoji."""
     while 0 < at < len(text) and _joins(text, at):
         at += 1
     return at
 
 
 def _joins(text: str, at: int) -> bool:
-    """Whether the character continues the one before it."""
+    """Return whether the character continues the one before it."""
     if text[at].isascii():
         return False
     if text[at] in _FLAG_LETTERS:
@@ -190,7 +190,7 @@ def _folds(text: str, start: int, end: int, width: int) -> list[tuple[int, int]]
 
 
 def _fitting(text: str, width: int) -> int:
-    """Number of leading characters that fit into `width` cells."""
+    """Return the number of leading characters that fit into `width` cells."""
     if text.isascii():
         return min(len(text), width)
     room = width
@@ -202,12 +202,12 @@ def _fitting(text: str, width: int) -> int:
 
 
 def _flag_start(text: str, at: int) -> int:
-    """The offset, or the one before it if it would cut a flag in two."""
+    """Return the offset, or the one before it if it would cut a flag in two."""
     return at - 1 if at and text[at] in _FLAG_LETTERS and _joins(text, at) else at
 
 
 def cut(runs: TextRuns, spans: list[tuple[int, int]]) -> list[TextRuns]:
-    """The runs within each span of character offsets; spans are in order."""
+    """Return the runs within each span of character offsets; spans are in order."""
     if len(spans) == 1:
         return [runs]
     out: list[TextRuns] = []
@@ -227,19 +227,19 @@ def cut(runs: TextRuns, spans: list[tuple[int, int]]) -> list[TextRuns]:
 
 
 def crop(text: str, width: int) -> str:
-    """The start of the text in at most `width` cells, with an ellipsis if it was cut."""
+    """Return the start of the text in at most `width` cells, with an ellipsis if it was cut."""
     if cells(text) <= width:
         return text
     return text[: _fitting(text, max(0, width - 1))] + "…" if width > 0 else ""
 
 
 def fitting(width: int, *texts: str) -> str:
-    """The first of these texts that fits into `width` cells; if none does, the start of the last one."""
+    """Return the first of these texts that fits into `width` cells; if none does, the start of the last one."""
     return next((text for text in texts if cells(text) <= width), crop(texts[-1], width))
 
 
 def crop_front(text: str, width: int) -> str:
-    """The end of the text in at most `width` cells, with an ellipsis if it was cut."""
+    """Return the end of the text in at most `width` cells, with an ellipsis if it was cut."""
     if cells(text) <= width:
         return text
     start, room = len(text), max(0, width - 1)
@@ -256,13 +256,13 @@ NO_COLUMN, COLUMNS = "·", "▁▂▃▄▅▆▇█"
 
 
 def progress_bar(fraction: float, width: int) -> str:
-    """A bar of exactly `width` cells."""
+    """Return a bar of exactly `width` cells."""
     halves = round(max(0.0, min(1.0, fraction)) * width * 2)
     return (BAR_FULL * (halves // 2) + BAR_HALF * (halves % 2)).ljust(width, BAR_EMPTY)
 
 
 def sparkline(values: Sequence[float], top: float) -> str:
-    """One cell per value: a column that is full at `top`, or a dot for zero."""
+    """Return one cell per value: a column that is full at `top`, or a dot for zero."""
     last = len(COLUMNS) - 1
     return "".join(COLUMNS[min(last, round(value / top * last))] if value > 0 else NO_COLUMN for value in values)
 
@@ -275,7 +275,7 @@ GAP: StyledText = ("  ", MUTED)
 
 
 def fitted(segments: Sequence[list[StyledText]], width: int) -> list[StyledText]:
-    """The first segments that fit, with gaps between them; the first is cropped if it alone is too wide."""
+    """Return the first segments that fit, with gaps between them; the first is cropped if it alone is too wide."""
     row: list[StyledText] = []
     used = 0
     for segment in segments:
@@ -291,5 +291,5 @@ def fitted(segments: Sequence[list[StyledText]], width: int) -> list[StyledText]
 
 
 def width_of(segment: Sequence[StyledText]) -> int:
-    """Cells of a segment."""
+    """Return the cells of a segment."""
     return sum(cells(text) for text, _ in segment)

@@ -4,14 +4,49 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from laguna_tui.tui.serve_screen import ModelServer
+from laguna_tui.session.values import ClientUse
 
 AUTO_THEME = "auto"
 NOTICES = "notices"
 """The folder in the state folder with an empty file for each notice that is shown once in a folder."""
+
+
+class ModelServer(Protocol):
+    """Lets other programs use the open model. Any thread. The HTTP server is one; the screen does not import it."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it listens."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        ...
+
+    @property
+    def token(self) -> str:
+        """What other programs have to show."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for their turn."""
+        ...
+
+    def start(self) -> None:
+        """Listen from now on; UserError if it cannot."""
+        ...
+
+    def stop(self) -> None:
+        """End all answers, and listen no more. Idempotent."""
+        ...
+
+    def clients(self) -> Sequence[ClientUse]:
+        """Who used it, the latest first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +68,7 @@ class TuiSettings:
     marker: Path | None = None
     notify: bool = True
     prune_sessions: Callable[[], Sequence[str]] | None = None
-    make_server: "Callable[[], ModelServer] | None" = None
+    make_server: Callable[[], ModelServer] | None = None
 
     def is_first_notice(self, name: str, folder: Path) -> bool:
         """Note that a notice is shown in a folder; whether it is the first of its name there. May wait for a disk."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from textual import events
 from textual.widget import Widget
 
-# Seconds until a look at whether more is on its way.
+# Seconds until the next check whether more keys are on their way.
 _WAIT_S = 0.02
 
 HandOver = Callable[[Sequence[events.Event]], None]
@@ -24,7 +24,7 @@ class TypedAhead:
         self._kept: list[events.Event] = []
 
     def __bool__(self) -> bool:
-        """Whether something was typed, so that what follows belongs to it whatever it means to the widget."""
+        """Return whether something was typed, so that what follows belongs to it whatever it means to the widget."""
         return bool(self._kept)
 
     def keep(self, event: events.Key | events.Paste) -> None:
@@ -32,17 +32,17 @@ class TypedAhead:
         event.stop()
         event.prevent_default()
         if not self._kept:
-            self._widget.set_timer(_WAIT_S, self._look)
+            self._widget.set_timer(_WAIT_S, self._check)
         # An event that was stopped stays so.
         if isinstance(event, events.Key):
             self._kept.append(events.Key(event.key, event.character))
         else:
             self._kept.append(events.Paste(event.text))
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         focused = self._widget.screen.focused
         if self._widget.message_queue_size or (focused is not None and focused.message_queue_size):
-            self._widget.set_timer(_WAIT_S, self._look)
+            self._widget.set_timer(_WAIT_S, self._check)
             return
         kept, self._kept = self._kept, []
         self._hand_over(kept)

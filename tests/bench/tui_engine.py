@@ -19,7 +19,7 @@ from laguna_engine.events import Event, Finished, Prefill, Stats, Token
 from laguna_tui.base.events import AgentEvent, StepFinished, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.compose import SWITCH_INTERVAL_S
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.engine import tiny
 from tests.tui.scripted import PlayedChat, PlayedSession
@@ -70,7 +70,7 @@ async def measure(engine: Engine, prompt: list[int]) -> list[tuple[Stats, Stats]
             await pilot.pause(POLL_S)
         for _ in range(TURNS):
             *_, last = await asyncio.to_thread(lambda: list(chat.generate()))
-            app.chat_controller.send("go on")
+            app.send("go on")
             while app.state is not SessionState.READY:
                 await asyncio.sleep(POLL_S)
             pairs.append((last.stats, chat.stats))

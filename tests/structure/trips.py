@@ -24,7 +24,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.engine import drafters, tiny
 from tests.scripted_model import scripted_file

@@ -140,10 +140,10 @@ class GivenPrompt(PromptView):
         )
 
 
-Session = TypeVar("Session", bound=Session)
+S = TypeVar("S", bound=Session)
 
 
-def prompting(session: Session, **given: Any) -> Session:
+def prompting(session: S, **given: Any) -> S:
     """The session with a `GivenPrompt`."""
     session.prompt = GivenPrompt(session, **given)
     return session

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.text_lines import plain
 from laguna_tui.tui.transcript.entries import QuestionEntry
 from laguna_tui.tui.tui_settings import TuiSettings

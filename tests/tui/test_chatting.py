@@ -15,7 +15,7 @@ from laguna_tui.base.settings import Settings
 from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.help_screen import HelpScreen
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.transcript.entries import QuestionEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry, ToolCallEntry
 from laguna_tui.tui.transcript.transcript import Transcript
@@ -373,7 +373,7 @@ async def test_help_lists_every_key(chat) -> None:
         await pilot.pause()
         assert isinstance(app.screen, HelpScreen)
         shown = screen(app)
-        for words in ("Ctrl+Y", "Copy the last answer", "New line", "Open or close the block", "/export"):
+        for words in ("Ctrl+Y", "Copy the last answer", "New line", "Expand or collapse the block", "/export"):
             assert words in shown
         await pilot.press("escape")
         assert not isinstance(app.screen, HelpScreen)
@@ -518,7 +518,7 @@ async def test_keys_belong_to_the_screen_on_top(chat) -> None:
         await pilot.press("f1", "ctrl+n", "ctrl+r", "pagedown")
         assert questions(app) == ["hello"]
         assert isinstance(app.screen, HelpScreen)
-        box = app.screen.query_one("#help")
+        box = app.screen.query_one("#box")
         await until(pilot, lambda: box.scroll_offset.y > 0)
 
 
@@ -531,5 +531,5 @@ async def test_forty_columns_still_work() -> None:
 async def test_nothing_ticks_while_nothing_happens(chat) -> None:
     async with running(chat()) as (app, pilot):
         await ask(app, pilot, "q")
-        assert app.chat_controller._poller is not None
-        assert not app.chat_controller._poller._active.is_set()
+        assert app._poller is not None
+        assert not app._poller._active.is_set()

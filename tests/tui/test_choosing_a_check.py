@@ -8,7 +8,7 @@ import pytest
 
 from laguna_tui.agent.permissions.rule_file import read_user_rules
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.chat_controller import NO_CHECK
+from laguna_tui.tui.chat_app import NO_CHECK
 from tests.scripted_model import call, scripted_session
 from tests.tui.pilot import ask, ready, running, transcript, until
 

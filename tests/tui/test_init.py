@@ -2,7 +2,8 @@
 
 import pytest
 
-from laguna_tui.tui.approvals import approval_controller, approval_panel
+from laguna_tui.tui.approvals import approval_panel
+from laguna_tui.tui.controllers import approval_controller
 from tests.scripted_model import Script, call, scripted_session
 from tests.tui.pilot import ready, running, screen, transcript, until
 

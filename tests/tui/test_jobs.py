@@ -76,9 +76,9 @@ async def test_each_is_listed_with_its_time_and_the_last_line_it_has_written() -
 async def test_the_output_of_the_highlighted_one_shows_as_a_terminal_would_show_it() -> None:
     async with running(session()) as (app, pilot):
         await opened(app, pilot)
-        await until(pilot, lambda: "What 2 has written last" in screen(app))
+        await until(pilot, lambda: "Output of job 2" in screen(app))
         await pilot.press("up")
-        await until(pilot, lambda: "What 1 has written last" in screen(app))
+        await until(pilot, lambda: "Output of job 1" in screen(app))
         await until(pilot, lambda: "│ ready" in screen(app))
         assert "10 %" not in screen(app)
 
@@ -108,7 +108,7 @@ async def test_one_is_stopped_by_a_key() -> None:
 async def test_without_any_it_says_what_would_be_there() -> None:
     async with running(PlayedSession()) as (app, pilot):
         await opened(app, pilot)
-        assert "Nothing runs in the background." in screen(app)
+        assert "No background commands." in screen(app)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 24)])
@@ -116,7 +116,7 @@ def test_the_screen(snap_compare, size: tuple[int, int]) -> None:
     async def shown(pilot) -> None:
         await opened(pilot.app, pilot)
         await pilot.press("up")
-        await until(pilot, lambda: "What 1 has written" in screen(pilot.app))
+        await until(pilot, lambda: "Output of job 1" in screen(pilot.app))
         await pilot.pause(0.2)
 
     assert snap_compare(still(session(Path("/src/project"))), terminal_size=size, run_before=shown)

@@ -7,8 +7,8 @@ import pytest
 from textual import events
 
 from laguna_tui.base.permission_request import CommandProposal, PermissionRequest
-from laguna_tui.tui import notification
 from laguna_tui.tui.app import LagunaApp
+from laguna_tui.tui.controllers import notification
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.pilot import ready, until
 from tests.tui.scripted import PlayedSession, answer

@@ -10,8 +10,9 @@ from textual.pilot import Pilot
 from laguna_tui.base.settings import Settings
 from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.approvals import approval_controller, approval_panel
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.approvals import approval_panel
+from laguna_tui.tui.controllers import approval_controller
+from laguna_tui.tui.session_controller import SessionState
 from tests.scripted_endpoint import MODEL, Served, answer, dies, endpoint, tool
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 
@@ -99,7 +100,7 @@ async def test_what_only_the_engine_knows_says_so(tmp_path: Path) -> None:
             await ask(app, pilot, "/speed")
             await until(pilot, lambda: "not shown for a remote model" in screen(app))
             await ask(app, pilot, "/context")
-            await until(pilot, lambda: "cache is not shown" in screen(app))
+            await until(pilot, lambda: "does not report its cache" in screen(app))
             await pilot.press("escape")
             await ask(app, pilot, "/prove")
             await until(pilot, lambda: "remote model" in transcript(app))

@@ -15,7 +15,7 @@ async def test_a_command_shows_its_output_and_its_exit_code(tmp_path):
         assert "echo hi; pwd; exit 3" in shown
         assert "│ hi" in shown
         assert tmp_path.name in shown.replace("\n│ ", "")
-        assert app._session.chat.asked == []
+        assert app.session.chat.asked == []
 
 
 async def test_escape_stops_a_command_and_the_next_one_waits_for_nothing(tmp_path):

@@ -22,9 +22,9 @@ class StillApp(LagunaApp):
     def __init__(self, session: PlayedSession, theme: str, model_setup: ModelSetup | None = None) -> None:
         super().__init__(session, TuiSettings(theme=theme), model_setup)
         self.animation_level = "none"
-        self.conversation = TranscriptWriter(self.document, clock=lambda: 0.0)
+        self.writer = TranscriptWriter(self.document, clock=lambda: 0.0)
         # The status bar says so for a moment, whenever that comes.
-        self._controller.prefetch = lambda message: False
+        self.controller.prefetch = lambda message, done: False
 
 
 def still(session: PlayedSession, theme: str = "laguna-dark") -> StillApp:

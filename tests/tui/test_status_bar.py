@@ -19,7 +19,7 @@ from laguna_tui.base.events import (
     TurnStarted,
 )
 from laguna_tui.base.permission_request import Mode
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.status_bar import SessionStatus, status_parts
 from laguna_tui.tui.text_lines import cells, progress_bar
 from tests.tui.scripted import STATS

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from tests.scripted_model import call, say, scripted_session
 from tests.tui.pilot import ask, ready, running, transcript, until
 
@@ -52,7 +52,7 @@ async def test_enter_steers_the_turn_that_runs(project):
         assert "I saw faster." in shown
         assert "waits for" not in shown
         assert shown.count("faster") == 2
-        assert len(app._session.history.points()) == 1
+        assert len(app.session.history.points()) == 1
 
 
 @pytest.mark.parametrize("keys", [("l", "ctrl+enter"), (*"/queue l", "enter")])
@@ -63,7 +63,7 @@ async def test_what_is_queued_waits_for_the_end(project, keys):
         (project / "go").touch()
         await until(pilot, lambda: "Second." in transcript(app))
         await ready(app, pilot)
-        assert [point.title for point in app._session.history.points()] == ["start", "l"]
+        assert [point.title for point in app.session.history.points()] == ["start", "l"]
 
 
 async def test_nothing_typed_is_lost_when_the_turn_is_stopped_and_it_goes_on(project):
@@ -71,7 +71,7 @@ async def test_nothing_typed_is_lost_when_the_turn_is_stopped_and_it_goes_on(pro
         await pilot.press(*"steer", "enter", *"/queue later", "enter", "escape")
         await until(pilot, lambda: app.state is SessionState.READY and "steer" in app.prompt.text)
         assert sorted(app.prompt.text.split()) == ["later", "steer"]
-        assert app._session.chat.unsent() == ()
+        assert app.session.chat.unsent() == ()
         app.prompt.load_text("")
         await ask(app, pilot, "go on")
         assert "Here I am again." in transcript(app)
@@ -107,4 +107,4 @@ async def test_several_lines_can_be_queued(project):
         app.prompt.replace_text("/queue one\ntwo")
         await pilot.press("enter")
         await pilot.pause()
-        assert app._controller.queued == ["one\ntwo"]
+        assert app.controller.queued == ["one\ntwo"]

@@ -32,7 +32,7 @@ from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
 REACTION_S = 0.4
 # Cells of the border, corners and blanks beside a title.
 _CORNERS = 6
-# Of the screen's rows; what is asked about and the input need the others.
+# Of the screen's rows; the request and the input need the others.
 _SHARE = 0.5
 _READABLE_CELLS = 16
 _TOO_SMALL = "The terminal is too small to show the whole question. Enlarge it, or press n to decline."
@@ -47,7 +47,7 @@ class ApprovalPanel(Widget, can_focus=True):
     DEFAULT_CSS = Path(__file__).with_name("approval_panel.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "choose('y')", "Yes, this once"),
-        Binding("a", "choose('a')", "Always: write the rule that is shown"),
+        Binding("a", "choose('a')", "Always: add the rule that is shown"),
         Binding("n", "choose('n')", "No, continue without it"),
         Binding("m", "choose('m')", "No, with a message to the model"),
         Binding("e", "choose('e')", "Edit it first; the change is shown before it is used"),
@@ -95,6 +95,7 @@ class ApprovalPanel(Widget, can_focus=True):
         self.set_class(question.destructive, "-destructive")
         self._restart_reaction_time()
         self._update_title()
+        self.screen.add_class("-asking")
         self.display = True
         self.refresh(layout=True)
 
@@ -111,8 +112,11 @@ class ApprovalPanel(Widget, can_focus=True):
         self.focus()
 
     def hide(self) -> None:
-        """Hide the panel."""
+        """Hide the panel, and give up the focus."""
+        if self.has_focus:
+            self.action_leave()
         self._question = None
+        self.screen.remove_class("-asking")
         self.display = False
 
     def _restart_reaction_time(self) -> None:
@@ -204,7 +208,6 @@ class ApprovalPanel(Widget, can_focus=True):
             self.action_choose(key)
 
     def action_choose(self, key: str) -> None:
-        """Answer with the choice of this key, if there is one."""
         if self._answered or not any(choice.key == key for choice in self._choices()):
             return
         if key in ALLOWING and not self._is_visible():
@@ -221,17 +224,13 @@ class ApprovalPanel(Widget, can_focus=True):
         return placed.visible_region == placed.region and self.content_size.height >= len(self._rows(self._question))
 
     def action_stop(self) -> None:
-        """Decline and stop the answer."""
         self.post_message(self.Stopped())
 
     def action_up(self) -> None:
-        """Scroll up a line."""
         self.post_message(self.Scrolled(-1))
 
     def action_down(self) -> None:
-        """Scroll down a line."""
         self.post_message(self.Scrolled(1))
 
     def action_leave(self) -> None:
-        """Move the focus to the input."""
         self.post_message(self.Left())

@@ -19,7 +19,7 @@ _TITLES = {
     ChangeKind.MOVE: "Move {}?",
 }
 _DESTRUCTIVE = "Destructive"
-_RULE_BEFORE, _RULE_AFTER = "a writes the rule ", " for this folder"
+_RULE_BEFORE, _RULE_AFTER = "a adds the rule ", " for this folder"
 _TONES = {
     "muted": MUTED,
     "code-inserted": "$success",
@@ -82,7 +82,7 @@ EDIT = Choice("e", "edit first", "edit")
 NETWORK = Choice("w", "yes, with network", "network")
 STOP = Choice("escape", "no, and stop", "stop")
 ALLOWING = frozenset({YES.key, ALWAYS.key, NETWORK.key})
-"""The keys that allow what is asked about, as it is shown."""
+"""The keys that allow the request as it is shown."""
 ELSEWHERE = (Choice("tab", "to answer", "to answer"), STOP)
 """The choices while the panel does not have the focus."""
 
@@ -108,7 +108,7 @@ class Question:
 
 
 def question_about(entry: RequestEntry, request: PermissionRequest, width: int, *, editable: bool) -> Question:
-    """The question about a request.
+    """Return the question about a request.
 
     Args:
         entry: what the transcript shows of it.
@@ -138,7 +138,7 @@ def _title(entry: RequestEntry, proposal: Proposal) -> tuple[str, str]:
 
 
 def _what(entry: RequestEntry, proposal: Proposal, width: int) -> Iterator[Fact]:
-    """What would be done."""
+    """Return what the request would do."""
     if isinstance(proposal, ChangeProposal):
         yield Fact(tuple((text, _style(tone)) for text, tone in entry.size()))
         if proposal.warning:
@@ -182,11 +182,11 @@ def _limit(proposal: CommandProposal) -> str:
 
 
 def _why(request: PermissionRequest) -> Iterator[Fact]:
-    """Why the user is asked, what holds the command, and what a rule would say."""
+    """Return why the user is asked, which sandbox applies, and the rule that could be added."""
     why, proposal = request.why or request.always_asks, request.proposal
     # The warning of such a change says the same.
-    told = isinstance(proposal, ChangeProposal) and proposal.asks_because and proposal.asks_because in why
-    if why and not told:
+    repeated = isinstance(proposal, ChangeProposal) and proposal.asks_because and proposal.asks_because in why
+    if why and not repeated:
         yield Fact(((why, MUTED),), 1, detail=True)
     if request.sandbox and request.sandbox not in why:
         yield Fact(((request.sandbox, MUTED),), 2, detail=True)
@@ -199,7 +199,7 @@ def _style(tone: str) -> str:
 
 
 def lay_facts(facts: Sequence[Fact], width: int, room: int) -> list[Line]:
-    """The rows of the facts for a width; while they are more than `room`, the last that may be cut is cut."""
+    """Return the rows of the facts for a width; while they are more than `room`, the last that may be cut is cut."""
     laid = [wrap(tuple(TextRun(*run) for run in fact.runs), width) for fact in facts]
     for index in reversed(range(len(facts))):
         least = facts[index].least
@@ -221,7 +221,7 @@ class PlacedChoice:
 
 
 def lay_choices(choices: Sequence[Choice], width: int) -> list[list[PlacedChoice]]:
-    """The rows of the choices for a width: with labels in full if they fit into one row, else with short ones."""
+    """Return the rows of the choices for a width, with full labels if these fit into one row, else with short ones."""
     full = _rows([(choice, choice.label) for choice in choices], width)
     return full if len(full) == 1 else _rows([(choice, choice.short) for choice in choices], width)
 
@@ -240,7 +240,7 @@ def _rows(labelled: Sequence[tuple[Choice, str]], width: int) -> list[list[Place
 
 
 def choice_parts(row: Sequence[PlacedChoice]) -> list[StyledText]:
-    """A row of choices, with the keys in another colour."""
+    """Return a row of choices, with the keys in another colour."""
     parts: list[StyledText] = []
     for placed in row:
         key, _, label = placed.text.partition(" ")
@@ -250,5 +250,5 @@ def choice_parts(row: Sequence[PlacedChoice]) -> list[StyledText]:
 
 
 def choice_at(row: Sequence[PlacedChoice], column: int) -> str:
-    """The key of the choice at a column; empty between choices."""
+    """Return the key of the choice at a column; empty between choices."""
     return next((p.choice.key for p in row if p.start <= column < p.start + cells(p.text)), "")

@@ -1,20 +1,17 @@
 """Modal screens in which the user edits what was proposed, or writes a message to the model. Enter approves nothing."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
-from laguna_tui.tui.modal import Modal, notify
+from laguna_tui.tui.modal import CORNERS, Modal, notify
 from laguna_tui.tui.text_lines import crop_front, fitting
 from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.request_entries import DiffEntry
@@ -22,13 +19,11 @@ from laguna_tui.tui.transcript.transcript_view import TranscriptView
 
 # Longer texts make every key slow.
 MAX_CHARS = 200_000
-_CORNERS = 6
-_CSS = Path(__file__).with_name("text_editor.tcss").read_text(encoding="utf-8")
-_UNCHANGED = "Nothing is changed yet. Esc goes back to the question."
+_UNCHANGED = "You have not changed anything yet. Esc goes back to the question."
 
 
 def is_editable(text: str) -> bool:
-    """Whether an editor gives back exactly this text: it has nothing that cannot be shown, and is not too long."""
+    """Return whether an editor returns exactly this text: it is not too long, and all of it can be shown."""
     lines = text.replace("\r\n", "\n")
     return len(text) <= MAX_CHARS and sanitize(lines) == lines
 
@@ -49,7 +44,7 @@ class EditorArea(TextArea):
 class TextEditor(Modal[str | None]):
     """Returns the edited text, or None. With `review`, the change is shown first, and Ctrl+S again applies it."""
 
-    DEFAULT_CSS = _CSS
+    WIDTH = 160
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "apply", "Show the change, then apply it", priority=True),
         Binding("escape", "back", "Back to the text, then to the question", priority=True),
@@ -72,31 +67,24 @@ class TextEditor(Modal[str | None]):
         self._diff = TranscriptView(self._document, id="review")
         self._reviewing = False
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="editor") as box:
-            box.border_title = Content(crop_front(self._title, self.app.size.width - _CORNERS))
-            self._diff.display = False
-            yield self._area
-            yield self._diff
+    def content(self) -> ComposeResult:
+        self._diff.display = False
+        yield self._area
+        yield self._diff
 
     def on_mount(self) -> None:
         self._area.focus()
         if "\n" not in self._before:
             self._area.move_cursor(self._area.document.end)
-        self._show_keys()
 
-    def _show_keys(self) -> None:
-        box = self.query_one("#editor", Vertical)
-        if self._review is not None and not self._reviewing:
-            keys = "Ctrl+S shows the change · Esc back"
-        elif self._reviewing:
-            keys = f"Ctrl+S {self._applies} · Esc edits on"
-        else:
-            keys = f"Ctrl+S {self._applies} · Esc back"
-        box.border_subtitle = Content(keys)
+    def show_border(self) -> None:
+        does = "shows the change" if self._review is not None and not self._reviewing else self._applies
+        self.hints = (f"Ctrl+S {does} · Esc {'edits on' if self._reviewing else 'back'}",)
+        # The end of a path says more.
+        self.heading = crop_front(self._title, self.outer_width - CORNERS)
+        super().show_border()
 
     def action_apply(self) -> None:
-        """Show what the text changes; when it is shown, return the text."""
         text = self._area.text
         if self._review is None or self._reviewing:
             self.dismiss(text)
@@ -123,10 +111,9 @@ class TextEditor(Modal[str | None]):
         self._reviewing = reviewing
         self._area.display, self._diff.display = not reviewing, reviewing
         (self._diff if reviewing else self._area).focus()
-        self._show_keys()
+        self.show_border()
 
     def action_back(self) -> None:
-        """Return from the change to the text, or close the editor."""
         if self._reviewing:
             self._set_reviewing(False)
         else:
@@ -153,23 +140,18 @@ class _MessageArea(EditorArea):
 
 
 class MessageInput(Modal[str | None]):
-    """Asks for a message to the model, below what is asked about. Returns it, or None."""
+    """Asks for a message to the model, below the request. Returns it, or None."""
 
-    DEFAULT_CSS = _CSS
+    WIDTH = None
+    hints = ("Enter says no and sends it · Esc back", "Enter sends · Esc back")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Back to the question", priority=True)]
 
-    def __init__(self, title: str) -> None:
-        super().__init__()
-        self._title = title
+    def content(self) -> ComposeResult:
+        yield _MessageArea(id="text")
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="message") as box:
-            room = self.app.size.width - _CORNERS
-            box.border_title = Content(fitting(room, self._title, "No, because …"))
-            box.border_subtitle = Content(
-                fitting(room, "Enter says no and sends it · Esc back", "Enter sends · Esc back")
-            )
-            yield _MessageArea(id="text")
+    def show_border(self) -> None:
+        self.heading = fitting(self.outer_width - CORNERS, "No: tell the model why, or what to do", "No, because …")
+        super().show_border()
 
     def on_mount(self) -> None:
         self.query_one("#text", _MessageArea).focus()

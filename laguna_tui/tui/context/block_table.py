@@ -50,7 +50,7 @@ class BlockTable:
         }
 
     def place(self, block: ContextBlock) -> Place:
-        """The requested place of the block, or its current one."""
+        """Return the requested place of the block, or its current one."""
         return self.changes.get(block.number, block.place)
 
     def cycle(self, block: ContextBlock) -> bool:
@@ -70,7 +70,7 @@ COLUMNS_FROM, REASONS_FROM = 60, 120
 KIND, TOKENS, CACHED, PLACE = 13, 9, 9, 12
 BAR, WIDE_BAR = 6, 16
 MAX_TITLE = 64
-NOT_SHOWN = "its cache is not shown for a remote model"
+NOT_SHOWN = "a remote model does not report its cache"
 EMPTY_STYLE, NEW_STYLE, CACHED_STYLE = "$foreground 25%", "$accent", "$primary"
 MARKS = {
     Place.KEPT: ("● ", "$success"),
@@ -80,7 +80,7 @@ MARKS = {
 
 
 def totals(table: BlockTable, size: int, width: int) -> list[StyledText]:
-    """How full the context is, and how much of it is cached."""
+    """Return how full the context is, and how much of it is cached."""
     share = f"({units.share(table.used, size)})"
     used = f"{count(table.used)} of {count(size)} tokens {share}"
     known = table.cached
@@ -94,7 +94,7 @@ def totals(table: BlockTable, size: int, width: int) -> list[StyledText]:
 
 
 def block_row(block: ContextBlock, table: BlockTable, width: int) -> list[StyledText]:
-    """One block in one row of `width` cells."""
+    """Return one block in one row of `width` cells."""
     wanted = table.place(block)
     if width < COLUMNS_FROM:
         title = _title(block, width - 2 - TOKENS)
@@ -114,12 +114,13 @@ def block_row(block: ContextBlock, table: BlockTable, width: int) -> list[Styled
 
 
 def details(block: ContextBlock, table: BlockTable, width: int) -> list[StyledText]:
-    """The details of a block, in a few lines."""
+    """Return the details of a block, in a few lines."""
+    cached = NOT_SHOWN if block.cached is None else f"{count(block.cached)} cached"
     takes = f"{count(block.tokens)} of {count(block.whole)}" if block.whole != block.tokens else count(block.tokens)
     parts = [
         (f"{block.kind.value}  ", MUTED),
         (_cropped(block, width - len(block.kind.value) - 2), "bold"),
-        (f"\n{takes} tokens, {_cached_words(block)}; {block.place.value}", "$foreground"),
+        (f"\n{takes} tokens, {cached}; {block.place.value}", "$foreground"),
         (f": {sanitize_line(block.why)}" if block.why else "", "$foreground"),
     ]
     if len(block.choices) < 2:
@@ -132,7 +133,7 @@ def details(block: ContextBlock, table: BlockTable, width: int) -> list[StyledTe
 
 
 def price(changes: int, cost: Cost | None) -> list[StyledText]:
-    """What the changes would cost with the next message; a cost of None is not known yet."""
+    """Return what the changes would cost with the next message; a cost of None is not known yet."""
     if not changes:
         return []
     many = f"{changes} {plural(changes, 'change')}"
@@ -155,22 +156,14 @@ def _title(block: ContextBlock, room: int) -> StyledText:
 
 
 def _cropped(block: ContextBlock, room: int) -> str:
-    """The title, cropped at the start for paths and at the end for words."""
+    """Return the title, cropped at the start for paths and at the end for words."""
     cropped = crop_front if block.kind in (BlockKind.FILE, BlockKind.INSTRUCTIONS) else crop
     return cropped(sanitize_line(block.title), room)
 
 
 def _tokens(block: ContextBlock) -> StyledText:
-    return f"{count(block.tokens):>{TOKENS}}", NEW_STYLE if _is_new(block) else "$foreground"
-
-
-def _is_new(block: ContextBlock) -> bool:
-    """Whether some of it is known to be computed with the next message."""
-    return block.cached is not None and block.cached < block.tokens
-
-
-def _cached_words(block: ContextBlock) -> str:
-    return NOT_SHOWN if block.cached is None else f"{count(block.cached)} cached"
+    is_new = block.cached is not None and block.cached < block.tokens
+    return f"{count(block.tokens):>{TOKENS}}", NEW_STYLE if is_new else "$foreground"
 
 
 def _cached(block: ContextBlock) -> StyledText:
@@ -189,7 +182,7 @@ def _place(block: ContextBlock, wanted: Place) -> StyledText:
 
 
 def _bar(part: int, cached: int, whole: int, width: int) -> list[StyledText]:
-    """The share of `part` in `whole`, its cached share in another colour. Any part is at least half a cell."""
+    """Return the share of `part` in `whole`, its cached share in another colour. Any part is at least half a cell."""
     fraction = max(part / whole, 0.5 / width) if whole and part else 0.0
     text = progress_bar(fraction, width)
     filled = len(text.rstrip(BAR_EMPTY))

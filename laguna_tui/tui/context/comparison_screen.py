@@ -3,68 +3,117 @@
 The sides are beside each other if there is room for two columns, else one above the other; they scroll together.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import ClassVar
 
-from textual import events, on
+from rich.segment import Segment
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.widgets import Static
 
-from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import count
 from laguna_tui.context.blocks import BlockText
-from laguna_tui.tui.background_query import BackgroundQuery
-from laguna_tui.tui.context.comparison_pane import ComparisonPane
 from laguna_tui.tui.context.line_comparison import ComparedLine, LinePair, LineState, compare, counterparts, folded
+from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.modal import Modal
+from laguna_tui.tui.text_lines import cells
 
+_GUTTERS = {LineState.KEPT: "▎ ", LineState.DROPPED: "− ", LineState.ADDED: "+ ", LineState.GAP: "  "}
 BESIDE_FROM = 120
 EMPTY = "the block is empty"
 SAME = "nothing is left out"
 GONE = "all lines are left out"
-HINTS = ("Tab changes the side · Esc closes", "Esc closes")
+
+
+class ComparisonPane(ScrollView, can_focus=True):
+    """Shows `lines`, which are sanitised."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"comparison-pane--{part}{state.value}" for state in LineState for part in ("", "gutter-")
+    }
+
+    class Moved(Message):
+        """Posted when the first visible line changes."""
+
+        def __init__(self, pane: "ComparisonPane", line: int) -> None:
+            super().__init__()
+            self.pane, self.line = pane, line
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.lines: Sequence[ComparedLine] = ()
+
+    @property
+    def room(self) -> int:
+        """Cells for the text of a line."""
+        return max(1, self.scrollable_content_region.width - cells(_GUTTERS[LineState.KEPT]))
+
+    def show(self, lines: Sequence[ComparedLine]) -> None:
+        """Show lines, one per row, cropped to the width."""
+        self.lines = lines
+        self.virtual_size = Size(self.scrollable_content_region.width, len(lines))
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.post_message(self.Moved(self, round(new_value)))
+
+    def render_line(self, y: int) -> Strip:
+        top, width = self.scroll_offset.y, self.scrollable_content_region.width
+        if top + y >= len(self.lines):
+            return Strip.blank(width, self.rich_style)
+        line = self.lines[top + y]
+        name = line.state.value
+        gutter = self.get_component_rich_style(f"comparison-pane--gutter-{name}")
+        style = self.get_component_rich_style(f"comparison-pane--{name}")
+        strip = Strip([Segment(_GUTTERS[line.state], gutter), Segment(line.text, style)])
+        return strip.crop_extend(0, width, self.rich_style)
 
 
 class ComparisonScreen(Modal[None]):
     """Compares the texts that `read` returns. Both run on a background thread: files are long."""
 
-    DEFAULT_CSS = Path(__file__).with_name("comparison_screen.tcss").read_text(encoding="utf-8")
+    WIDTH = None
+    hints = ("Tab changes sides · Esc closes", "Esc closes")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,d,D,enter", "dismiss", "Close")]
 
     def __init__(self, title: str, read: Callable[[], BlockText]) -> None:
         """title: sanitised."""
-        super().__init__()
-        self._title = title
+        super().__init__(classes="-full")
+        self.heading, self._read = title, read
         self.before, self.after = ComparisonPane(id="before"), ComparisonPane(id="after")
         self._pairs: Sequence[LinePair] = ()
         self._beside = False
         self._counterparts: dict[ComparisonPane, list[int]] = {}
         self._sent_to: dict[ComparisonPane, int] = {}
-        self._latest = BackgroundQuery[None, list[LinePair]](
-            self, lambda _: compare(read()), lambda _, found: self._lay(found), self._fail
-        )
 
-    def compose(self) -> ComposeResult:
-        with Container(id="comparison") as box:
-            # Brackets in a title would be markup; a title is text here.
-            box.border_title = Content(self._title)
-            yield Static("reading …", id="summary", markup=False)
-            with Container(id="sides"):
-                self.after.border_title = "in the prompt"
-                yield self.before
-                yield self.after
+    def content(self) -> ComposeResult:
+        yield Static("reading …", id="summary", markup=False)
+        with Container(id="sides"):
+            self.after.border_title = "in the prompt"
+            yield self.before
+            yield self.after
 
-    def on_mount(self) -> None:
-        self._latest.submit(None)
+    @work
+    async def on_mount(self) -> None:
+        try:
+            pairs = await asyncio.to_thread(lambda: compare(self._read()))
+        except Exception as error:
+            self.query_one("#summary", Static).update(Content.styled(error_sentence(error), "$error"))
+        else:
+            self._lay(pairs)
 
-    def on_resize(self, event: events.Resize) -> None:
-        box = self.query_one("#comparison")
-        box.border_subtitle = next((hint for hint in HINTS if len(hint) < event.size.width - 4), HINTS[-1])
-        self._beside = event.size.width >= BESIDE_FROM
+    def on_resize(self) -> None:
+        self._beside = self.app.size.width >= BESIDE_FROM
         self.set_class(self._beside, "-beside")
         self.call_after_refresh(self._show)
 
@@ -78,9 +127,6 @@ class ComparisonScreen(Modal[None]):
         self.after.display = not_empty and bool(dropped)
         self.before.focus()
         self.call_after_refresh(self._show)
-
-    def _fail(self, sentence: str) -> None:
-        self.query_one("#summary", Static).update(Content.styled(sanitize_line(sentence), "$error"))
 
     def _show(self) -> None:
         """Give each side its lines; beside each other, gaps keep them aligned."""

@@ -10,25 +10,25 @@ LITTLE = 64
 
 
 def cost_part(cost: Cost, size: int, room: int) -> StyledText:
-    """The cost of a message in at most `room` cells. size: of the context, in tokens."""
+    """Return the cost of a message in at most `room` cells. size: of the context, in tokens."""
     texts, tone = _variants(cost, size)
     return next((text for text in texts if cells(text) <= room), crop(texts[-1], room)), tone
 
 
 def breaks(cost: Cost) -> bool:
-    """Whether the message loses enough of the cache for a warning."""
+    """Return whether the message loses enough of the cache for a warning."""
     return cost.lost >= LITTLE
 
 
 def about(cost: Cost) -> tuple[str, str]:
-    """The time until the first token, long and short; empty if unknown."""
+    """Return the time until the first token, long and short; empty if unknown."""
     if cost.seconds is None:
         return "", ""
     return f", about {duration(cost.seconds)}", f", {duration(cost.seconds)}"
 
 
 def _variants(cost: Cost, size: int) -> tuple[list[str], str]:
-    """The texts of a cost, the longest first, and their style."""
+    """Return the texts of a cost, the longest first, and their style."""
     long, short = about(cost)
     if not cost.fits:
         total = count(cost.new + (cost.cached or 0))

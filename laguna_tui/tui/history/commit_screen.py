@@ -1,11 +1,9 @@
 """The commit screen: the message to edit, and what is committed with it."""
 
-from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
@@ -16,28 +14,25 @@ from laguna_tui.tui.approvals.text_editor import EditorArea
 from laguna_tui.tui.modal import Modal, notify
 
 _SHOWN = 8
-_NO_MESSAGE = "The model drafted no message: write one here."
+_NO_MESSAGE = "The model did not draft a message. Write one here."
 
 
 class CommitScreen(Modal[str | None]):
     """Returns the message, or None for no commit."""
 
-    DEFAULT_CSS = Path(__file__).with_name("commit_screen.tcss").read_text(encoding="utf-8")
+    heading, hints = "Commit", ("Ctrl+S commit · Esc cancel",)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "commit", "Commit with this message", priority=True),
         Binding("escape", "cancel", "Do not commit", priority=True),
     ]
 
     def __init__(self, draft: CommitDraft) -> None:
-        super().__init__()
+        super().__init__(classes="-dense")
         self._draft = draft
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="commit") as box:
-            box.border_title = "Commit"
-            box.border_subtitle = "Ctrl+S commit · Esc cancel"
-            yield EditorArea(sanitize(self._draft.message), id="commit-message", placeholder=_NO_MESSAGE)
-            yield Static(Content(self._about), markup=False)
+    def content(self) -> ComposeResult:
+        yield EditorArea(sanitize(self._draft.message), id="commit-message", placeholder=_NO_MESSAGE)
+        yield Static(Content(self._about), markup=False)
 
     def on_mount(self) -> None:
         self.query_one(EditorArea).focus()
@@ -51,7 +46,6 @@ class CommitScreen(Modal[str | None]):
         return "\n".join([head, *map(_line, files[:_SHOWN]), *more, f"Hooks run. {self._draft.sandbox}"])
 
     def action_commit(self) -> None:
-        """Commit with this message."""
         message = self.query_one(EditorArea).text
         if message.strip():
             self.dismiss(message)
@@ -59,7 +53,6 @@ class CommitScreen(Modal[str | None]):
             notify(self.app, "Write a message first.", "warning")
 
     def action_cancel(self) -> None:
-        """Do not commit."""
         self.dismiss(None)
 
 

@@ -1,4 +1,4 @@
-"""The conflict screen: files that the user changed meanwhile, to be kept or overwritten, one by one."""
+"""The conflict screen: files that the user changed since, to be kept or overwritten, one by one."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -14,12 +14,12 @@ from laguna_tui.undo.undo_plan import UndoPlan
 
 _KEEP, _OVERWRITE = "keep  ", "overwrite  "
 _ASKED = (
-    "{count} {files} changed meanwhile. {which} kept unless you choose to overwrite; the diff is what would be lost."
+    "{count} {files} changed since. {which} kept unless you choose to overwrite; the diff shows what would be lost."
 )
 
 
 class ConflictEntry(FileDiffEntry):
-    """A file that was changed meanwhile.
+    """A file that was changed since.
 
     Attributes:
         path: its raw path.
@@ -47,7 +47,7 @@ class ConflictEntry(FileDiffEntry):
 class ConflictScreen(FileDiffScreen):
     """Returns the paths to overwrite, or None for doing nothing at all."""
 
-    HINTS = (
+    hints = (
         "Space: keep or overwrite · a: all · Enter: continue · Esc: change nothing",
         "Space: choose · Enter: continue · Esc",
     )
@@ -80,23 +80,19 @@ class ConflictScreen(FileDiffScreen):
         self.entries: list[ConflictEntry] = []
 
     def action_choose(self) -> None:
-        """Keep the file under the cursor, or overwrite it."""
         chosen = self.query_one(DiffView).chosen
         if isinstance(chosen, ConflictEntry):
             chosen.choose()
             self.view.update_rows()
 
     def action_choose_all(self) -> None:
-        """Overwrite all, or keep all if all are to be overwritten."""
         kept = [entry for entry in self.entries if not entry.overwrite]
         for entry in kept or self.entries:
             entry.choose()
         self.view.update_rows()
 
     def action_accept(self) -> None:
-        """Continue with these choices."""
         self.dismiss(frozenset(entry.path for entry in self.entries if entry.overwrite))
 
     def action_cancel(self) -> None:
-        """Change nothing."""
         self.dismiss(None)

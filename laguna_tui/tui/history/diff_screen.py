@@ -1,22 +1,20 @@
 """The diff screen: what the session, or its last turn, changed, file by file."""
 
+import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
 from textual.content import Content
 from textual.widgets import Static
 
 from laguna_tui.base.change_proposal import ChangeKind
 from laguna_tui.base.units import plural
-from laguna_tui.tui.event_sanitizer import safe_file_diff
+from laguna_tui.tui.event_sanitizer import error_sentence, safe_file_diff
 from laguna_tui.tui.modal import Modal
-from laguna_tui.tui.session_messages import error_sentence
-from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front, fitting
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, cells, crop_front
 from laguna_tui.tui.transcript.diff_lines import Diff, tinted_diff
 from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import HeadlineEntry
@@ -25,9 +23,7 @@ from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.undo.file_diff import FileDiff
 
 _WORDS = {ChangeKind.CREATE: "new", ChangeKind.DELETE: "deleted", ChangeKind.MOVE: "moved", ChangeKind.EDIT: ""}
-NOTHING = "nothing was changed"
-# Cells of the border, corners and blanks beside a title.
-_CORNERS = 6
+NOTHING = "No changes."
 
 
 class FileDiffEntry(HeadlineEntry):
@@ -86,53 +82,45 @@ class DiffView(Transcript):
 
 
 class FileDiffScreen(Modal[frozenset[str] | None]):
-    """A screen with files and their diffs, which are read in a worker: a command may have changed thousands."""
+    """Shows files and their diffs, which are read on a thread: a command may have changed thousands."""
 
-    DEFAULT_CSS = Path(__file__).with_name("diff_screen.tcss").read_text(encoding="utf-8")
-    HINTS: ClassVar[tuple[str, ...]] = (
-        "Enter expand or collapse · y copy · Esc close",
-        "Enter expand · Esc close",
-    )
+    WIDTH = None
+    hints = ("Enter expand or collapse · y copy · Esc close", "Enter expand · Esc close")
 
     def __init__(self, title: str, read: Callable[[], Sequence[FileDiff]]) -> None:
         """read: the diffs, raw."""
-        super().__init__()
-        self._title, self._read = title, read
+        super().__init__(classes="-full")
+        self.heading, self._read = title, read
         self.view = DiffView()
 
-    def compose(self) -> ComposeResult:
-        with Container(id="diff") as box:
-            box.border_title = Content(self._title)
-            box.border_subtitle = Content(fitting(self.app.size.width - _CORNERS, *self.HINTS))
-            yield Static("reading …", id="diff-summary", markup=False)
-            yield self.view
+    def content(self) -> ComposeResult:
+        yield Static("reading …", id="diff-summary", markup=False)
+        yield self.view
 
     def on_mount(self) -> None:
         self.view.focus()
         self._load()
 
-    @work(thread=True, exclusive=True)
-    def _load(self) -> None:
+    @work
+    async def _load(self) -> None:
+        files: list[FileDiff] = []
         try:
-            files, problem = [safe_file_diff(file) for file in self._read()], ""
+            files = await asyncio.to_thread(lambda: [safe_file_diff(file) for file in self._read()])
+            summary = self.summary(files)
         except Exception as error:
-            files, problem = [], error_sentence(error)
-        self.app.call_from_thread(self._show, files, problem)
-
-    def _show(self, files: Sequence[FileDiff], problem: str) -> None:
-        if self.is_mounted:
-            self.query_one("#diff-summary", Static).update(Content(problem or self.summary(files)))
-            self.view.show([self.entry(file) for file in files])
+            summary = error_sentence(error)
+        self.query_one("#diff-summary", Static).update(Content(summary))
+        self.view.show([self.entry(file) for file in files])
 
     def summary(self, files: Sequence[FileDiff]) -> str:
-        """A line about all of them."""
+        """Return a line about all files."""
         if not files:
             return NOTHING
         added, removed = sum(file.added for file in files), sum(file.removed for file in files)
         return f"{len(files):,} {plural(len(files), 'file')}  +{added:,} −{removed:,}"
 
     def entry(self, file: FileDiff) -> FileDiffEntry:
-        """How a file is shown."""
+        """Return the entry of a file."""
         return FileDiffEntry(file)
 
     @on(Transcript.Left)

@@ -1,14 +1,13 @@
 """The rewind screen: the turns of the session, newest last, what each of them changed, and what going back costs."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -16,17 +15,15 @@ from textual.widgets.option_list import Option
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import duration, plural
 from laguna_tui.session.values import RewindCost
-from laguna_tui.tui.background_query import BackgroundQuery
+from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.modal import Modal, RowList
-from laguna_tui.tui.session_messages import error_sentence
-from laguna_tui.tui.text_lines import MUTED, crop, fitting
+from laguna_tui.tui.query_thread import QueryThread
+from laguna_tui.tui.text_lines import MUTED, crop
 from laguna_tui.undo.undo_plan import UndoPlan, UndoPoint
 
-EMPTY = "There is nothing to go back to: no message was sent in this session."
-# As in the stylesheet; then cells of border, padding and scrollbar, and of the border beside a title.
-_MAX_WIDTH, _FRAME, _CORNERS = 100, 8, 6
-_HINTS = ("Enter rewind · f rewind a copy · Esc close", "Enter rewind · f fork · Esc")
-_LOOKING = "…"
+EMPTY = "There is nothing to go back to yet: send a message first."
+# Cells of border, padding and scrollbar.
+_FRAME = 8
 _MARK, _NO_MARK = "❯ ", "  "
 
 
@@ -45,7 +42,9 @@ Costs = Callable[[int], tuple[UndoPlan, RewindCost | None]]
 class RewindScreen(Modal[RewindChoice | None]):
     """Returns what was chosen, or None."""
 
-    DEFAULT_CSS = Path(__file__).with_name("rewind_screen.tcss").read_text(encoding="utf-8")
+    WIDTH = 100
+    heading = "Go back to before a message"
+    hints = ("Enter rewind · f rewind a copy · Esc close", "Enter rewind · f fork · Esc")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Go back to before the message"),
         Binding("f,F", "fork", "The same in a copy; this session stays as it is"),
@@ -55,46 +54,33 @@ class RewindScreen(Modal[RewindChoice | None]):
     def __init__(self, find: Callable[[], Sequence[UndoPoint]], costs: Costs) -> None:
         """find: lists the turns; it may take a second."""
         super().__init__()
-        self._find = find
-        self._costs = BackgroundQuery[int, tuple[UndoPlan, RewindCost | None]](
-            self, costs, lambda _, found: self._say(cost_words(*found)), self._say
-        )
+        self._find, self._costs = find, costs
+        self._queries = QueryThread()
         self._points: Sequence[UndoPoint] = ()
         self._marked: int | None = None
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="rewind") as box:
-            box.border_title = "Go back to before a message"
-            box.border_subtitle = Content(fitting(min(self.app.size.width, _MAX_WIDTH) - _CORNERS, *_HINTS))
-            yield Static("reading …", id="rewind-text", markup=False)
-            yield RowList(compact=True)
-            yield Static("", id="rewind-cost", markup=False)
+    def content(self) -> ComposeResult:
+        yield Static("reading …", id="rewind-text", markup=False)
+        yield RowList(compact=True)
+        yield Static("", id="rewind-cost", markup=False)
 
-    def on_mount(self) -> None:
-        self._load()
-
-    @work(thread=True, exclusive=True)
-    def _load(self) -> None:
+    @work
+    async def on_mount(self) -> None:
+        text, options = self.query_one("#rewind-text", Static), self.query_one(OptionList)
         try:
-            found, problem = tuple(point for point in self._find() if not point.undone), ""
+            found = [point for point in await asyncio.to_thread(self._find) if not point.undone]
         except Exception as error:
-            found, problem = (), error_sentence(error)
-        self.app.call_from_thread(self._show, found, problem)
-
-    def _show(self, found: Sequence[UndoPoint], problem: str) -> None:
-        if not self.is_mounted:
+            text.update(Content(error_sentence(error)))
             return
         self._points = found
-        text = self.query_one("#rewind-text", Static)
         text.display = not found
-        text.update(Content(problem or EMPTY))
-        options = self.query_one(OptionList)
+        text.update(Content(EMPTY))
         options.add_options([Option(self._row(at)) for at in range(len(found))])
         options.highlighted = len(found) - 1 if found else None
         options.focus()
 
     def _row(self, at: int, *, chosen: bool = False) -> Content:
-        return _shown(self._points[at], max(20, min(self.app.size.width, _MAX_WIDTH) - _FRAME), chosen=chosen)
+        return _shown(self._points[at], max(20, self.outer_width - _FRAME), chosen=chosen)
 
     @on(OptionList.OptionHighlighted)
     def _mark(self, event: OptionList.OptionHighlighted) -> None:
@@ -103,26 +89,30 @@ class RewindScreen(Modal[RewindChoice | None]):
             event.option_list.replace_option_prompt_at_index(self._marked, self._row(self._marked))
         self._marked = event.option_index
         event.option_list.replace_option_prompt_at_index(self._marked, self._row(self._marked, chosen=True))
-        self._say(_LOOKING)
-        self._costs.submit(self._points[self._marked].number)
+        self._show_cost(self._points[self._marked].number)
 
-    def _say(self, text: str) -> None:
-        if self.is_mounted:
-            self.query_one("#rewind-cost", Static).update(Content(sanitize_line(text)))
+    @work(exclusive=True, group="cost")
+    async def _show_cost(self, number: int) -> None:
+        text = self.query_one("#rewind-cost", Static)
+        text.update("…")
+        try:
+            words = cost_words(*await self._queries.run(self._costs, number))
+        except Exception as error:
+            words = error_sentence(error)
+        text.update(Content(sanitize_line(words)))
 
     @on(OptionList.OptionSelected)
     def _select(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(RewindChoice(self._points[event.option_index].number))
 
     def action_fork(self) -> None:
-        """Go back in a copy."""
         at = self.query_one(OptionList).highlighted
         if at is not None:
             self.dismiss(RewindChoice(self._points[at].number, fork=True))
 
 
 def _shown(point: UndoPoint, room: int, *, chosen: bool) -> Content:
-    """A turn in two lines: its message, and what it changed."""
+    """Return a turn in two lines: its message, and what it changed."""
     return Content.assemble(
         (_MARK if chosen else _NO_MARK, "$primary"),
         (crop(sanitize_line(point.title), room - 2), "bold" if chosen else ""),
@@ -132,24 +122,24 @@ def _shown(point: UndoPoint, room: int, *, chosen: bool) -> Content:
 
 
 def changed(point: UndoPoint, room: int) -> str:
-    """What a turn changed, in a line."""
+    """Return what a turn changed, in a line."""
     count = len(point.paths)
     commands = " · ran commands" if point.ran_commands else ""
     if not count:
-        return f"no file was changed{commands}"
+        return f"no files changed{commands}"
     names = ", ".join(map(sanitize_line, point.paths[:5]))
     return crop(f"{count:,} {plural(count, 'file')}{commands}: {names}", room)
 
 
 def cost_words(plan: UndoPlan, cost: RewindCost | None) -> str:
-    """What going back restores, reads anew and changes, raw."""
+    """Return what going back restores, reads again and changes, raw."""
     said: list[str] = []
     if cost is not None and cost.restored:
         said.append(f"restores {cost.restored:,} tokens in {duration(cost.restore_s)}")
     if cost is not None and cost.recomputed:
         about = f", about {duration(cost.recompute_s)}" if cost.recompute_s is not None else ""
-        said.append(f"reads {cost.recomputed:,} anew{about}")
-    for files, what in ((plan.files, "as before"), (plan.conflicts, "changed since: you are asked")):
+        said.append(f"reads {cost.recomputed:,} again{about}")
+    for files, what in ((plan.files, "restored"), (plan.conflicts, "changed since: you will be asked")):
         count = sum(not file.is_folder for file in files)
         if count:
             said.append(f"{count:,} {plural(count, 'file')} {what}")

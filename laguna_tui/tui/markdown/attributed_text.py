@@ -70,7 +70,7 @@ class AttributedText:
         return taken
 
     def parts(self, start: int, end: int) -> list[tuple[str, Source]]:
-        """The text between two offsets, split where the source changes."""
+        """Return the text between two offsets, split where the source changes."""
         text, parts = self.text, []
         index = bisect_right(self._starts, start) - 1
         while start < end:
@@ -89,7 +89,7 @@ class Tinter:
         self._tone = ""
 
     def runs(self, runs: TextRuns) -> TextRuns:
-        """The same runs, split and tinted."""
+        """Return the same runs, split and tinted."""
         return tuple(part for run in runs for part in self._run(run))
 
     def past_fence(self) -> None:
@@ -151,7 +151,7 @@ def _whole(parts: list[tuple[str, Source]]) -> list[tuple[str, Source]]:
 
 
 def _continuing(before: str, text: str) -> int:
-    """Number of characters of `text` that continue the grapheme cluster at the end of `before`."""
+    """Return the number of characters of `text` that continue the grapheme cluster at the end of `before`."""
     if text[:1].isascii():
         return 0
     end = before[-_NEAR:]
@@ -159,7 +159,7 @@ def _continuing(before: str, text: str) -> int:
 
 
 def tinted(flows: Flows, attributed: AttributedText) -> Flows:
-    """The flows of a Markdown block, tinted; `attributed` is the block's source."""
+    """Return the flows of a Markdown block, tinted; `attributed` is the block's source."""
     if attributed.plain:
         return flows
     tinter = Tinter(attributed)

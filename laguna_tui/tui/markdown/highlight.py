@@ -8,7 +8,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Token, _TokenType
 from pygments.util import ClassNotFound
 
-from laguna_tui.tui.text_lines import TextRun, TextRuns
+from laguna_tui.tui.text_lines import TextRun, TextRuns, plain
 
 # Highlighting this many characters blocks the screen for about 0.1 s, and some lexers take quadratic time on hostile
 # text; longer code has no colours.
@@ -37,20 +37,20 @@ _TONES: dict[_TokenType, str] = {
 
 
 def language_of(info: str) -> str:
-    """The language named by a fence's info string, or an empty string."""
+    """Return the language named by a fence's info string, or an empty string."""
     found = _LANGUAGE.match(info.strip())
     return found.group() if found else ""
 
 
 def highlight(code: str, language: str) -> tuple[TextRuns, ...]:
-    """The highlighted lines; plain if the language is unknown, the code is too long, or the lexer fails."""
+    """Return the highlighted lines; plain if the language is unknown, the code is too long, or the lexer fails."""
     lexer = _lexer(language)
     lines = None if lexer is None or len(code) > MAX_HIGHLIGHT else _lex(code, lexer)
     return lines or plain_lines(code)
 
 
 def plain_lines(code: str) -> tuple[TextRuns, ...]:
-    """The lines in one tone."""
+    """Return the lines in one tone."""
     return tuple((TextRun(line, "code"),) for line in code.split("\n"))
 
 
@@ -75,11 +75,7 @@ def _lex(code: str, lexer: Lexer) -> tuple[TextRuns, ...] | None:
     except Exception:  # lexers are third-party code on untrusted text; a failure costs only the colours
         return None
     merged = tuple(_merge(line) for line in lines)
-    return merged if [_text(line) for line in merged] == code.split("\n") else None
-
-
-def _text(line: TextRuns) -> str:
-    return "".join(run.text for run in line)
+    return merged if [plain(line) for line in merged] == code.split("\n") else None
 
 
 def _merge(line: list[TextRun]) -> TextRuns:

@@ -25,7 +25,7 @@ CODE_PAD = TextRun(" ", "code")
 
 
 def lay_out(flows: Flows, width: int) -> list[TextLine]:
-    """The lines of a block for a width. The gap before the first flow is left to the transcript."""
+    """Return the lines of a block for a width. The gap before the first flow is left to the transcript."""
     lines: list[TextLine] = []
     for flow in flows:
         if flow.gap and lines:
@@ -35,7 +35,7 @@ def lay_out(flows: Flows, width: int) -> list[TextLine]:
 
 
 def _gap(indent: Indent) -> TextLine:
-    """A blank row, with the bar of an enclosing quote."""
+    """Return a blank row, with the bar of an enclosing quote."""
     return TextLine(indent.rest, lead=cells(plain(indent.rest))) if plain(indent.rest).strip() else BLANK
 
 
@@ -55,20 +55,20 @@ def _lay(flow: Flow, width: int) -> list[TextLine]:
 
 
 def code_reach(code: tuple[TextRuns, ...], width: int) -> int:
-    """Width of a code block's background: its longest line, at least the width of prose, at most the screen."""
+    """Return the width of a code block's background: its longest line, at least as wide as prose, at most `width`."""
     longest = max(map(width_of_runs, code), default=0) + 2
     return min(width, max(MAX_PROSE, longest))
 
 
 def language_row(language: str, reach: int) -> list[TextLine]:
-    """The row above a code block that names its language, if any."""
+    """Return the row above a code block that names its language, if any."""
     if not language:
         return []
     return [TextLine((TextRun(f" {language}", "code code-label"),), lead=len(language) + 1, fill="code", reach=reach)]
 
 
 def lay_code(code: tuple[TextRuns, ...], width: int, reach: int) -> list[TextLine]:
-    """Rows of code with a cell of padding on both sides; long lines are folded."""
+    """Return the rows of code with a cell of padding on both sides; long lines are folded."""
     rows: list[TextLine] = []
     for line in code:
         for number, runs in enumerate(fold(line, max(MIN_WIDTH, width - 2))):
@@ -77,7 +77,7 @@ def lay_code(code: tuple[TextRuns, ...], width: int, reach: int) -> list[TextLin
 
 
 def indented(lines: list[TextLine], indent: Indent) -> list[TextLine]:
-    """The lines with an indent, which copying leaves out."""
+    """Return the lines with an indent, which copying leaves out."""
     if not indent.rest:
         return lines
     out: list[TextLine] = []
@@ -94,7 +94,7 @@ MIN_COLUMN = 6
 
 
 def lay_table(table: TableFlow, width: int) -> list[TextLine]:
-    """The table's rows in at most `width` cells."""
+    """Return the table's rows in at most `width` cells."""
     every = (table.head, *table.rows)
     natural = [max(width_of_runs(row[i]) for row in every) for i in range(len(table.head))]
     room = width - len(SEPARATOR.text) * (len(natural) - 1)
@@ -112,7 +112,7 @@ def lay_table(table: TableFlow, width: int) -> list[TextLine]:
 
 
 def column_widths(natural: Sequence[int], room: int) -> list[int] | None:
-    """Column widths that fit into `room`: narrow columns keep theirs, wide ones share the rest.
+    """Return the column widths that fit into `room`: narrow columns keep theirs, wide ones share the rest.
 
     Returns None if a shared column would be narrower than `MIN_COLUMN`.
     """

@@ -14,7 +14,7 @@ _TONES = {"strong": "strong", "em": "em", "s": "strike"}
 
 
 def inline_runs(tokens: Sequence[Token], tone: str = "text") -> TextRuns:
-    """The runs of an inline token's children. A link is followed by its address unless its text is the address."""
+    """Return the runs of an inline token's children; the address of a link follows it, unless it is its text."""
     runs: list[TextRun] = []
     tones = [tone]
     links: list[tuple[str, int]] = []
@@ -77,7 +77,7 @@ _PARSER = _parser()
 
 
 def to_flows(source: str) -> Flows:
-    """The flows of a Markdown block."""
+    """Return the flows of a Markdown block."""
     builder = _Builder()
     for token in _PARSER.parse(source):
         builder.take(token)
@@ -118,7 +118,7 @@ class _Builder:
         return Indent(first, tuple(lead.rest for lead in self.leads))
 
     def _gap(self) -> bool:
-        """Whether a blank row precedes the next flow: not inside a tight list, nor right after a bullet."""
+        """Return whether a blank row precedes the next flow: not inside a tight list, nor right after a bullet."""
         return not self.tight and all(lead.used for lead in self.leads)
 
     def _paragraph_open(self, token: Token) -> None:

@@ -44,7 +44,7 @@ class OpenBlock:
         self._table = _OpenTable()
 
     def lines(self, width: int) -> list[TextLine]:
-        """The rows of the open block, current or a moment old."""
+        """Return the rows of the open block, current or a moment old."""
         style = (width, self._tint.on)
         if self._splitter.kind is BlockType.FENCE:
             self._fence = self._fence if style == self._style else self._new_fence()
@@ -116,7 +116,7 @@ class _OpenTable:
         self._done = TABLE_HEAD
 
     def flows(self, lines: list[str]) -> Flows:
-        """The table so far, or nothing if the lines are not a single table."""
+        """Return the table so far, or nothing if the lines are not a single table."""
         if len(lines) < TABLE_HEAD or not lines[0].lstrip().startswith("|"):
             return ()
         if self._table is None or self._done < len(lines):

@@ -135,7 +135,7 @@ class Splitter:
             self._mark = inner["mark"]
 
     def _interrupts(self, line: str) -> bool:
-        """Whether the line ends a paragraph because another block starts."""
+        """Return whether the line ends a paragraph because another block starts."""
         if self.kind is BlockType.QUOTE:
             return not _QUOTE.match(line)
         starts = (_FENCE, _HEADING, _QUOTE, _INTERRUPTING_ITEM)
@@ -166,7 +166,7 @@ class Splitter:
 
 
 def closes_fence(line: str, mark: str, depth: int = 0) -> bool:
-    """Whether the line closes a fence opened with `mark`, in content that starts at column `depth`."""
+    """Return whether the line closes a fence opened with `mark`, in content that starts at column `depth`."""
     stripped = line.strip()
     near = len(line) - len(line.lstrip()) - depth < INDENTED_CODE
     return near and len(stripped) >= len(mark) and stripped == mark[0] * len(stripped)

@@ -1,8 +1,6 @@
-"""The download in the background of the chat. Knows nothing of the screen.
+"""The download in the background of the chat. A thread updates the values; the screen polls them."""
 
-A thread updates the values; the screen polls them.
-"""
-
+import asyncio
 import threading
 from collections.abc import Callable
 from enum import Enum
@@ -10,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from laguna_tui.models.download_progress import DownloadProgress
 from laguna_tui.models.model_setup import ModelSetup, SetupOffer
-from laguna_tui.tui.session_messages import error_sentence
+from laguna_tui.tui.event_sanitizer import error_sentence
 
 if TYPE_CHECKING:
     from laguna_tui.models.download import Download
@@ -54,7 +52,8 @@ class BackgroundDownload:
         # Pause or cancel, requested before the download is prepared.
         self._requested: Callable[[Download], None] | None = None
         self._discarding = False
-        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._ended.set()
 
     @property
     def busy(self) -> bool:
@@ -89,8 +88,7 @@ class BackgroundDownload:
     def leave(self) -> None:
         """Pause when the app ends, and wait a moment until it is done."""
         self.pause()
-        if self._thread is not None:
-            self._thread.join(_LEAVE_S)
+        self._ended.wait(_LEAVE_S)
 
     def taken(self) -> None:
         """Reset after the app has switched to the downloaded model."""
@@ -104,8 +102,14 @@ class BackgroundDownload:
         self.progress = progress
 
     def _start(self, job: Callable[[], None]) -> None:
-        self._thread = threading.Thread(target=job, name="laguna-download", daemon=True)
-        self._thread.start()
+        self._ended.clear()
+        asyncio.get_running_loop().run_in_executor(None, self._do, job)
+
+    def _do(self, job: Callable[[], None]) -> None:
+        try:
+            job()
+        finally:
+            self._ended.set()
 
     def _request(self, request: Callable[["Download"], None]) -> None:
         """Apply `request` to the download as soon as it is prepared."""

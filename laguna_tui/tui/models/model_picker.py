@@ -1,13 +1,12 @@
 """The model picker: which models are here, which can be downloaded, and which run on this machine."""
 
+import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -15,11 +14,11 @@ from textual.widgets.option_list import Option
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import size
 from laguna_tui.session.values import Here, ModelChoice
+from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.modal import Modal, RowList
-from laguna_tui.tui.session_messages import error_sentence
 from laguna_tui.tui.text_lines import BAD, GOOD, MIN_WIDTH, MUTED, StyledText, break_words
 
-LOOKING = "checking what is downloaded and what fits …"
+SEARCHING = "checking what is downloaded and what fits …"
 _MARKS = {
     Here.READY: ("● ", GOOD),
     Here.PARTIAL: ("◐ ", "$primary"),
@@ -27,48 +26,37 @@ _MARKS = {
     Here.NOWHERE: ("  ", MUTED),
     Here.REMOTE: ("◇ ", GOOD),
 }
-# As in the stylesheet; then cells of border, padding, scrollbar and indent.
-_MAX_WIDTH, _FRAME = 76, 7
+# Cells of border, padding, scrollbar and indent.
+_FRAME = 7
 
 
 class ModelPicker(Modal[ModelChoice | None]):
     """Returns the chosen model, or None. `find` lists the models; it is slow and runs in a worker."""
 
-    DEFAULT_CSS = Path(__file__).with_name("model_picker.tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f7", "dismiss", "Close")]
+    WIDTH = 76
+    heading, hints = "Models", ("Enter chooses · Esc closes",)
 
     def __init__(self, find: Callable[[], Sequence[ModelChoice]]) -> None:
         super().__init__()
         self._find = find
         self._choices: Sequence[ModelChoice] = ()
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="models") as box:
-            box.border_title = "Models"
-            box.border_subtitle = "Enter chooses · Esc closes"
-            yield Static(LOOKING, id="looking", markup=False)
-            yield RowList(compact=True)
+    def content(self) -> ComposeResult:
+        yield Static(SEARCHING, markup=False)
+        yield RowList(compact=True)
 
-    def on_mount(self) -> None:
-        self._load()
-
-    @work(thread=True, exclusive=True)
-    def _load(self) -> None:
+    @work
+    async def on_mount(self) -> None:
+        problem = ""
         try:
-            found, problem = self._find(), ""
+            self._choices = await asyncio.to_thread(self._find)
         except Exception as error:
-            found, problem = (), error_sentence(error)
-        self.app.call_from_thread(self._show, found, problem)
-
-    def _show(self, found: Sequence[ModelChoice], problem: str) -> None:
-        if not self.is_mounted:
-            return
-        self._choices = found
-        looking = self.query_one("#looking", Static)
-        looking.display = bool(problem)
-        looking.update(Content(problem))
-        options = self.query_one(OptionList)
-        room = max(MIN_WIDTH, min(self.app.size.width, _MAX_WIDTH) - _FRAME)
+            problem = error_sentence(error)
+        found, text, options = self._choices, self.query_one(Static), self.query_one(OptionList)
+        text.display = bool(problem)
+        text.update(Content(problem))
+        room = max(MIN_WIDTH, self.outer_width - _FRAME)
         options.add_options([Option(Content.assemble(*_parts(choice, room))) for choice in found])
         options.highlighted = next(
             (index for index, choice in enumerate(found) if choice.current), 0 if found else None
@@ -81,10 +69,10 @@ class ModelPicker(Modal[ModelChoice | None]):
 
 
 def _parts(choice: ModelChoice, room: int) -> list[StyledText]:
-    """A model: its title and state, below its name and whether it runs, in lines of `room` cells."""
+    """Return a model: its title and state, below its name and whether it runs, in lines of `room` cells."""
     title = [
         (sanitize_line(choice.title), "bold"),
-        ("  answers now" if choice.current else f"  {state(choice)}", MUTED),
+        ("  in use" if choice.current else f"  {state(choice)}", MUTED),
     ]
     tone = BAD if choice.runs is False else MUTED
     text = f"{sanitize_line(choice.name)}  {sanitize_line(choice.fits)}"
@@ -93,7 +81,7 @@ def _parts(choice: ModelChoice, room: int) -> list[StyledText]:
 
 
 def state(choice: ModelChoice) -> str:
-    """How much of a model is here, in words."""
+    """Return how much of a model is here, in words."""
     if choice.here is Here.PARTIAL and choice.size:
         return f"{size(choice.have)} of {size(choice.size)}"
     if choice.here is Here.MISSING and choice.size:

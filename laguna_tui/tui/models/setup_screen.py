@@ -1,7 +1,7 @@
 """The setup screen: this machine, the model that suits it, and one key to download and use it."""
 
+import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from textual import events, work
@@ -9,15 +9,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from laguna_tui.base.text import sanitize_line
 from laguna_tui.base.units import duration, size
 from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress
 from laguna_tui.models.model_setup import SetupOffer
+from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
-from laguna_tui.tui.session_messages import error_sentence
 from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, progress_bar
 from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
 
@@ -32,13 +33,13 @@ _DOING = {
     DownloadPhase.CONVERT: "converting",
     DownloadPhase.DONE: "done",
 }
-OFFLINE = "Offline: no connection is opened. Open a GGUF of your own: /model FILE.gguf"
+OFFLINE = "Offline mode: nothing is downloaded. Open a GGUF of your own: /model FILE.gguf"
 
 
 def setup_parts(
     offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str
 ) -> list[StyledText]:
-    """The text of the setup screen: the machine, the recommendation and its reasons, the progress, and the keys."""
+    """Return the text of the setup screen: machine, recommendation and its reasons, progress, and keys."""
     parts: list[StyledText] = [("Found\n", "bold $primary"), (f"{sanitize_line(offer.machine)}\n\n", TEXT)]
     parts.append((f"{'Recommended' if offer.name else 'No larger model'}\n", "bold $primary"))
     if offer.name:
@@ -49,7 +50,7 @@ def setup_parts(
 
 
 def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: DownloadProgress | None) -> str:
-    """The state of the download in one line, the most important first."""
+    """Return the state of the download in one line, the most important first."""
     if offer is None or stage is DownloadStage.NOTHING:
         return ""
     title = sanitize_line(offer.title)
@@ -62,24 +63,27 @@ def download_hint(offer: SetupOffer | None, stage: DownloadStage, progress: Down
         case DownloadStage.FAILED:
             return f"download stopped: {title}  F8 says why"
         case _:
-            return f"{title} is here  F8 switches to it"
+            return f"{title} is downloaded  F8 switches to it"
 
 
 def _amount(offer: SetupOffer) -> str:
     if offer.ready:
-        return "is here"
+        return "downloaded"
     if offer.offline:
-        return "is not here"
-    total = size(offer.size) if offer.size else "size not known yet"
+        return "not downloaded"
+    total = size(offer.size) if offer.size else "size unknown"
     return f"{size(offer.have)} of {total} here" if offer.have else f"{total} to download"
 
 
 def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | None, problem: str) -> list[StyledText]:
-    """The state of the download and the keys."""
+    """Return the state of the download and the keys."""
     if not offer.name:
-        return [*_key("F12", OTHERS), *_key("Esc", "stay with the current model")]
+        return [*_key("F12", OTHERS), *_key("Esc", "keep the current model")]
     if stage is DownloadStage.READY or offer.ready:
-        return [(f"{sanitize_line(offer.title)} is here.\n", GOOD), *_key("Enter", "switch to it; the chat stays")]
+        return [
+            (f"{sanitize_line(offer.title)} is downloaded.\n", GOOD),
+            *_key("Enter", "switch to it, keeping the chat"),
+        ]
     if offer.offline:
         return [(f"{OFFLINE}\n", MUTED), *_key("Esc", "close")]
     match stage:
@@ -96,7 +100,7 @@ def _now(offer: SetupOffer, stage: DownloadStage, progress: DownloadProgress | N
             return [
                 *_key("Enter", f"{first}; chat meanwhile"),
                 *_key("F12", OTHERS),
-                *_key("Esc", "not now (F8 or /setup comes back)"),
+                *_key("Esc", "not now (F8 opens this again)"),
             ]
 
 
@@ -120,7 +124,7 @@ def _share(progress: DownloadProgress | None) -> str:
 
 
 def _speed(progress: DownloadProgress | None) -> list[str]:
-    """Rate and remaining time of a transfer."""
+    """Return the rate and remaining time of a transfer."""
     if progress is None:
         return []
     if progress.phase is not DownloadPhase.TRANSFER:
@@ -134,7 +138,7 @@ def _key(key: str, what: str) -> list[StyledText]:
 
 
 OTHERS = "models of other programs on this machine"
-LOOKING = "looking at this machine …"
+READING = "reading this machine …"
 
 
 class SetupScreen(Modal[SetupOffer | None]):
@@ -144,7 +148,9 @@ class SetupScreen(Modal[SetupOffer | None]):
     and go to the input with all that follows them, so that the Enter after them downloads nothing.
     """
 
-    DEFAULT_CSS = Path(__file__).with_name("setup_screen.tcss").read_text(encoding="utf-8")
+    BOX: ClassVar[type[Widget]] = VerticalScroll
+    WIDTH = 76
+    heading, hints = "Set up", ("",)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "go", "Download, resume, or switch"),
         Binding("p,P", "pause", "Pause"),
@@ -159,7 +165,7 @@ class SetupScreen(Modal[SetupOffer | None]):
         download: BackgroundDownload,
         watch: Callable[[], None],
         hand_over: HandOver,
-        look_around: Callable[[], None] = lambda: None,
+        show_others: Callable[[], None] = lambda: None,
     ) -> None:
         """Create the screen.
 
@@ -168,39 +174,33 @@ class SetupScreen(Modal[SetupOffer | None]):
             download: the download in the background.
             watch: called when the download changes and has to be polled.
             hand_over: takes what was typed for the input, after the screen was closed.
-            look_around: shows what other programs have on this machine.
+            show_others: shows what other programs have on this machine.
         """
         super().__init__()
         self._find_offer, self._download, self._watch, self._hand_over = find_offer, download, watch, hand_over
-        self._look_around = look_around
+        self._show_others = show_others
         self._own_keys = {
             key for binding in self.BINDINGS if isinstance(binding, Binding) for key in binding.key.split(",")
         }
         self._typed = TypedAhead(self, self._give_way)
         self._offer: SetupOffer | None = None
         self._active = False
-        self._text = Static(LOOKING, markup=False)
+        self._text = Static(READING, markup=False)
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="setup") as box:
-            box.border_title = "Set up"
-            yield self._text
+    def content(self) -> ComposeResult:
+        yield self._text
 
     def on_mount(self) -> None:
         self.find()
 
-    @work(thread=True, exclusive=True)
-    def find(self) -> None:
+    @work(exclusive=True)
+    async def find(self) -> None:
         """Find the offer again."""
         try:
-            self.app.call_from_thread(self._found, self._find_offer(), "")
+            self._offer = await asyncio.to_thread(self._find_offer)
         except Exception as error:
-            self.app.call_from_thread(self._found, None, error_sentence(error))
-
-    def _found(self, offer: SetupOffer | None, problem: str) -> None:
-        self._offer = offer
-        if offer is None:
-            self._text.update(Content(problem))
+            self._offer = None
+            self._text.update(Content(error_sentence(error)))
         self.show()
 
     def show(self) -> None:
@@ -234,7 +234,6 @@ class SetupScreen(Modal[SetupOffer | None]):
         self._hand_over(typed)
 
     def action_go(self) -> None:
-        """Download, resume, or switch to the model."""
         offer, stage = self._offer, self._stage()
         if offer is None or not offer.name:
             return
@@ -246,22 +245,19 @@ class SetupScreen(Modal[SetupOffer | None]):
             self.show()
 
     def action_others(self) -> None:
-        """Close, and show what other programs have."""
         self.dismiss(None)
-        self._look_around()
+        self._show_others()
 
     def action_pause(self) -> None:
-        """Stop the download and keep the downloaded part."""
         self._download.pause()
 
     def action_cancel(self) -> None:
-        """Stop the download and delete the downloaded part."""
         self._download.cancel()
         self._watch()
         self.show()
 
     def _stage(self) -> DownloadStage:
-        """The stage of the download of this model."""
+        """Return the stage of the download of this model."""
         mine, downloading = self._offer, self._download.offer
         same = mine is not None and downloading is not None and mine.name == downloading.name
         return self._download.stage if same else DownloadStage.NOTHING

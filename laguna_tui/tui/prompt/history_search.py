@@ -1,12 +1,10 @@
 """The screen that searches the input history."""
 
-from pathlib import Path
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.fuzzy import Matcher
 from textual.widgets import Input, OptionList
@@ -22,7 +20,8 @@ MAX_SHOWN = 50
 class HistorySearch(Modal[str | None]):
     """Returns the chosen input, or None."""
 
-    DEFAULT_CSS = Path(__file__).with_name("history.tcss").read_text(encoding="utf-8")
+    WIDTH = 96
+    heading, hints = "Search the input history", ("",)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close"),
         Binding("up", "move(-1)", "Newer", priority=True),
@@ -30,15 +29,13 @@ class HistorySearch(Modal[str | None]):
     ]
 
     def __init__(self, entries: list[str]) -> None:
-        super().__init__()
+        super().__init__(classes="-dense")
         self._entries = list(dict.fromkeys(reversed(entries)))
         self._shown: list[str] = []
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="search") as box:
-            box.border_title = "Search the input history"
-            yield Input(placeholder="a few letters …", compact=True)
-            yield RowList(compact=True)
+    def content(self) -> ComposeResult:
+        yield Input(placeholder="a few letters …", compact=True)
+        yield RowList(compact=True)
 
     def on_mount(self) -> None:
         self._show("")
@@ -58,7 +55,6 @@ class HistorySearch(Modal[str | None]):
         options.highlighted = 0 if self._shown else None
 
     def action_move(self, step: int) -> None:
-        """Move the highlight; the focus stays in the input."""
         options = self.query_one(OptionList)
         if self._shown:
             options.highlighted = ((options.highlighted or 0) + step) % len(self._shown)

@@ -1,4 +1,4 @@
-"""What the user typed, kept in the state folder: what was sent, and the draft of what was not.
+"""The input history and the draft of an unsent message, in the state folder.
 
 The history is a private file with one JSON string per line, the newest last. Each app that is open keeps its draft in a
 file of its own, so that a crash or a kill does not lose it, and locks it, so that no other one takes it for a lost one.
@@ -6,19 +6,19 @@ What a lost app leaves is put into the input of the next one that is started in 
 read or written, the app works without it.
 """
 
+import asyncio
 import contextlib
 import json
 import os
 import secrets
+import threading
 from hashlib import sha256
 from pathlib import Path
 
-from textual.message_pump import MessagePump
-from textual.timer import Timer
+from textual.app import App
 
 from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.locked_file import open_locked
-from laguna_tui.tui.background_query import BackgroundQuery
 
 # Enough to find last month's question; small enough to read at every start.
 MAX_ENTRIES = 1000
@@ -59,7 +59,7 @@ class InputHistory:
         self._at, self._draft = len(self.entries), ""
 
     def older(self, current: str) -> str | None:
-        """The previous input, or None at the oldest. `current`, the text being typed, is kept as the newest."""
+        """Return the previous input, or None at the oldest. `current`, the text being typed, is kept as the newest."""
         if self._at == 0:
             return None
         if self._at == len(self.entries):
@@ -68,7 +68,7 @@ class InputHistory:
         return self.entries[self._at]
 
     def newer(self) -> str | None:
-        """The next input, or the text that was being typed; None if there is nothing newer."""
+        """Return the next input, or the text that was being typed; None if there is nothing newer."""
         if self._at >= len(self.entries):
             return None
         self._at += 1
@@ -111,25 +111,25 @@ class InputDraft:
     A disk that cannot be written to keeps nothing, and the app works without it.
     """
 
-    def __init__(self, pump: MessagePump, state: Path | None, folder: Path) -> None:
+    def __init__(self, app: App[None], state: Path | None, folder: Path) -> None:
         """Open nothing yet.
 
         Args:
-            pump: whose timer and callbacks are used.
+            app: whose workers write.
             state: the state folder; None keeps nothing.
-            folder: the folder that is asked about.
+            folder: the folder that the chat is about.
         """
-        self._pump = pump
+        self._app = app
         self._drafts = state / DRAFTS if state is not None else None
         self._prefix = sha256(os.fsencode(folder)).hexdigest()[:32]
         self._name = f"{self._prefix}-{secrets.token_hex(4)}"
         self._held = -1
         self._text = self._written = ""
-        self._timer: Timer | None = None
-        self._writes = BackgroundQuery[str, None](pump, self._write, lambda text, _: None, lambda sentence: None)
+        self._is_waiting = False
+        self._writes = threading.Lock()
 
     def take_lost(self) -> list[str]:
-        """The drafts that lost apps have left in this folder, the newest last; each is given once."""
+        """Return the drafts that lost apps have left in this folder, the newest last; each is given once."""
         if self._drafts is None:
             return []
         found: list[tuple[float, str]] = []
@@ -142,8 +142,9 @@ class InputDraft:
     def changed(self, text: str) -> None:
         """Keep this text, in at most a second."""
         self._text = text
-        if self._drafts is not None and self._timer is None:
-            self._timer = self._pump.set_timer(PAUSE_S, self._save)
+        if self._drafts is not None and not self._is_waiting:
+            self._is_waiting = True
+            self._app.run_worker(self._save(), group="draft")
 
     def sent(self) -> None:
         """The text was sent: forget it at once."""
@@ -153,10 +154,8 @@ class InputDraft:
 
     def keep_now(self, text: str) -> None:
         """Write this text before anything else happens, for example before the app ends."""
-        self._writes.cancel()
         self._text = text
-        if text != self._written:
-            self._write(text)
+        self._write()
 
     def close(self) -> None:
         """Unlock the draft: the next app that is started here takes it. Idempotent."""
@@ -164,16 +163,20 @@ class InputDraft:
             os.close(self._held)
             self._held = -1
 
-    def _save(self) -> None:
-        self._timer = None
-        if self._text != self._written:
-            self._writes.submit(self._text)
+    async def _save(self) -> None:
+        await asyncio.sleep(PAUSE_S)
+        self._is_waiting = False
+        await asyncio.to_thread(self._write)
 
-    def _write(self, text: str) -> None:
+    def _write(self) -> None:
+        """Write the newest text."""
         if self._drafts is None:
             return
         path, lock = self._drafts / f"{self._name}{_TEXT}", self._drafts / f"{self._name}{_LOCK}"
-        with contextlib.suppress(OSError):
+        with self._writes, contextlib.suppress(OSError):
+            text = self._text
+            if text == self._written:
+                return
             if not text.strip():
                 path.unlink(missing_ok=True)
                 lock.unlink(missing_ok=True)
@@ -187,7 +190,7 @@ class InputDraft:
 
 
 def _take(path: Path) -> tuple[float, str]:
-    """When a lost draft was written, and its text; its files are removed.
+    """Return when a lost draft was written, and its text, and remove its files.
 
     Raises:
         OSError: it is another app's, or cannot be read.

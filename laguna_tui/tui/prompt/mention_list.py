@@ -63,7 +63,7 @@ class MentionList(Widget):
         self.offer(())
 
     def still_fits(self, text: str, cursor: int) -> bool:
-        """Whether the cursor is still in the mention that the completions are for, while the list is open."""
+        """Return whether the cursor is still in the mention that the completions are for, while the list is open."""
         typed = text[self.found[0].start : cursor]
         return bool(typed) and "\n" not in typed and (QUOTE in typed or not any(map(str.isspace, typed)))
 
@@ -77,7 +77,7 @@ class MentionList(Widget):
         self.display = bool(self.found)
 
     def _first(self) -> int:
-        """Index of the first visible completion; the highlighted one is always visible."""
+        """Return the index of the first visible completion; the highlighted one is always visible."""
         height = max(1, self.size.height)
         return max(0, min(self.at - height // 2, len(self.found) - height))
 
@@ -96,7 +96,7 @@ class MentionList(Widget):
 
 
 def _row(completion: Completion, column: int, room: int, *, marked: bool) -> list[StyledText]:
-    """A completion in two columns: its label, cropped at the start, and its details."""
+    """Return a completion in two columns: its label, cropped at the start, and its details."""
     label = crop_front(sanitize_line(completion.label), column)
     detail = crop(sanitize_line(completion.detail), room - column - 2)
     blank = " " * (column - cells(label) + 2)

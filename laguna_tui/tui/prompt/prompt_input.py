@@ -124,7 +124,6 @@ class PromptInput(TextArea):
         self.action_send(later=True)
 
     def action_send(self, *, later: bool = False) -> None:
-        """Post the text and clear the input."""
         text = self.text.strip()
         if not text:
             self.post_message(self.SentEmpty())
@@ -134,25 +133,21 @@ class PromptInput(TextArea):
         self.post_message(self.Sent(text, later=later))
 
     def action_newline(self) -> None:
-        """Insert a line break at the cursor."""
         self._replace_via_keyboard("\n", *self.selection)
 
     def action_up(self) -> None:
-        """Move up a row; from the first row, to the previous input."""
         if self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
             self.action_cursor_up()
         elif (older := self.past.older(self.text)) is not None:
             self.replace_text(older)
 
     def action_down(self) -> None:
-        """Move down a row; from the last row, to the next input."""
         if self.wrapped_document.location_to_offset(self.cursor_location).y < self.wrapped_document.height - 1:
             self.action_cursor_down()
         elif (newer := self.past.newer()) is not None:
             self.replace_text(newer)
 
     def action_complete(self) -> None:
-        """Complete a slash command; without one, move the focus."""
         found = matching(self.text) if is_slash(self.text) else []
         if found:
             self.replace_text(found[0].slash)
@@ -198,7 +193,6 @@ class PromptInput(TextArea):
         return True
 
     def action_next_mode(self) -> None:
-        """Change to the next mode."""
         self.post_message(self.NextMode())
 
     def action_end(self) -> None:

@@ -1,16 +1,14 @@
 """The session picker: finds saved sessions by title and contents, to resume, rename, fork, export or delete one."""
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.fuzzy import Matcher
 from textual.widgets import Input, OptionList, Static
@@ -19,26 +17,22 @@ from textual.widgets.option_list import Option
 from laguna_tui.base import units
 from laguna_tui.session.saved_sessions import SavedSessions
 from laguna_tui.store.session_summary import SessionSummary
-from laguna_tui.tui.background_query import BackgroundQuery
+from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.help_screen import HelpScreen, key_rows
 from laguna_tui.tui.modal import Modal, RowList, notify
+from laguna_tui.tui.query_thread import QueryThread
 from laguna_tui.tui.sessions.session_questions import DeleteQuestion, TitleQuestion
 from laguna_tui.tui.sessions.session_rows import session_row, title_of
-from laguna_tui.tui.text_lines import fitting
-
-T = TypeVar("T")
 
 # More are found by typing; each row costs time at every key.
 MAX_SHOWN = 50
-# As in the stylesheet; then cells of border, padding and scrollbar.
-_MAX_WIDTH, _FRAME = 100, 7
-_CORNERS = 6
-_READING = "reading …"
+# Cells of border, padding and scrollbar.
+_FRAME = 7
 _NONE_HERE = "No saved sessions in this folder yet. Tab lists all folders."
 _NONE = "No saved sessions yet: your first message starts one."
 _NOT_FOUND = "No match."
 _LOCKED = "Open in another window: continue there, or fork it with Ctrl+F."
-_CURRENT = "It is open here."
+_CURRENT = "This session is already open."
 _HINTS = (
     "Enter resume · Tab {other} · Ctrl+R rename · Ctrl+F fork · Ctrl+E export · Ctrl+D delete · Esc",
     "Enter · Tab {other} · Ctrl+R renames, F forks, E exports, D deletes",
@@ -64,7 +58,7 @@ class _Query:
 class SessionPicker(Modal[SessionChoice | None]):
     """Returns what was chosen, or None."""
 
-    DEFAULT_CSS = Path(__file__).with_name("session_picker.tcss").read_text(encoding="utf-8")
+    WIDTH = 100
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Resume the session", priority=True),
         Binding("tab", "everywhere", "Sessions of all folders, or of this one", priority=True),
@@ -81,8 +75,8 @@ class SessionPicker(Modal[SessionChoice | None]):
     ]
 
     def __init__(self, sessions: SavedSessions, export: Callable[[str], None]) -> None:
-        """export: writes the session with this ID to a file, and says so."""
-        super().__init__()
+        """export: writes the session with this ID to a file, and notifies the user."""
+        super().__init__(classes="-dense")
         self._sessions, self._export = sessions, export
         self._everywhere = False
         self._listed: dict[bool, Sequence[SessionSummary]] = {}
@@ -93,14 +87,12 @@ class SessionPicker(Modal[SessionChoice | None]):
         self._asked: _Query | None = None
         self._answered: _Query | None = None
         self._enter_waits = False
-        self._queries = BackgroundQuery[_Query, Sequence[SessionSummary]](self, self._find, self._show, self._refuse)
+        self._queries = QueryThread()
 
-    def compose(self) -> ComposeResult:
-        with Vertical(id="sessions") as box:
-            box.border_title = "Sessions"
-            yield Input(placeholder="search titles and messages …", compact=True)
-            yield Static(_READING, id="sessions-text", markup=False)
-            yield RowList(compact=True)
+    def content(self) -> ComposeResult:
+        yield Input(placeholder="search titles and messages …", compact=True)
+        yield Static("reading …", id="sessions-text", markup=False)
+        yield RowList(compact=True)
 
     def on_mount(self) -> None:
         self.query_one(OptionList).can_focus = False
@@ -108,21 +100,31 @@ class SessionPicker(Modal[SessionChoice | None]):
         self._ask()
 
     def on_resize(self) -> None:
-        """Lay the rows and the keys out for the new width."""
-        self._title()
+        """Lay the rows out for the new width."""
         self._fill()
 
     # -- finding
 
     @on(Input.Changed)
     def _ask(self) -> None:
-        self._title()
+        self.show_border()
         self._asked = _Query(self.query_one(Input).value.strip(), self._everywhere)
         self._enter_waits = False
-        self._queries.submit(self._asked)
+        self._search(self._asked)
+
+    @work(exclusive=True, group="search")
+    async def _search(self, query: _Query) -> None:
+        try:
+            found = await self._queries.run(self._find, query)
+        except Exception as error:
+            self._found = self._shown = ()
+            self._say(error_sentence(error))
+            self._fill()
+        else:
+            self._show(query, found)
 
     def _find(self, query: _Query) -> Sequence[SessionSummary]:
-        """The sessions, the best first: those whose titles match in order, then those with the words in them."""
+        """Return the sessions, the best first: those whose titles match in order, then those with the words in them."""
         listed = self._listed.get(query.everywhere)
         if listed is None:
             listed = self._listed[query.everywhere] = self._sessions.list(everywhere=query.everywhere)
@@ -137,8 +139,6 @@ class SessionPicker(Modal[SessionChoice | None]):
         return [*best, *found.values()]
 
     def _show(self, query: _Query, found: Sequence[SessionSummary]) -> None:
-        if not self.is_mounted:
-            return
         before = self._highlighted if query == self._answered else None
         self._answered = query
         self._found, self._shown = found, found[:MAX_SHOWN]
@@ -152,11 +152,6 @@ class SessionPicker(Modal[SessionChoice | None]):
             return _NOT_FOUND if query.words else _NONE if query.everywhere else _NONE_HERE
         more = len(self._found) - len(self._shown)
         return f"{more:,} more; type to search." if more else ""
-
-    def _refuse(self, sentence: str) -> None:
-        self._found = self._shown = ()
-        self._say(sentence)
-        self._fill()
 
     def _say(self, text: str) -> None:
         about = self.query_one("#sessions-text", Static)
@@ -173,7 +168,7 @@ class SessionPicker(Modal[SessionChoice | None]):
         options.highlighted = next(kept, 0 if self._shown else None)
 
     def _row(self, at: int, *, chosen: bool = False) -> Content:
-        room = max(20, min(self.app.size.width, _MAX_WIDTH) - _FRAME)
+        room = max(20, self.outer_width - _FRAME)
         return session_row(
             self._shown[at],
             room,
@@ -183,12 +178,11 @@ class SessionPicker(Modal[SessionChoice | None]):
             chosen=chosen,
         )
 
-    def _title(self) -> None:
-        box = self.query_one("#sessions")
-        box.border_title = Content("Sessions of all folders" if self._everywhere else "Sessions of this folder")
+    def show_border(self) -> None:
+        self.heading = "Sessions of all folders" if self._everywhere else "Sessions of this folder"
         other = "this folder" if self._everywhere else "all folders"
-        hints = (hint.format(other=other) for hint in _HINTS)
-        box.border_subtitle = Content(fitting(min(self.app.size.width, _MAX_WIDTH) - _CORNERS, *hints))
+        self.hints = tuple(hint.format(other=other) for hint in _HINTS)
+        super().show_border()
 
     # -- the cursor
 
@@ -211,7 +205,6 @@ class SessionPicker(Modal[SessionChoice | None]):
         self._marked = event.option_index
 
     def action_move(self, step: int) -> None:
-        """Move the cursor; the focus stays in the input."""
         options = self.query_one(OptionList)
         if self._shown and options.highlighted is not None:
             last = len(self._shown) - 1
@@ -219,11 +212,9 @@ class SessionPicker(Modal[SessionChoice | None]):
             options.highlighted = at % (last + 1) if abs(step) == 1 else max(0, min(last, at))
 
     def action_help(self) -> None:
-        """Show the keys."""
         self.app.push_screen(HelpScreen({"In the sessions": key_rows(self.BINDINGS)}))
 
     def action_everywhere(self) -> None:
-        """Show the sessions of all folders, or of this one."""
         self._everywhere = not self._everywhere
         self._ask()
 
@@ -231,7 +222,6 @@ class SessionPicker(Modal[SessionChoice | None]):
 
     @on(OptionList.OptionSelected)
     def action_choose(self) -> None:
-        """Resume the session."""
         session = self._chosen
         # Whoever types words and Enter means what is found then.
         self._enter_waits = self._asked != self._answered
@@ -243,51 +233,43 @@ class SessionPicker(Modal[SessionChoice | None]):
         self.dismiss(SessionChoice(session))
 
     def action_fork(self) -> None:
-        """Go on with a copy."""
         if self._chosen is not None:
             self.dismiss(SessionChoice(self._chosen, copy=True))
 
     def action_export(self) -> None:
-        """Write it to a file."""
         if self._chosen is not None:
             self._export(self._chosen.id)
 
-    def action_rename(self) -> None:
-        """Ask for another title."""
+    @work
+    async def action_rename(self) -> None:
         session = self._chosen
-        if session is not None:
-            self.app.push_screen(TitleQuestion(title_of(session)), partial(self._rename, session))
-
-    def _rename(self, session: SessionSummary, title: str | None) -> None:
+        if session is None:
+            return
+        title = await self.app.push_screen_wait(TitleQuestion(title_of(session)))
         if title is not None:
-            self._change(lambda: self._sessions.rename(session.id, title), lambda _: "")
+            self._change(lambda: self._sessions.rename(session.id, title))
 
-    def action_delete(self) -> None:
-        """Ask whether it is to be deleted."""
+    @work
+    async def action_delete(self) -> None:
         session = self._chosen
         if session is None:
             return
         if session.id == self._current:
-            notify(self.app, "The session is open here; leave it first: /new", "warning", alone=True)
+            notify(self.app, "This session is open. Start another one first: /new", "warning", alone=True)
         elif session.locked:
-            notify(self.app, "The session is open in another window; close it there first.", "warning", alone=True)
-        else:
-            self.app.push_screen(DeleteQuestion(session), partial(self._delete, session))
+            notify(self.app, "This session is open in another window. Close it there first.", "warning", alone=True)
+        elif await self.app.push_screen_wait(DeleteQuestion(session)):
+            self._change(lambda: f"Deleted: {units.size(self._sessions.delete([session.id]))}.")
 
-    def _delete(self, session: SessionSummary, sure: bool | None) -> None:
-        if sure:
-            self._change(lambda: self._sessions.delete([session.id]), lambda freed: f"Deleted: {units.size(freed)}.")
-
-    def _change(self, change: Callable[[], T], said: Callable[[T], str]) -> None:
-        """Change a session on a thread, say what came of it, and list them again."""
-
-        def done(_: None, result: T) -> None:
-            if sentence := said(result):
-                notify(self.app, sentence, alone=True)
-            self._listed.clear()
-            self._ask()
-
-        def failed(sentence: str) -> None:
-            notify(self.app, sentence, "warning", alone=True)
-
-        BackgroundQuery[None, T](self, lambda _: change(), done, failed).submit(None)
+    @work
+    async def _change(self, change: Callable[[], str | None]) -> None:
+        """Change a session on a thread, show the sentence that it returns, and list the sessions again."""
+        try:
+            sentence = await asyncio.to_thread(change)
+        except Exception as error:
+            notify(self.app, error_sentence(error), "warning", alone=True)
+            return
+        if sentence:
+            notify(self.app, sentence, alone=True)
+        self._listed.clear()
+        self._ask()

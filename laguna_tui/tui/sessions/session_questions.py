@@ -1,12 +1,11 @@
 """Questions about a saved session: its new title, where its folder is now, and whether it is really to be deleted."""
 
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -17,17 +16,24 @@ from laguna_tui.tui.event_sanitizer import safe_path
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.sessions.session_rows import title_of
 
+T = TypeVar("T")
+
 TITLE_CHARS = 200
 _LOST = "Deletes its messages, undo points and KV snapshots ({size}) for good."
-_GONE = "{folder} is not there any more."
+_GONE = "{folder} is gone."
 _NO_FOLDER = "There is no folder “{place}”."
-_STYLE = Path(__file__).with_name("session_questions.tcss").read_text(encoding="utf-8")
 
 
-class TitleQuestion(Modal[str | None]):
+class SessionQuestion(Modal[T]):
+    """A question about a session in a small box."""
+
+    WIDTH = 72
+
+
+class TitleQuestion(SessionQuestion[str | None]):
     """Returns the title, or None to keep the old one."""
 
-    DEFAULT_CSS = _STYLE
+    heading, hints = "Title of the session", ("Enter rename · Esc cancel",)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Keep the title")]
 
     def __init__(self, title: str) -> None:
@@ -35,11 +41,8 @@ class TitleQuestion(Modal[str | None]):
         super().__init__()
         self._title = title
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="question") as box:
-            box.border_title = "Title of the session"
-            box.border_subtitle = "Enter rename · Esc cancel"
-            yield Input(self._title, compact=True, max_length=TITLE_CHARS, select_on_focus=True)
+    def content(self) -> ComposeResult:
+        yield Input(self._title, compact=True, max_length=TITLE_CHARS, select_on_focus=True)
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
@@ -47,10 +50,10 @@ class TitleQuestion(Modal[str | None]):
         self.dismiss(title if title and title != self._title else None)
 
 
-class FolderQuestion(Modal[Path | None]):
-    """Returns the folder's new place, or None without one."""
+class FolderQuestion(SessionQuestion[Path | None]):
+    """Returns where the folder is now, or None to leave the session."""
 
-    DEFAULT_CSS = _STYLE
+    heading, hints = "Where is this session's folder now?", ("Enter resume there · Esc cancel",)
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Do without the session")]
 
     def __init__(self, folder: Path) -> None:
@@ -58,12 +61,9 @@ class FolderQuestion(Modal[Path | None]):
         super().__init__()
         self._folder = folder
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="question") as box:
-            box.border_title = "Where is this session's folder now?"
-            box.border_subtitle = "Enter resume there · Esc cancel"
-            yield Static(Content(_GONE.format(folder=safe_path(self._folder))), markup=False)
-            yield Input(placeholder="Path of the folder", compact=True)
+    def content(self) -> ComposeResult:
+        yield Static(Content(_GONE.format(folder=safe_path(self._folder))), markup=False)
+        yield Input(placeholder="Path of the folder", compact=True)
 
     @on(Input.Submitted)
     def _submit(self, event: Input.Submitted) -> None:
@@ -74,10 +74,10 @@ class FolderQuestion(Modal[Path | None]):
             self.query_one(Static).update(Content(_NO_FOLDER.format(place=sanitize_line(event.value))))
 
 
-class DeleteQuestion(Modal[bool]):
+class DeleteQuestion(SessionQuestion[bool]):
     """Returns whether to delete it."""
 
-    DEFAULT_CSS = _STYLE
+    heading, hints = "Delete this session?", ("y delete · n cancel",)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,Y", "delete", "Delete it"),
         Binding("n,N,q,Q,escape,enter", "keep", "Keep it"),
@@ -87,17 +87,12 @@ class DeleteQuestion(Modal[bool]):
         super().__init__()
         self._session = session
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="question") as box:
-            box.border_title = "Delete this session?"
-            box.border_subtitle = "y delete · n cancel"
-            yield Static(Content.styled(title_of(self._session), "bold"), markup=False)
-            yield Static(Content(_LOST.format(size=size(self._session.size + self._session.snapshots))), markup=False)
+    def content(self) -> ComposeResult:
+        yield Static(Content.styled(title_of(self._session), "bold"), markup=False)
+        yield Static(Content(_LOST.format(size=size(self._session.size + self._session.snapshots))), markup=False)
 
     def action_delete(self) -> None:
-        """Delete it."""
         self.dismiss(True)
 
     def action_keep(self) -> None:
-        """Keep it."""
         self.dismiss(False)

@@ -1,4 +1,4 @@
-"""How a kept session is shown in a list: a row with its title and age, and one with the rest."""
+"""Saved sessions as rows of a list: one row with title and age, and one with the rest."""
 
 import time
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _LEAST_TITLE = 16
 def session_row(
     session: SessionSummary, room: int, now: float, *, everywhere: bool, current: str = "", chosen: bool = False
 ) -> Content:
-    """A session in two lines of `room` cells, or three where a search found words in it.
+    """Return a session in two lines of `room` cells, or three where a search found words in it.
 
     Args:
         session: raw.
@@ -48,12 +48,12 @@ def session_row(
 
 
 def title_of(session: SessionSummary) -> str:
-    """The title on one line, sanitised."""
+    """Return the title on one line, sanitised."""
     return " ".join(sanitize_line(session.title).split()) or "untitled"
 
 
 def age(seconds: float, when: float) -> str:
-    """How long ago, and from a week on the day: "now", "5 min", "3 h", "2 d", "14 Nov", "14 Nov 2025"."""
+    """Return the age, and from a week on the day: "now", "5 min", "3 h", "2 d", "14 Nov", "14 Nov 2025"."""
     if seconds < _MINUTE:
         return "now"
     if seconds < _HOUR:

@@ -1,13 +1,13 @@
 """The drafts screen: the last rounds, with accepted and rejected drafts and what the target wrote instead."""
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from laguna_tui.base.events import DraftRound
@@ -23,26 +23,25 @@ _INDENT = "     "
 class DraftsScreen(Modal[None]):
     """Shows rounds, newest first. Texts are sanitised and never parsed as markup."""
 
-    DEFAULT_CSS = Path(__file__).with_name("drafts_screen.tcss").read_text(encoding="utf-8")
+    BOX: ClassVar[type[Widget]] = VerticalScroll
+    WIDTH = 100
+    heading = "Drafts: accepted and rejected"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f4,enter", "dismiss", "Close")]
 
     def __init__(self, first: int, rounds: Sequence[DraftRound], *, mono: bool) -> None:
         """first: number of the first of these rounds in the answer, from 1."""
         super().__init__()
         self._mono = mono
-        self._text = Static(self._content(first, rounds), markup=False)
+        self._text = Static(self._rows(first, rounds), markup=False)
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll(id="drafts") as box:
-            box.border_title = "Drafts: accepted and rejected"
-            box.border_subtitle = "Esc closes"
-            yield self._text
+    def content(self) -> ComposeResult:
+        yield self._text
 
     def show(self, first: int, rounds: Sequence[DraftRound]) -> None:
         """Show other rounds."""
-        self._text.update(self._content(first, rounds))
+        self._text.update(self._rows(first, rounds))
 
-    def _content(self, first: int, rounds: Sequence[DraftRound]) -> Content:
+    def _rows(self, first: int, rounds: Sequence[DraftRound]) -> Content:
         if not rounds:
             return Content(NOTHING)
         numbered = list(enumerate(rounds, first))

@@ -27,7 +27,7 @@ Rows = list[list[StyledText]]
 
 
 def speed_column(speed: Speed, rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
-    """Rows for a column of `width` cells, at least 40. Rows below `height`, the last rounds first, are left out."""
+    """Return the rows of a column of `width` cells, at least 40; those below `height` are left out."""
     sections = (
         ("tokens per second", _rate_rows(speed)),
         ("per round", _round_rows(speed)),
@@ -35,7 +35,7 @@ def speed_column(speed: Speed, rounds: Sequence[DraftRound], width: int, height:
         ("draft length over time", _length_rows(speed, width)),
         ("proposed by", _share_rows(speed, width)),
         ("now", _reason_rows(speed, width)),
-        ("last rounds", _last_rounds(rounds, width, height)),
+        ("last rounds", [round_row(each, width) for each in reversed(rounds[-height:])]),
     )
     rows: Rows = []
     for title, body in sections:
@@ -100,12 +100,8 @@ def _reason_rows(speed: Speed, width: int) -> Rows:
     return [[(plain(line.runs), TEXT)] for line in wrap((TextRun(reason),), width)] if reason else []
 
 
-def _last_rounds(rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
-    return [round_row(draft_round, width) for draft_round in reversed(rounds[-height:])]
-
-
 def round_row(draft_round: DraftRound, width: int) -> list[StyledText]:
-    """A round in one row: accepted/drafted tokens, then the accepted, the rejected and the target's text."""
+    """Return a round in one row: accepted/drafted tokens, then the accepted, the rejected and the target's text."""
     result = draft_round.round
     head = f"{result.accepted}/{result.drafted}" if result.drafted else "–"
     texts = (
@@ -123,7 +119,7 @@ def round_row(draft_round: DraftRound, width: int) -> list[StyledText]:
 
 
 def one_line(text: str) -> str:
-    """The text in one line, with symbols for line breaks and tabs."""
+    """Return the text in one line, with symbols for line breaks and tabs."""
     return text.replace("\n", "⏎").replace("\t", "→")
 
 
@@ -160,16 +156,16 @@ def _lines(rows: list[list[StyledText]]) -> list[StyledText]:
 
 
 LABEL = 7
-SWITCHED_OFF = "switched off; F6 switches it on"
+SWITCHED_OFF = "off; F6 turns it on"
 
 
 def gain_style(gain: float) -> str:
-    """The style of a gain, which may be a loss."""
+    """Return the style of a gain, which may be a loss."""
     return "$success" if gain > 1 else TEXT
 
 
 def speed_rows(speed: Speed, width: int) -> list[list[StyledText]]:
-    """The rows of a panel of this width, at least 20 cells."""
+    """Return the rows of a panel of this width, at least 20 cells."""
     rows = [
         _rate_row(speed),
         _round_row(speed),
@@ -207,7 +203,7 @@ def _round_row(speed: Speed) -> list[list[StyledText]]:
 
 
 def _position_row(speed: Speed, width: int) -> list[list[StyledText]]:
-    """A sparkline of the acceptance by position, and the first values."""
+    """Return a sparkline of the acceptance by position, and the first values."""
     if not speed.positions:
         return [[_label("accept"), ("–", TEXT)]]
     bars = sparkline(speed.positions[: max(1, width - LABEL)], 1.0)
@@ -245,6 +241,6 @@ def _reason_row(speed: Speed) -> list[list[StyledText]]:
 
 
 def panel_title(speed: Speed) -> str:
-    """The title of the panel."""
+    """Return the title of the panel."""
     parts = ["speed", *([MODE_NAMES[speed.mode]] if speed.mode else []), *([speed.drafter] if speed.drafter else [])]
     return " · ".join(parts)

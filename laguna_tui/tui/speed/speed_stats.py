@@ -88,7 +88,7 @@ class SpeedTracker:
         return tuple((dict.fromkeys((*self._seen, Source.TARGET), 0.0) | self.shares).items())
 
     def speed(self) -> Speed:
-        """The current numbers."""
+        """Return the current numbers."""
         summary = self._tally.summary()
         return Speed(
             mode=self.mode,
@@ -137,7 +137,7 @@ class SpeedTracker:
 
 
 def _gain(summary: Summary) -> float | None:
-    """How many times as fast the rounds were as the latest of them that drafted nothing; None without such.
+    """Return how many times as fast the rounds were as the latest of them that drafted nothing; None without such.
 
     Means on both sides: what else the machine does slows a few rounds a lot, of either kind.
     """

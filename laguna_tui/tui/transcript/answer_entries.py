@@ -8,7 +8,7 @@ from laguna_tui.tui.markdown.flow import CodeFlow, Flows
 from laguna_tui.tui.markdown.layout import lay_out
 from laguna_tui.tui.markdown.open_block import OpenBlock
 from laguna_tui.tui.markdown.splitter import ClosedBlock, Splitter
-from laguna_tui.tui.text_lines import TextLine
+from laguna_tui.tui.text_lines import TextLine, plain
 from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry
 
@@ -36,11 +36,11 @@ class AnswerEntry(Entry):
         return self._source
 
     def code(self) -> str | None:
-        """The code, if the entry is a single code block."""
+        """Return the code, if the entry is a single code block."""
         flow = self.flows[0] if len(self.flows) == 1 else None
         if not isinstance(flow, CodeFlow):
             return None
-        return "\n".join("".join(run.text for run in line) for line in flow.lines)
+        return "\n".join(map(plain, flow.lines))
 
 
 class OpenAnswerEntry(Entry):

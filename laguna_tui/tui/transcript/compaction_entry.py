@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from laguna_tui.base.events import Compacted, Compacting
 from laguna_tui.tui.markdown.layout import MAX_PROSE
-from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, crop, wrap
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, crop, plain, wrap
 from laguna_tui.tui.transcript.entries import FoldingEntry
 from laguna_tui.tui.transcript.step_entries import CLOSED, OPEN, RUNNING, bar
 
 _RUNNING = "compacting the context: {used:,} of {size:,} tokens are used …"
-_STOPPED = "The compaction was stopped: the context is as it was."
-_SHORTENED = "F9 shows what was left out, and takes it back."
+_STOPPED = "Compaction was stopped. The context is unchanged."
+_SHORTENED = "F9 shows what was left out and can restore it."
 _REPLACED = "F9 shows what is in the context now."
 _RECOMPUTED = "{tokens:,} tokens are computed again with the next message."
 
@@ -47,8 +47,7 @@ class CompactionEntry(FoldingEntry):
         return [*rows, *bar(self._details(), width, "tool-text")] if self.is_open and self._details() else rows
 
     def source(self) -> str:
-        sentence = "".join(run.text for run in self._sentence())
-        return "\n\n".join(filter(None, (sentence, self.result.summary if self.result else "")))
+        return "\n\n".join(filter(None, (plain(self._sentence()), self.result.summary if self.result else "")))
 
     def _sentence(self) -> TextRuns:
         if self.result is None:

@@ -56,7 +56,7 @@ class Diff:
     left_out: int
 
     def lay(self, width: int) -> list[TextLine]:
-        """The rows for a width."""
+        """Return the rows for a width."""
         digits = max((len(str(line.number)) for hunk in self.hunks for line in hunk), default=0)
         digits = digits if width >= NUMBERS_FROM else 0
         reach = code_reach(tuple(line.runs for hunk in self.hunks for line in hunk), width - digits - 1) + digits + 1
@@ -69,7 +69,7 @@ class Diff:
 
 
 def tinted_diff(hunks: Sequence[Hunk], path: str) -> Diff:
-    """The diff of a file, highlighted by the language of its suffix."""
+    """Return the diff of a file, highlighted by the language of its suffix."""
     shown = list(_first(hunks, MAX_LINES))
     chars = sum(len(line.text) for hunk in shown for line in hunk.lines)
     language = PurePosixPath(path).suffix[1:] if chars <= MAX_HIGHLIGHT else ""
@@ -79,7 +79,7 @@ def tinted_diff(hunks: Sequence[Hunk], path: str) -> Diff:
 
 
 def _first(hunks: Sequence[Hunk], room: int) -> Iterator[Hunk]:
-    """The hunks that fit into `room` rows, one of them for each gap between hunks."""
+    """Return the hunks that fit into `room` rows, one of them for each gap between hunks."""
     for hunk in hunks:
         if room <= 1:
             return
@@ -124,7 +124,7 @@ def _side(hunk: Hunk, without: Sign, language: str) -> tuple[TextRuns, ...]:
 
 
 def _rows(line: DiffLine, digits: int, reach: int) -> list[TextLine]:
-    """The rows of a line; only the first has the number and the sign."""
+    """Return the rows of a line; only the first has the number and the sign."""
     tone = f"code{_TONES[line.sign]}"
     rows: list[TextLine] = []
     lead = f"{line.number:>{digits}} " if digits else ""

@@ -63,11 +63,11 @@ class TranscriptDocument:
         return self.top(len(self._slots))
 
     def entry(self, index: int) -> Entry:
-        """The entry at an index."""
+        """Return the entry at an index."""
         return self._slots[index].entry
 
     def index(self, entry: Entry) -> int | None:
-        """The index of an entry; None when it was removed."""
+        """Return the index of an entry; None when it was removed."""
         return self._index.get(entry)
 
     def append(self, entry: Entry) -> None:
@@ -146,20 +146,20 @@ class TranscriptDocument:
         return self._unsettled > 0
 
     def top(self, index: int) -> int:
-        """The first row of an entry, its gap included; for `len(self)`, the row after the last."""
+        """Return the first row of an entry, its gap included; for `len(self)`, the row after the last."""
         for at in range(self._known, index):
             self._tops[at + 1] = self._tops[at] + self._slots[at].height
         self._known = max(self._known, index)
         return self._tops[index]
 
     def at(self, row: int) -> tuple[int, int]:
-        """The index of the entry at a row, and the row within it; row 0 is the gap, if it has one."""
+        """Return the index of the entry at a row, and the row within it; row 0 is the gap, if it has one."""
         self.top(len(self._slots))
         index = max(0, bisect_right(self._tops, row, 0, len(self._slots)) - 1)
         return index, row - self._tops[index]
 
     def line(self, index: int, inner: int) -> TextLine:
-        """One row of an entry; `BLANK` for its gap and past its end."""
+        """Return one row of an entry; `BLANK` for its gap and past its end."""
         slot = self._slots[index]
         inner -= slot.entry.gap
         return slot.lines[inner] if 0 <= inner < len(slot.lines) else BLANK

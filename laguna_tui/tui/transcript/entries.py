@@ -41,15 +41,15 @@ class Entry:
         self.listener: Callable[[Entry], None] | None = None
 
     def mark(self) -> TextRun:
-        """The mark in the gutter beside the first row."""
+        """Return the mark in the gutter beside the first row."""
         return TextRun("")
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        """The rows for a width."""
+        """Return the rows for a width."""
         raise NotImplementedError
 
     def source(self) -> str:
-        """The text that is copied."""
+        """Return the text that is copied."""
         raise NotImplementedError
 
     def changed(self) -> None:
@@ -80,15 +80,15 @@ class HeadlineEntry(FoldingEntry):
         return [TextLine(self.headline(width)), *under]
 
     def headline(self, width: int) -> TextRuns:
-        """The row that always shows."""
+        """Return the row that always shows."""
         raise NotImplementedError
 
     def body(self, width: int) -> Sequence[TextLine]:
-        """The rows that show while it is open."""
+        """Return the rows that show while it is open."""
         raise NotImplementedError
 
     def peek(self, width: int) -> Sequence[TextLine]:
-        """The rows that show while it is closed; none by default."""
+        """Return the rows that show while it is closed; none by default."""
         del width
         return ()
 
@@ -192,7 +192,7 @@ class WelcomeEntry(Entry):
 
 
 BAR_CELLS = 16
-SKIP_SCORING = "Enter: go by words alone from here on"
+SKIP_SCORING = "Enter: skip the scorer"
 
 
 class ProgressEntry(Entry):

@@ -26,7 +26,7 @@ def write_chat(document: TranscriptDocument, folder: Path, when: time.struct_tim
 
 
 def chat_text(document: TranscriptDocument, title: str) -> str:
-    """The whole chat as Markdown, without secrets."""
+    """Return the whole chat as Markdown, without secrets."""
     # Needed for a file only, and its patterns take time to compile.
     from laguna_tui.store.session_export import to_markdown
 

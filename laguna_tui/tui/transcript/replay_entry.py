@@ -7,7 +7,7 @@ from laguna_tui.base import units
 from laguna_tui.base.events import ReplayCheck, ReplayDifference, ReplayProgress
 from laguna_tui.base.units import plural
 from laguna_tui.tui.markdown.layout import MAX_PROSE
-from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, progress_bar, wrap
+from laguna_tui.tui.text_lines import TextLine, TextRun, TextRuns, plain, progress_bar, wrap
 from laguna_tui.tui.transcript.entries import Entry
 from laguna_tui.tui.transcript.step_entries import spent
 
@@ -63,7 +63,7 @@ class ReplayEntry(Entry):
             return ""
         runs = _verdict(self._state)
         lines = _candidates(self._state.difference, MAX_PROSE) if self._state.difference else []
-        return "\n".join("".join(run.text for run in each) for each in (runs, *(line.runs for line in lines)))
+        return "\n".join(map(plain, (runs, *(line.runs for line in lines))))
 
 
 def _progress(state: ReplayProgress, width: int) -> TextRuns:

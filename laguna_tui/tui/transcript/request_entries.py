@@ -1,4 +1,4 @@
-"""What the user is asked about, in the transcript: a change's diff and its outcome, or a call too long for the panel.
+"""Requests for permission in the transcript: a change's diff and its outcome, or a call too long for the panel.
 
 All texts are sanitised.
 """
@@ -43,12 +43,12 @@ class RequestEntry(Entry):
     agreed = False
 
     def size(self) -> TextRuns:
-        """How much it is, for the panel."""
+        """Return how much it is, for the panel."""
         return ()
 
 
 class CallRequestEntry(RequestEntry):
-    """A command, or a call of another tool, while it is asked about. Shown only if the panel cannot show all of it."""
+    """A command or another call that waits for permission, shown only if the panel cannot show all of it."""
 
     stop = False
 
@@ -61,11 +61,11 @@ class CallRequestEntry(RequestEntry):
         return rows if len(rows) > PANEL_ROWS else ()
 
     def source(self) -> str:
-        return "\n".join("".join(run.text for run in line) for line in self._lines)
+        return "\n".join(map(plain, self._lines))
 
 
 def proposal_lines(proposal: CommandProposal | CallProposal) -> tuple[TextRuns, ...]:
-    """The highlighted lines of a command, or of another tool's call with its arguments.
+    """Return the highlighted lines of a command, or of another tool's call with its arguments.
 
     Marks in them stand out, and many blank lines are a note.
     """
@@ -80,7 +80,7 @@ def proposal_lines(proposal: CommandProposal | CallProposal) -> tuple[TextRuns, 
 
 
 def _marked(runs: TextRuns) -> TextRuns:
-    """The runs with what the review put into the text in the tone of a warning."""
+    """Return the runs with what the review put into the text in the tone of a warning."""
     text = plain(runs)
     edges = [edge for mark in MARK.finditer(text) for edge in mark.span()]
     if not edges:
@@ -114,7 +114,7 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
         self._diff: Diff | None = None
 
     def size(self) -> TextRuns:
-        """The size of the change: `+3 −1  in 2 places`, `new  +12`."""
+        """Return the size of the change: `+3 −1  in 2 places`, `new  +12`."""
         change = self.change
         match change.kind:
             case ChangeKind.MOVE:
@@ -184,7 +184,7 @@ class DiffEntry(Entry):
         self._diff, self._source = tinted_diff(hunks, path), "\n".join(unified(hunks))
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        return self._diff.lay(width) or wrap((TextRun("Nothing would be left of it.", "muted"),), width)
+        return self._diff.lay(width) or wrap((TextRun("Nothing would be left.", "muted"),), width)
 
     def source(self) -> str:
         return self._source

@@ -19,7 +19,7 @@ def stops(document: TranscriptDocument) -> list[int]:
 
 
 def span(document: TranscriptDocument, index: int) -> range:
-    """The entries of the stop at `index`: a whole answer, or the entry alone."""
+    """Return the entries of the stop at `index`: a whole answer, or the entry alone."""
     entry = document.entry(index)
     if not isinstance(entry, AnswerEntry) or (entry.stop and _in_answer(document, index - 1)):
         return range(index, index + 1)
@@ -34,7 +34,7 @@ def _in_answer(document: TranscriptDocument, index: int) -> bool:
 
 
 def copied(document: TranscriptDocument, index: int) -> str:
-    """The text that is copied from a stop: code without its fence, anything else as its source."""
+    """Return what copying a stop gives: code without its fence, anything else as its source."""
     entries = [document.entry(at) for at in span(document, index)]
     if len(entries) == 1 and isinstance(entries[0], AnswerEntry):
         return entries[0].code() or entries[0].source()
@@ -42,7 +42,7 @@ def copied(document: TranscriptDocument, index: int) -> str:
 
 
 def joined(entries: list[Entry]) -> str:
-    """The sources of the entries, with blank lines where the screen has them."""
+    """Return the sources of the entries, with blank lines where the screen has them."""
     out = ""
     for entry in entries:
         between = "\n\n" if entry.gap else "\n"
@@ -51,7 +51,7 @@ def joined(entries: list[Entry]) -> str:
 
 
 def last_answer(document: TranscriptDocument) -> str:
-    """The Markdown of the newest answer, empty when there is none."""
+    """Return the Markdown of the newest answer, empty when there is none."""
     answer: list[Entry] = []
     for entry in reversed(document.entries):
         if isinstance(entry, QuestionEntry) and answer:
@@ -62,7 +62,7 @@ def last_answer(document: TranscriptDocument) -> str:
 
 
 def final_answer(document: TranscriptDocument) -> str:
-    """The Markdown at the end: what the model wrote after its last tool call; empty when there is none."""
+    """Return the Markdown at the end: what the model wrote after its last tool call; empty when there is none."""
     answer: list[Entry] = []
     for entry in reversed(document.entries):
         if isinstance(entry, AnswerEntry):
@@ -73,7 +73,7 @@ def final_answer(document: TranscriptDocument) -> str:
 
 
 def rows_text(document: TranscriptDocument, first: tuple[int, int], last: tuple[int, int | None]) -> str:
-    """The text between two (row, column) positions; soft-wrapped lines are joined again.
+    """Return the text between two (row, column) positions; soft-wrapped lines are joined again.
 
     The gutter, bullets, indents and bars are left out. A last column of None is the end of the row.
     """

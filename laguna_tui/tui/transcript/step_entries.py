@@ -169,7 +169,7 @@ class ToolCallEntry(HeadlineEntry):
         return f"{self.call}\n{self._text()}"
 
     def _text(self) -> str:
-        """What the tool answered and, if it failed, where to read on."""
+        """Return what the tool answered and, if it failed, where to read on."""
         if self._live is not None:
             return "\n".join(self._live.lines)
         lines = (self.output or "", self.report_words.format(path=self.report) if self.report else "")
@@ -228,14 +228,14 @@ _BAR = TextRun("│ ", "rule")
 
 
 def _last(line: str, width: int) -> TextLine:
-    """The end of a line of output, in one row."""
+    """Return the end of a line of output, in one row."""
     expanded = plain(expand_tabs((TextRun(line),)))
     end = crop_front(expanded, max(width - cells(_BAR.text), MIN_WIDTH))
     return TextLine((_BAR, TextRun(end, "tool-text")), lead=cells(_BAR.text))
 
 
 def bar(text: str, width: int, tone: str) -> list[TextLine]:
-    """Text beside a thin bar, as the body of a headline."""
+    """Return text beside a thin bar, as the body of a headline."""
     return barred((TextRun(text, tone),), width)
 
 
@@ -245,7 +245,7 @@ def barred(runs: TextRuns, width: int) -> list[TextLine]:
 
 
 def spent(seconds: float) -> str:
-    """A duration: `4.2 s` or `1 min 5 s`."""
+    """Return a duration: `4.2 s` or `1 min 5 s`."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"

@@ -135,7 +135,7 @@ class StepWriter:
             return
         self.asked.agreed = allowed
         if isinstance(self.asked, CallRequestEntry):
-            # The call's own entry shows what came of it.
+            # The call's own entry shows the result.
             self._end_request(ChangeOutcome.NOT_MADE)
 
     def _change(self, event: ChangeMade) -> None:
@@ -154,7 +154,7 @@ class StepWriter:
 
 
 def call_text(event: ToolStarted) -> str:
-    """The call as a line of code: `search("name", path="src")`. The first argument goes without its name."""
+    """Return the call as a line of code: `search("name", path="src")`. The first argument goes without its name."""
     if event.name == _TODO:
         # Its list is an entry of its own.
         return event.name
@@ -164,7 +164,7 @@ def call_text(event: ToolStarted) -> str:
 
 
 def command_result(output: str) -> tuple[str, int | None, int | None]:
-    """The text, the exit code and the background job in the answer of `shell`, which is JSON; else all of it."""
+    """Return the text, the exit code and the background job in the answer of `shell`, which is JSON; else all of it."""
     try:
         said = json.loads(output)
         stdout, code, job = said["stdout"], said["exit_code"], said.get("job")

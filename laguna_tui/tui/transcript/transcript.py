@@ -19,7 +19,7 @@ class Transcript(TranscriptView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor(-1)", "Block above"),
         Binding("down,j", "cursor(1)", "Block below"),
-        Binding("enter,space", "fold", "Open or close the block"),
+        Binding("enter,space", "fold", "Expand or collapse the block"),
         Binding("y,c", "copy", "Copy the block"),
         Binding("pageup", "page_up", "Scroll up a page", show=False),
         Binding("pagedown", "page_down", "Scroll down a page", show=False),
@@ -60,7 +60,6 @@ class Transcript(TranscriptView, can_focus=True):
         self.mark_focused(range(0))
 
     def action_cursor(self, step: int) -> None:
-        """Move the block cursor; it starts at the end."""
         stops = selection.stops(self.document)
         if not stops:
             return
@@ -109,7 +108,6 @@ class Transcript(TranscriptView, can_focus=True):
             self.scroll_to(y=bottom - view, animate=False)
 
     def action_fold(self) -> None:
-        """Open or close the block under the cursor."""
         if self._at is not None and self._at < len(self.document):
             self._toggle(self._at)
 
@@ -129,22 +127,18 @@ class Transcript(TranscriptView, can_focus=True):
         self.update_rows()
 
     def action_copy(self) -> None:
-        """Copy the block under the cursor."""
         if self._at is not None and self._at < len(self.document):
             self.post_message(self.Copied(selection.copied(self.document, self._at)))
 
     def action_top(self) -> None:
-        """Go to the first row."""
         self.scroll_home(animate=False)
 
     def action_follow(self) -> None:
-        """Go to the end and stay there."""
         self._at = None
         self.mark_focused(range(0))
         self.follow()
 
     def action_leave(self) -> None:
-        """Move the focus to the input."""
         self._at = None
         self.post_message(self.Left())
 

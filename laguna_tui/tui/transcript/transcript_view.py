@@ -168,7 +168,7 @@ class TranscriptView(ScrollView):
     # -- rendering
 
     def palette(self, tone: str) -> Style:
-        """The style of a tone in the current theme."""
+        """Return the style of a tone in the current theme."""
         style = self._palette.get(tone)
         if style is None:
             style = self._palette[tone] = self._combined(tone.split())
@@ -252,7 +252,7 @@ StyleOf = Callable[[str], Style]
 
 
 def draw_line(line: TextLine, mark: TextRun, width: int, palette: StyleOf, *, focused: bool = False) -> Strip:
-    """A line as a strip of exactly `width` cells: block cursor, `mark` (two cells, or none), text."""
+    """Return a line as a strip of exactly `width` cells: block cursor, `mark` (two cells, or none), text."""
     base = palette("text")
     bar = Segment(CURSOR, palette("cursor")) if focused else Segment(" ", base)
     gutter = mark.text or " " * (GUTTER - 1)

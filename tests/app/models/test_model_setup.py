@@ -101,7 +101,7 @@ async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
         hub.repositories["somebody/Tiny-GGUF"] = Repository({"tiny.gguf": tiny_model_path.read_bytes()})
         async with running(session, model_setup=ModelSetup(settings, store, hub.url)) as (app, pilot):
             await ask(app, pilot, "hello")
-            app.model_controller.set_up("tiny")
+            app.models.set_up("tiny")
             await until(pilot, lambda: "Enter" in screen(app) and "Tiny Laguna" in screen(app))
             await pilot.press("enter")
             await until(pilot, lambda: "Tiny Laguna is here." in screen(app))

@@ -16,10 +16,11 @@ from laguna_tui.base.permission_request import (
     PermissionRequest,
 )
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.approvals import approval_controller, approval_panel
+from laguna_tui.tui.approvals import approval_panel
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
 from laguna_tui.tui.approvals.text_editor import EditorArea, MessageInput, TextEditor
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.controllers import approval_controller
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.transcript.export import chat_text
 from tests.tui.changes import CART, Project
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
@@ -93,7 +94,7 @@ class TestAnswers:
         project.prices.write_text(one.before)
         async with running(session(one, two, project.rename(), folder=project.root)) as (app, pilot):
             await asked(app, pilot)
-            assert "a writes the rule edit(shop/prices.py) for this folder" in screen(app)
+            assert "a adds the rule edit(shop/prices.py) for this folder" in screen(app)
             await pilot.press("a")
             await until(pilot, lambda: "edit(shop/prices.py) is" in screen(app))
             await until(pilot, lambda: "Change shop/cart.py?" in screen(app) and app.approval_panel.has_focus)
@@ -250,10 +251,10 @@ class TestEditing:
         async with running(session(project.rename())) as (app, pilot):
             await editing(app, pilot)
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: "Nothing is changed yet." in screen(app))
+            await until(pilot, lambda: "You have not changed anything yet." in screen(app))
             app.screen.query_one(EditorArea).load_text(CART)
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: "The file would stay as it is." in screen(app))
+            await until(pilot, lambda: "This changes nothing." in screen(app))
             assert "Ctrl+S shows the change" in screen(app)
             await pilot.press("escape", "n")
 
@@ -291,7 +292,10 @@ class TestEditing:
             for mode in (Mode.ACCEPT_EDITS, Mode.PLAN):
                 await pilot.press("shift+tab")
                 await until(pilot, lambda mode=mode: opened.permissions.mode is mode)
-            await until(pilot, lambda: "Nothing is changed and nothing is run" in " ".join(screen(app).split()))
+            await until(
+                pilot,
+                lambda: "Nothing is changed or run, and the answer ends in a plan." in " ".join(screen(app).split()),
+            )
             assert "Files are changed without asking" not in " ".join(screen(app).split())
 
     async def test_a_command_is_edited_from_its_end_on(self, project: Project) -> None:
@@ -635,7 +639,7 @@ class TestLooking:
         async with running(session(a_command(project), folder=project.root), size=size) as (app, pilot):
             await asked(app, pilot)
             await pilot.press("shift+tab")
-            app.action_mode("accept-edits")
+            app.modes.use("accept-edits")
             await until(pilot, lambda: app.screen.query(Toast))
             for toast in app.screen.query(Toast):
                 assert toast.region
@@ -686,19 +690,19 @@ class TestCommands:
             (
                 "/mode accept-edits",
                 Mode.ACCEPT_EDITS,
-                "Files are changed without asking. Deleting a file, or changing one that other programs run, is asked "
-                "about. /mode ask asks again.",
+                "Files are changed without asking, but you are asked before a file is deleted, or one that other "
+                "programs run is changed. /mode ask turns this off.",
             ),
             (
                 "/mode plan",
                 Mode.PLAN,
-                "Nothing is changed and nothing is run: the answer ends in a plan. /mode ask ends it.",
+                "Nothing is changed or run, and the answer ends in a plan. /mode ask turns this off.",
             ),
             (
                 "/mode auto",
                 Mode.AUTO,
-                "Files are changed without asking, except those that other programs run; so are commands that the "
-                "sandbox here can hold. /mode ask asks again.",
+                "Files are changed and sandboxed commands are run without asking. You are asked about files that other "
+                "programs run, and about commands that the sandbox cannot contain. /mode ask turns this off.",
             ),
             ("/mode maybe", Mode.ASK, "There is no /mode maybe. There are: ask, accept-edits, plan, auto."),
         ],

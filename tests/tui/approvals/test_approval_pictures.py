@@ -18,8 +18,9 @@ from laguna_tui.base.events import (
     ToolStarted,
 )
 from laguna_tui.base.permission_request import CommandProposal, Decision, Mode, PermissionAnswer, PermissionRequest
-from laguna_tui.tui.approvals import approval_controller, approval_panel
+from laguna_tui.tui.approvals import approval_panel
 from laguna_tui.tui.approvals.text_editor import EditorArea, MessageInput, TextEditor
+from laguna_tui.tui.controllers import approval_controller
 from tests.tui.changes import Project
 from tests.tui.pilot import ready, screen, until
 from tests.tui.scripted import PlayedSession, answer

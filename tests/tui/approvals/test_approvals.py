@@ -8,7 +8,7 @@ import pytest
 
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.permission_request import Decision, PermissionAnswer, PermissionRequest
-from laguna_tui.tui.approvals.approval_controller import Approvals
+from laguna_tui.tui.controllers.approval_controller import Approvals
 from tests.tui.changes import Project
 
 PATIENCE_S = 60

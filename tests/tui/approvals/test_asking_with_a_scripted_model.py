@@ -12,9 +12,10 @@ from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.session import Session
 from laguna_tui.tui.app import LagunaApp
-from laguna_tui.tui.approvals import approval_controller, approval_panel
-from laguna_tui.tui.approvals.mode_controller import APPROVED
+from laguna_tui.tui.approvals import approval_panel
 from laguna_tui.tui.approvals.text_editor import EditorArea, MessageInput, TextEditor
+from laguna_tui.tui.controllers import approval_controller
+from laguna_tui.tui.controllers.mode_controller import APPROVED
 from tests.scripted_model import Script, call, say, scripted_session
 from tests.tui.pilot import ready, running, screen, transcript, until
 
@@ -103,14 +104,11 @@ async def test_always_writes_the_rule_that_was_shown_and_the_next_one_is_not_ask
     script = Script([say(edit("price = 1", "price = 2")), say(edit("price = 2", "price = 3")), say("Three.")])
     async with told(tmp_path, script) as (app, pilot, _):
         await asked(app, pilot)
-        assert "a writes the rule edit(prices.py) for this folder" in screen(app)
+        assert "a adds the rule edit(prices.py) for this folder" in screen(app)
         await pilot.press("a")
         await until(
             pilot,
-            lambda: (
-                "From now on edit(prices.py) is allowed in this folder."
-                in [note.message for note in app._notifications]
-            ),
+            lambda: "edit(prices.py) is now allowed in this folder." in [note.message for note in app._notifications],
         )
         await until(pilot, lambda: "Three." in transcript(app))
         assert (tmp_path / "shop" / "prices.py").read_text() == "price = 3\n"

@@ -6,7 +6,8 @@ import pytest
 
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.session.session import Session
-from laguna_tui.tui.approvals import approval_controller, approval_panel
+from laguna_tui.tui.approvals import approval_panel
+from laguna_tui.tui.controllers import approval_controller
 from tests.scripted_model import call, say
 from tests.tui.changes import CART, Project
 from tests.tui.pilot import ready, running, transcript, until

@@ -14,7 +14,7 @@ from laguna_tui.base.messages import BlockKind, Place
 from laguna_tui.context.blocks import BlockText, ContextBlock, Cost
 from laguna_tui.tui.context.block_table import BlockTable, block_row, price, totals
 from laguna_tui.tui.context.line_comparison import LineState, compare, counterparts, folded
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.text_lines import cells
 from tests.tui.contexts import AFTER, BEFORE, BLOCKS, TEXTS, change_costs, prompting
 from tests.tui.pilot import ready, running, screen, transcript, until
@@ -94,7 +94,7 @@ async def test_enter_makes_the_changes_and_says_so() -> None:
         await opened(app, pilot, FILE)
         await pilot.press("space", "up", "space", "enter")
         await until(pilot, lambda: {scripted.prompt.given[at].place for at in (2, FILE)} == {DROPPED})
-        await until(pilot, lambda: "The context changes with the next message" in screen(app))
+        await until(pilot, lambda: "The changes apply to your next message." in screen(app))
         await ready(app, pilot)
         assert len(app.screen_stack) == 1
 
@@ -190,7 +190,7 @@ async def test_without_a_model_there_is_nothing() -> None:
     async with running(PlayedSession(opening=EngineError("no file"))) as (app, pilot):
         await until(pilot, lambda: app.state is SessionState.FAILED)
         await pilot.press("f9")
-        await until(pilot, lambda: "Nothing is in the context yet." in screen(app))
+        await until(pilot, lambda: "The context is empty." in screen(app))
         await pilot.press("space", "enter", "d", "escape")
         await until(pilot, lambda: len(app.screen_stack) == 1)
 

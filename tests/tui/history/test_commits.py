@@ -53,7 +53,7 @@ async def test_a_message_is_drafted_edited_and_committed(project):
     (project / "a.txt").write_text("two\n")
     (project / "new.txt").write_text("new\n")
     async with chatting(project) as (app, pilot):
-        before = tokens(app._session)
+        before = tokens(app.session)
         await drafted(app, pilot)
         assert "Make it two True" in screen(app)
         assert "The model drafts a message" not in screen(app)
@@ -61,7 +61,7 @@ async def test_a_message_is_drafted_edited_and_committed(project):
         app.screen.query_one(TextArea).text = "Make it two\n\nOne was not enough."
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "Committed: Make it two" in transcript(app))
-        assert tokens(app._session) == before
+        assert tokens(app.session) == before
     assert git(project, "log", "-1", "--format=%B") == "Make it two\n\nOne was not enough."
     assert git(project, "status", "--porcelain") == ""
 
@@ -108,7 +108,7 @@ async def test_without_a_draft_the_user_is_told_to_write_one(project):
     (project / "a.txt").write_text("two\n")
     async with chatting(project, lambda seen: "") as (app, pilot):
         await drafted(app, pilot)
-        assert "The model drafted no message: write one here." in screen(app)
+        assert "The model did not draft a message. Write one here." in screen(app)
         await pilot.press("ctrl+s")
         assert isinstance(app.screen, CommitScreen)
         await pilot.press(*"Two", "ctrl+s")

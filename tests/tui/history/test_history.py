@@ -47,7 +47,7 @@ async def test_undo_takes_the_turn_out_of_the_transcript_and_redo_brings_it_back
         assert "It is two now." not in shown
         assert "❯ make it two" not in shown
         assert "Hello." in shown
-        assert "Undone: “make it two”. 1 file is as before: a.txt." in shown
+        assert "Undone: “make it two”. Restored 1 file: a.txt." in shown
         assert app.status_bar.status.used < used
         await ask(app, pilot, "/redo")
         assert (project / "a.txt").read_text() == "two\n"
@@ -119,7 +119,7 @@ async def test_a_file_that_the_user_changed_is_kept_unless_they_choose_to_overwr
         await pilot.press("enter")
         await ready(app, pilot)
         assert (project / "a.txt").read_text() == "mine\n"
-        assert "Kept as it is: a.txt (it was changed since)" in transcript(app)
+        assert "Not changed: a.txt (it was changed since)" in transcript(app)
 
 
 async def test_a_file_that_the_user_changed_is_overwritten_when_they_choose_so(project):
@@ -175,16 +175,16 @@ async def test_f_goes_back_in_a_copy_and_the_session_stays_as_it_is(project):
     async with chatting(project, *TO_TWO, *TO_THREE) as (app, pilot):
         await ask(app, pilot, "make it two")
         await ask(app, pilot, "make it three")
-        before = app._session.sessions.open_id
+        before = app.session.sessions.open_id
         await ask(app, pilot, "/rewind")
         await until(pilot, lambda: isinstance(app.screen, RewindScreen) and marked(app) == ["❯ make it three"])
         await until(pilot, lambda: "Going back:" in screen(app))
         await pilot.press("f")
         await until(pilot, lambda: app.prompt.text == "make it three")
-        assert app._session.sessions.open_id not in ("", before)
-        assert "This is a copy;" in transcript(app)
+        assert app.session.sessions.open_id not in ("", before)
+        assert "This is a copy. The original is unchanged: /resume" in transcript(app)
         assert "It is two now." in transcript(app)
         assert "It is three now." not in transcript(app)
         assert (project / "a.txt").read_text() == "two\n"
-        kept = {session.id: session.turns for session in app._session.sessions.list()}
+        kept = {session.id: session.turns for session in app.session.sessions.list()}
         assert kept[before] == 2

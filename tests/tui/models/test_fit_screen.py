@@ -23,7 +23,7 @@ async def test_the_table_of_a_named_model_is_shown_and_escape_closes_it() -> Non
 async def test_without_a_name_it_is_the_recommended_model() -> None:
     async with running(PlayedSession(), model_setup=ScriptedModelSetup()) as (app, pilot):
         await ready(app, pilot)
-        await app.run_action("fit")
+        app.run_command("models.show_fit")
         await until(pilot, lambda: "xs-2.1 on this machine" in screen(app))
         assert "What fits" in screen(app)
 
@@ -34,7 +34,7 @@ async def test_a_model_that_nobody_knows_is_a_sentence(size: tuple[int, int]) ->
     model_setup.unfit = UserError("xs.9: no such model")
     async with running(PlayedSession(), model_setup=model_setup, size=size) as (app, pilot):
         await ready(app, pilot)
-        await app.run_action("fit('xs.9')")
+        app.run_command("models.show_fit", "xs.9")
         await until(pilot, lambda: "no such model" in screen(app))
         assert "What fits" in screen(app)
 
@@ -44,7 +44,7 @@ async def test_an_error_that_nobody_expected_is_a_sentence_and_the_app_goes_on()
     model_setup.unfit = OSError(5, "Input/output error")
     async with running(PlayedSession(), model_setup=model_setup) as (app, pilot):
         await ready(app, pilot)
-        await app.run_action("fit")
+        app.run_command("models.show_fit")
         await until(pilot, lambda: "Input/output error" in screen(app))
         await pilot.press("escape")
         await ask(app, pilot, "hello")

@@ -6,7 +6,7 @@ import pytest
 
 from laguna_engine.errors import ModelFileError
 from laguna_tui.session.values import Here, ModelChoice
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import PlayedSession, answer
 from tests.tui.test_snapshots import still
@@ -41,12 +41,12 @@ async def test_the_list_tells_what_is_here_and_what_fits_and_enter_chooses():
         await ready(app, pilot)
         await picked(app, pilot)
         shown = screen(app)
-        for text in ("answers now", "fits on the GPU", "5.0 GB of 20.0 GB", "not here, 80.0 GB", "does not fit"):
+        for text in ("in use", "fits on the GPU", "5.0 GB of 20.0 GB", "not here, 80.0 GB", "does not fit"):
             assert text in shown
         await pilot.press("down", "enter")
-        await until(pilot, lambda: app._session.models.switched == ["xs-2.1"])
+        await until(pilot, lambda: app.session.models.switched == ["xs-2.1"])
         await ready(app, pilot)
-        assert "Laguna XS 2.1 answers from here on" in transcript(app)
+        assert "Laguna XS 2.1 answers from now on" in transcript(app)
         assert app.status_bar.status.model == "Laguna XS 2.1"
 
 
@@ -56,8 +56,8 @@ async def test_the_command_takes_a_name_or_a_file_with_blanks():
             await ready(app, pilot)
             app.prompt.replace_text(f"/model {wanted}")
             await pilot.press("enter")
-            await until(pilot, lambda wanted=wanted: wanted in app._session.models.switched)
-        assert not app._session.chat.asked
+            await until(pilot, lambda wanted=wanted: wanted in app.session.models.switched)
+        assert not app.session.chat.asked
 
 
 async def test_the_command_alone_opens_the_list():
@@ -73,7 +73,7 @@ async def test_the_model_that_answers_now_is_not_opened_again():
         await ready(app, pilot)
         await picked(app, pilot, "enter")
         await until(pilot, lambda: len(app.screen_stack) == 1)
-        assert not app._session.models.switched
+        assert not app.session.models.switched
 
 
 async def test_a_model_that_cannot_be_had_is_told_and_the_chat_goes_on():
@@ -85,7 +85,7 @@ async def test_a_model_that_cannot_be_had_is_told_and_the_chat_goes_on():
         await ready(app, pilot)
         assert app.status_bar.status.model == "Laguna Nano"
         await ask(app, pilot, "still there?")
-        assert app._session.chat.asked == ["still there?"]
+        assert app.session.chat.asked == ["still there?"]
 
 
 async def test_after_a_model_that_could_not_be_opened_another_is_chosen():
@@ -94,9 +94,9 @@ async def test_after_a_model_that_could_not_be_opened_another_is_chosen():
         await until(pilot, lambda: app.state is SessionState.FAILED)
         await picked(app, pilot, "down", "enter")
         await ready(app, pilot)
-        assert app._session.models.switched == ["xs-2.1"]
+        assert app.session.models.switched == ["xs-2.1"]
         await ask(app, pilot, "hello")
-        assert app._session.chat.asked == ["hello"]
+        assert app.session.chat.asked == ["hello"]
 
 
 async def test_without_any_model_a_second_failure_leaves_none():
@@ -121,12 +121,12 @@ async def test_while_it_answers_the_change_waits_and_so_do_messages():
         app.prompt.replace_text("second")
         await pilot.press("enter")
         await pilot.pause()
-        assert not app._session.models.switched
+        assert not app.session.models.switched
         gate.set()
-        await until(pilot, lambda: len(app._session.chat.asked) == 2)
+        await until(pilot, lambda: len(app.session.chat.asked) == 2)
         await ready(app, pilot)
         text = transcript(app)
-        assert text.index("Hello.") < text.index("answers from here on") < text.index("second")
+        assert text.index("Hello.") < text.index("answers from now on") < text.index("second")
 
 
 async def test_a_list_that_cannot_be_made_says_why():

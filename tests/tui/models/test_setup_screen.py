@@ -40,7 +40,7 @@ async def opened(app, pilot, *keys):
 
 
 def stage(app):
-    return app.model_controller.download.stage
+    return app.models.download.stage
 
 
 async def test_one_key_downloads_while_one_chats_and_one_key_switches():
@@ -50,12 +50,12 @@ async def test_one_key_downloads_while_one_chats_and_one_key_switches():
         await until(pilot, lambda: "33 %" in screen(app) and "42.0 MB/s" in screen(app))
         await pilot.press("escape")
         await ask(app, pilot, "hello")
-        assert app._session.chat.asked == ["hello"]
+        assert app.session.chat.asked == ["hello"]
         assert "33 %" in screen(app)
         model_setup.go_on.set()
         await until(pilot, lambda: "F8 switches to it" in screen(app))
         await pilot.press("f8")
-        await until(pilot, lambda: app._session.models.switched == ["xs-2.1"])
+        await until(pilot, lambda: app.session.models.switched == ["xs-2.1"])
         await ready(app, pilot)
         assert "hello" in transcript(app)
         assert "F8" not in app.hint_bar.download
@@ -69,9 +69,9 @@ async def test_it_is_paused_and_goes_on_with_the_same_key():
         await until(pilot, lambda: "Paused 33 %" in screen(app))
         model_setup.go_on.set()
         await pilot.press("enter")
-        await until(pilot, lambda: "Laguna XS 2.1 is here." in screen(app))
+        await until(pilot, lambda: "Laguna XS 2.1 is downloaded." in screen(app))
         await pilot.press("enter")
-        await until(pilot, lambda: app._session.models.switched == ["xs-2.1"])
+        await until(pilot, lambda: app.session.models.switched == ["xs-2.1"])
 
 
 async def test_an_error_is_told_and_the_same_key_goes_on():
@@ -111,7 +111,7 @@ async def test_a_download_that_cannot_even_be_begun_is_told_and_the_same_key_tri
     async with running(session(), model_setup=model_setup) as (app, pilot):
         await opened(app, pilot, "enter")
         await until(pilot, lambda: stage(app) is DownloadStage.FAILED)
-        assert str(problem) in app.model_controller.download.problem
+        assert str(problem) in app.models.download.problem
         model_setup.closed = None
         model_setup.go_on.set()
         await pilot.press("enter")
@@ -125,7 +125,7 @@ async def test_the_screen_waits_for_no_download_that_is_slow_to_begin():
         await opened(app, pilot, "enter", "escape")
         await ask(app, pilot, "hello")
         assert not model_setup.fetched
-        app.model_controller.download.pause()
+        app.models.download.pause()
         model_setup.opens.set()
         # The pause counts although there was nothing yet to pause.
         await until(pilot, lambda: stage(app) is DownloadStage.PAUSED)
@@ -159,7 +159,7 @@ async def test_offline_nothing_is_offered_and_no_key_fetches():
     model_setup = ScriptedModelSetup(replace(OFFER, offline=True))
     async with running(session(), model_setup=model_setup) as (app, pilot):
         await opened(app, pilot, "enter")
-        assert "no connection is opened" in screen(app)
+        assert "Offline mode: nothing is downloaded." in screen(app)
         assert not model_setup.fetched
 
 
@@ -226,7 +226,7 @@ async def failed(app, pilot, model_setup):
 async def whole(app, pilot, model_setup):
     model_setup.go_on.set()
     await opened(app, pilot, "enter")
-    await until(pilot, lambda: "is here." in screen(app) and "switches" in app.hint_bar.download)
+    await until(pilot, lambda: "is downloaded." in screen(app) and "switches" in app.hint_bar.download)
 
 
 async def behind(app, pilot, model_setup):
@@ -278,7 +278,7 @@ async def test_what_is_typed_while_it_is_open_goes_to_the_input_and_downloads_no
         for letter in "what is x?":
             app.screen.post_message(events.Key({" ": "space", "?": "question_mark"}.get(letter, letter), letter))
         app.screen.post_message(events.Key("enter", None))
-        await until(pilot, lambda: app._session.chat.asked == ["what is x?"])
+        await until(pilot, lambda: app.session.chat.asked == ["what is x?"])
         assert len(app.screen_stack) == 1
         assert model_setup.fetched == []
 

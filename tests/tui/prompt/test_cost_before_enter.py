@@ -10,7 +10,7 @@ from laguna_tui.base import units
 from laguna_tui.base.events import TextDelta
 from laguna_tui.context.blocks import Cost
 from laguna_tui.tui.context.cost_text import LITTLE, cost_part
-from laguna_tui.tui.prompt import prompt_controller
+from laguna_tui.tui.controllers import prompt_controller
 from laguna_tui.tui.text_lines import cells
 from tests.tui.contexts import costs, prompting
 from tests.tui.pilot import ready, running, screen, until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from laguna_tui.context.blocks import Completion, Cost
-from laguna_tui.tui.prompt import prompt_controller
+from laguna_tui.tui.controllers import prompt_controller
 from laguna_tui.tui.prompt.mention_list import FEW_ROWS, ROWS
 from tests.tui.contexts import FILES, names, prompting
 from tests.tui.pilot import ready, running, screen, until

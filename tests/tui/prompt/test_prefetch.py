@@ -1,8 +1,10 @@
 """A message being typed is prefetched, and any other job comes first (on a scripted session)."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +13,8 @@ from hypothesis import strategies as st
 from laguna_engine.config import Speculation
 from laguna_tui.base.events import AgentEvent, TextDelta, TurnEnd, TurnFinished
 from laguna_tui.base.messages import Place
-from laguna_tui.tui.prompt import prompt_controller
-from laguna_tui.tui.session_controller import Prefetch, SessionController
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.controllers import prompt_controller
+from laguna_tui.tui.session_controller import Flow, SessionBusyError, SessionController, SessionState
 from tests.tui.contexts import prompting
 from tests.tui.pilot import ask, ready, running, screen, transcript, until
 from tests.tui.scripted import PlayedChat, PlayedSession, answer
@@ -56,7 +57,7 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def reading(app, pilot, session: PlayedSession, message: str) -> None:
     """Type the message and wait until it is being read, which does not end by itself."""
-    await until(pilot, lambda: session.chat.prefetched_whole and not app._controller.busy)
+    await until(pilot, lambda: session.chat.prefetched_whole and not app.controller.busy)
     session.chat.prefetch_gate = threading.Event()
     app.prompt.replace_text(message)
     await until(pilot, lambda: session.chat.prefetched[-1:] == [message] and app.status_bar.status.prefetching)
@@ -77,7 +78,7 @@ async def test_a_pause_in_typing_has_the_message_read_once() -> None:
         await pilot.pause(0.2)
         app.prompt.insert(" it")
         await until(pilot, lambda: session.chat.prefetched_whole == ["", "why is", "why is it"])
-        await until(pilot, lambda: not app._controller.busy)
+        await until(pilot, lambda: not app.controller.busy)
 
 
 async def test_a_slash_command_is_not_read() -> None:
@@ -97,7 +98,7 @@ async def test_the_state_stays_ready_and_the_bar_says_so_quietly() -> None:
         assert "● ready" in screen(app)
         session.chat.prefetch_gate.set()
         await until(pilot, lambda: "reading ahead" not in screen(app))
-        assert not app.chat_controller._poller._active.is_set()
+        assert not app._poller._active.is_set()
 
 
 async def test_a_message_that_is_sent_meanwhile_is_answered_at_once() -> None:
@@ -196,21 +197,21 @@ async def test_dropping_what_is_read_never_stops_the_answer() -> None:
         assert not session.chat.hit
 
 
-def test_once_it_has_ended_it_cancels_nothing() -> None:
-    session = PlayedSession(chat=ReadingChat)
-    ahead = Prefetch(session.chat, "why")
-    ahead.run()
-    ahead.drop()
-    assert session.chat.prefetched_whole == ["why"]
-    assert not session.chat.cancelled.is_set()
+async def test_once_it_has_ended_it_cancels_nothing() -> None:
+    chat = await Chat.opened(PlayedSession(chat=ReadingChat))
+    chat.controller.prefetch("why", lambda: None)
+    await chat.finish()
+    chat.controller.drop_prefetch()
+    assert chat.session.chat.prefetched_whole == ["why"]
+    assert not chat.session.chat.cancelled.is_set()
 
 
-def test_dropped_before_it_began_it_never_begins() -> None:
-    session = PlayedSession(chat=ReadingChat)
-    ahead = Prefetch(session.chat, "why")
-    ahead.drop()
-    ahead.run()
-    assert session.chat.prefetched == []
+async def test_dropped_before_it_began_it_never_begins() -> None:
+    chat = await Chat.opened(PlayedSession(chat=ReadingChat))
+    chat.controller.prefetch("why", lambda: None)
+    chat.controller.drop_prefetch()
+    await chat.finish()
+    assert chat.session.chat.prefetched == []
 
 
 async def test_typing_on_lets_it_read_and_then_reads_the_rest() -> None:
@@ -246,10 +247,10 @@ async def test_another_model_does_not_wait_for_it() -> None:
     session = PlayedSession(chat=ReadingChat)
     async with running(session) as (app, pilot):
         await reading(app, pilot, session, "where")
-        app.model_controller.change("other")
+        app.models.change("other")
         await until(pilot, lambda: session.models.switched == ["other"])
         await until(pilot, lambda: session.chat.prefetched.count("where") == 2)
-        assert "answers from here on" in transcript(app)
+        assert "answers from now on" in transcript(app)
 
 
 async def test_another_mode_and_a_proof_do_not_wait_for_it() -> None:
@@ -310,57 +311,79 @@ class Restless(Watchful):
 
 
 class Chat:
-    """Turns as the app drives them: whatever is done, they are polled afterwards."""
+    """A session as the app drives it: whatever is done, it is polled afterwards."""
 
     def __init__(self, session: PlayedSession) -> None:
-        self.turns = SessionController(session)
-        self.turns.open()
-        self.heard: list[object] = []
+        self.session = session
+        self.received: list[object] = []
         self.sent: list[str] = []
+        self.jobs: set[asyncio.Task[object]] = set()
+        self.controller = SessionController(session, self.start)
+        self.controller.on_end = lambda: self.received.extend(self.controller.poll())
         self.steps = {
-            "read": lambda: self.turns.prefetch("typed so far"),
+            "read": lambda: self.controller.prefetch("typed so far", lambda: None),
             "send": self.send,
-            "drop": self.turns.drop_prefetch,
-            "arrange": lambda: self.turns.arrange({0: Place.DROPPED}),
-            "prove": self.turns.check_replay,
+            "drop": self.controller.drop_prefetch,
+            "arrange": lambda: self.controller.change("context", self.arrange),
+            "prove": lambda: self.start(self.prove()),
             "wait": lambda: time.sleep(0.003),
         }
-        while not self.turns.free:
-            self.poll()
+
+    @classmethod
+    async def opened(cls, session: PlayedSession) -> "Chat":
+        chat = cls(session)
+        await chat.controller.load(session.open)
+        return chat
+
+    def start(self, flow: Flow) -> None:
+        task = asyncio.ensure_future(flow)
+        self.jobs.add(task)
+        task.add_done_callback(self.jobs.discard)
 
     def send(self) -> None:
         self.sent.append(f"message {len(self.sent)}")
-        self.turns.send(self.sent[-1])
+        self.controller.send(self.sent[-1])
+
+    async def arrange(self) -> None:
+        with suppress(SessionBusyError):
+            await self.controller.run(lambda: self.session.prompt.change({0: Place.DROPPED}), "/context")
+
+    async def prove(self) -> None:
+        with suppress(SessionBusyError):
+            await self.controller.run(lambda: self.session.chat.check_replay(self.controller.put), "press F5")
 
     def poll(self) -> None:
-        self.heard.extend(self.turns.poll())
-        queued = self.turns.next_queued()
-        if queued is not None:
-            self.turns.send(queued)
+        self.received.extend(self.controller.poll())
+        if not self.controller.start_change() and (queued := self.controller.next_queued()) is not None:
+            self.controller.send(queued)
 
-    def finish(self) -> None:
+    async def finish(self) -> None:
         deadline = time.monotonic() + 10
-        if self.turns.prefetching:
-            self.turns.drop_prefetch()
-        while self.turns.busy or self.turns.queued:
+        if self.controller.prefetching and isinstance(self.session.chat, Restless):
+            self.controller.drop_prefetch()
+        while self.controller.busy or self.jobs:
             assert time.monotonic() < deadline, "it never became free"
-            time.sleep(0.0005)
+            await asyncio.sleep(0.0005)
             self.poll()
 
 
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from(["read", "wait", "send", "drop", "arrange", "prove"]), max_size=24))
 def test_in_whatever_order_it_comes_every_message_is_answered_once_and_whole(steps: list[str]) -> None:
-    session = prompting(PlayedSession(answer("one two three"), chat=Restless))
-    chat = Chat(session)
-    for step in steps:
-        chat.steps[step]()
-        chat.poll()
-    chat.finish()
-    assert session.chat.asked == chat.sent
-    assert not session.chat.hit
-    ends = [item.end for item in chat.heard if isinstance(item, TurnFinished)]
-    assert ends == [TurnEnd.ANSWERED] * len(chat.sent)
+    async def take(steps: list[str]) -> None:
+        session = prompting(PlayedSession(answer("one two three"), chat=Restless))
+        chat = await Chat.opened(session)
+        for step in steps:
+            chat.steps[step]()
+            await asyncio.sleep(0)
+            chat.poll()
+        await chat.finish()
+        assert session.chat.asked == chat.sent
+        assert not session.chat.hit
+        ends = [item.end for item in chat.received if isinstance(item, TurnFinished)]
+        assert ends == [TurnEnd.ANSWERED] * len(chat.sent)
+
+    asyncio.run(take(steps))
 
 
 class Broken(ReadingChat):

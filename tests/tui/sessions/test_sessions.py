@@ -155,13 +155,19 @@ async def test_a_session_is_deleted_after_a_question_that_names_its_size():
         assert "Deleted: 120 kB." in screen(app)
 
 
-@pytest.mark.parametrize(("key", "said"), [("enter", "continue there"), ("ctrl+d", "close it there")])
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("enter", "Open in another window: continue there, or fork it with Ctrl+F."),
+        ("ctrl+d", "This session is open in another window. Close it there first."),
+    ],
+)
 async def test_a_session_that_another_window_has_open_is_not_taken(key, said):
     async with chatting(sessions(kept(1, "fix the discount", locked=True))) as (app, pilot):
         await picking(app, pilot)
         assert "open in another window" in screen(app)
         await pilot.press(key)
-        await until(pilot, lambda: said in " ".join(screen(app).split()))
+        await until(pilot, lambda: said in [note.message for note in app._notifications])
         assert isinstance(app.screen, SessionPicker)
 
 
@@ -323,7 +329,7 @@ async def test_a_copy_is_gone_on_with_and_the_session_stays():
         await ask(app, pilot, "/resume fix the discount")
         await until(pilot, lambda: "Resumed" in transcript(app))
         await ask(app, pilot, "/fork another way")
-        await until(pilot, lambda: "This is a copy;" in transcript(app))
+        await until(pilot, lambda: "This is a copy. The original is unchanged: /resume" in transcript(app))
         assert found.current.title == "another way"
         assert FIX in found.listed
         assert "It is fixed now." in transcript(app)
@@ -334,7 +340,7 @@ async def test_a_copy_can_be_made_of_a_session_in_the_picker():
     async with chatting(found) as (app, pilot):
         await picking(app, pilot)
         await pilot.press("ctrl+f")
-        await until(pilot, lambda: "This is a copy;" in transcript(app))
+        await until(pilot, lambda: "This is a copy. The original is unchanged: /resume" in transcript(app))
         assert found.resumed == [f"{FIX.id}-copy"]
 
 
@@ -437,7 +443,7 @@ async def test_a_session_whose_folder_was_moved_asks_where_it_is_now(tmp_path):
     found = without_its_folder()
     async with chatting(found, resume=FIX.id) as (app, pilot):
         await where_is_it(app, pilot)
-        assert "/project is not there any more." in screen(app)
+        assert "/project is gone." in screen(app)
         await pilot.press(*"/no/such", "enter")
         await until(pilot, lambda: "There is no folder “/no/such”." in screen(app))
         app.screen.query_one(Input).value = str(tmp_path)

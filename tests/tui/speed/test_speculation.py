@@ -12,7 +12,7 @@ from laguna_engine.errors import EngineError
 from laguna_engine.events import CONSTRAINED, Cause, DrafterFailed, Round, Source
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.events import DraftRound, Rate, ReplayCheck, ReplayDifference, TextDelta, TurnStarted
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.speed.drafts_screen import DraftsScreen
 from laguna_tui.tui.speed.speed_panel import speed_column, speed_rows
 from laguna_tui.tui.speed.speed_stats import Speed, SpeedTracker
@@ -85,8 +85,8 @@ async def test_the_panel_says_why_nothing_is_drafted() -> None:
         await ask(app, pilot, "q")
         assert "off: would cost 12 % here" in screen(app)
         await pilot.press("f6")
-        await until(pilot, lambda: app.speed_controller.tracker.mode is Speculation.OFF)
-        assert "switched off; F6 switches it on" in screen(app)
+        await until(pilot, lambda: app.speed.tracker.mode is Speculation.OFF)
+        assert "off; F6 turns it on" in screen(app)
 
 
 @pytest.mark.parametrize("speed", [Speed(), FULL], ids=["nothing yet", "everything"])
@@ -117,10 +117,10 @@ def test_the_gain_is_against_the_rounds_that_drafted_nothing() -> None:
 async def test_another_answer_begins_with_fresh_numbers() -> None:
     async with running(drafting(DRAFTED, answer("short"))) as (app, pilot):
         await ask(app, pilot, "q")
-        assert app.speed_controller.tracker.speed().rounds > 20
+        assert app.speed.tracker.speed().rounds > 20
         await ask(app, pilot, "again")
-        assert app.speed_controller.tracker.speed().rounds == 0
-        assert not app.speed_controller.tracker.rounds
+        assert app.speed.tracker.speed().rounds == 0
+        assert not app.speed.tracker.rounds
 
 
 async def test_the_answer_is_tinted_and_a_legend_says_what_the_tints_mean() -> None:
@@ -205,7 +205,7 @@ async def test_drafts_go_on_while_they_are_looked_at() -> None:
         await pilot.pause()
         assert "No round of speculative decoding yet" in screen(app)
         await pilot.press("escape", *"go", "enter")
-        await until(pilot, lambda: app.speed_controller.tracker.rounds)
+        await until(pilot, lambda: app.speed.tracker.rounds)
         await pilot.press("f4")
         await pilot.pause()
         assert "reason one" in screen(app)
@@ -251,7 +251,7 @@ async def test_strict_and_back_and_off_remembers_strict() -> None:
             wanted = Speculation[mode]
             await until(
                 pilot,
-                lambda wanted=wanted: session.about.mode is wanted and app.speed_controller.tracker.mode is wanted,
+                lambda wanted=wanted: session.about.mode is wanted and app.speed.tracker.mode is wanted,
             )
             await ready(app, pilot)
 

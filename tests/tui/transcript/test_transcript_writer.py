@@ -361,7 +361,7 @@ def test_a_summary_can_be_read_where_it_replaced_messages() -> None:
 def test_a_compaction_that_was_stopped_says_so() -> None:
     chat = Chat()
     chat.hear(Compacting(7900, 8192), TurnFinished(TurnEnd.CANCELLED))
-    assert "The compaction was stopped: the context is as it was." in chat.rows()
+    assert "Compaction was stopped. The context is unchanged." in chat.rows()
 
 
 def test_what_a_rule_allows_is_said_in_a_line() -> None:

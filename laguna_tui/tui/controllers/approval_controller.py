@@ -7,8 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 
-from textual.app import App
-
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.permission_request import (
@@ -18,18 +16,16 @@ from laguna_tui.base.permission_request import (
     PermissionRequest,
     Proposal,
 )
-from laguna_tui.session.permissions import PermissionSettings
-from laguna_tui.tui.approvals.approval_panel import FRAME, ApprovalPanel
+from laguna_tui.tui.approvals.approval_panel import FRAME
 from laguna_tui.tui.approvals.question import Question, question_about
 from laguna_tui.tui.approvals.text_editor import MessageInput, TextEditor, is_editable
+from laguna_tui.tui.chat_app import ChatApp
+from laguna_tui.tui.controller import Controller
+from laguna_tui.tui.controllers.notification import Notifier
 from laguna_tui.tui.event_sanitizer import safe_change, safe_hunks
 from laguna_tui.tui.modal import notify
-from laguna_tui.tui.prompt.prompt_input import PromptInput
-from laguna_tui.tui.session_controller import SessionController
-from laguna_tui.tui.session_messages import SessionState
+from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.transcript.request_entries import ChangeEntry, DiffEntry, RequestEntry
-from laguna_tui.tui.transcript.transcript import Transcript
-from laguna_tui.tui.transcript.transcript_writer import TranscriptWriter
 
 # Seconds between checks whether the turn was stopped.
 POLL_S = 0.05
@@ -82,46 +78,27 @@ class Approvals:
 
 # Seconds after a key in the input in which the user is still typing, so that the next key belongs to the input.
 TYPING_S = 1.0
-ALWAYS_SENTENCE = "From now on {rule} is allowed in this folder."
+ALWAYS_SENTENCE = "{rule} is now allowed in this folder."
 _DECISIONS = {"y": Decision.YES, "a": Decision.ALWAYS, "n": Decision.NO, "w": Decision.YES_WITH_NETWORK}
 _UNUSABLE = "This cannot be applied: {why}."
-_UNCHANGED = "The file would stay as it is. Press Esc twice, then n, to decline the change."
+_UNCHANGED = "This changes nothing. Press Esc twice, then n, to decline the change."
 _NO_COMMAND = "The command is empty. Press Esc twice, then n, to decline it."
 
 
-class ApprovalController:
-    """Shows the approval panel and applies answers. Screen's thread only, except for the approver.
+class ApprovalController(Controller):
+    """Shows the approval panel and applies answers. Screen's thread only, except for the approver."""
 
-    Attributes:
-        asking: whether something is being asked about.
-    """
-
-    def __init__(
-        self,
-        app: App[None],
-        permissions: PermissionSettings,
-        controller: SessionController,
-        writer: TranscriptWriter,
-        *,
-        panel: ApprovalPanel,
-        prompt: PromptInput,
-        transcript: Transcript,
-        on_asked: Callable[[str], None] = lambda title: None,
-    ) -> None:
-        """on_asked: called with each question's title."""
-        self._app, self._controller, self._writer = app, controller, writer
-        self._panel, self._prompt, self._transcript, self._on_asked = panel, prompt, transcript, on_asked
+    def __init__(self, app: ChatApp, notifier: Notifier) -> None:
+        self._app, self._notifier, self._panel = app, notifier, app.approval_panel
         self._approvals = Approvals()
         self._entry: RequestEntry | None = None
         self._focus_offered = self._followed = False
         self._width = 0
-        self.asking = False
-        permissions.use_approver(self._approvals)
+        app.session.permissions.use_approver(self._approvals)
 
     def show(self) -> None:
-        """Show or hide the panel."""
-        entry = self._writer.asked
-        waiting = self._approvals.waiting and self._controller.state is SessionState.BUSY
+        entry = self._app.writer.asked
+        waiting = self._approvals.waiting and self._app.state is SessionState.BUSY
         if entry is None or entry.request is None or not waiting:
             entry = None
         if entry is not self._entry:
@@ -134,12 +111,12 @@ class ApprovalController:
             self._offer_focus()
 
     def _begin(self, entry: RequestEntry) -> None:
-        transcript = self._transcript
-        self._entry, self._focus_offered, self._followed, self.asking = entry, False, transcript.following, True
-        self._app.screen_stack[0].add_class("-asking")
+        transcript = self._app.transcript
+        self._entry, self._focus_offered, self._followed = entry, False, transcript.following
+        self._app.update_status(asking=True)
         question = self._question(entry)
         self._panel.ask(question)
-        self._on_asked(question.title.format(question.subject))
+        self._notifier.asked(question.title.format(question.subject))
         # The panel takes rows from the transcript; how many are left is known after the refresh.
         self._app.call_after_refresh(lambda: transcript.call_later(transcript.show_entry, entry))
 
@@ -152,7 +129,7 @@ class ApprovalController:
 
     def _offer_focus(self) -> None:
         """Give the panel the focus, once, and never while the user is typing or another screen is open."""
-        app, prompt = self._app, self._prompt
+        app, prompt = self._app, self._app.prompt
         idle = time.monotonic() - prompt.touched_at >= TYPING_S
         if (
             not self._focus_offered
@@ -167,16 +144,14 @@ class ApprovalController:
     def _end(self) -> None:
         if self._entry is None:
             return
-        self._entry, self.asking = None, False
+        self._entry = None
+        self._app.update_status(asking=False)
         if isinstance(self._app.screen, TextEditor | MessageInput):
             self._app.screen.dismiss(None)
-        if self._panel.has_focus:
-            self._prompt.focus()
         self._panel.hide()
-        self._transcript.show_entry(None)
-        self._app.screen_stack[0].remove_class("-asking")
+        self._app.transcript.show_entry(None)
         if self._followed:
-            self._transcript.follow()
+            self._app.transcript.follow()
 
     def choose(self, key: str) -> None:
         """Answer as the user chose, or let them write first."""
@@ -184,39 +159,34 @@ class ApprovalController:
         if entry is None or raw is None:
             return
         if key == "m":
-            self._app.push_screen(MessageInput("No: tell the model why, or what to do"), self._decliner(entry))
+            self._app.run_worker(self._decline(entry))
         elif key == "e":
-            self._edit(entry, raw.proposal)
+            self._app.run_worker(self._edit(entry, raw.proposal))
         else:
             self._answer(entry, PermissionAnswer(_DECISIONS[key]))
 
-    def _decliner(self, entry: RequestEntry) -> Callable[[str | None], None]:
-        def decline(message: str | None) -> None:
-            self._answer_or_ask_on(entry, message and PermissionAnswer(Decision.NO, message=message))
+    async def _decline(self, entry: RequestEntry) -> None:
+        message = await self._app.push_screen_wait(MessageInput())
+        self._answer_or_listen(entry, PermissionAnswer(Decision.NO, message=message) if message else None)
 
-        return decline
-
-    def _edit(self, entry: RequestEntry, proposal: Proposal) -> None:
+    async def _edit(self, entry: RequestEntry, proposal: Proposal) -> None:
         text = _editable_text(proposal)
         if text is None:
             return
-
-        def apply(edited: str | None) -> None:
-            answer = None if edited is None else PermissionAnswer(Decision.YES, edited=edited)
-            self._answer_or_ask_on(entry, answer)
-
         if isinstance(proposal, ChangeProposal):
             subject = entry.change.subject if isinstance(entry, ChangeEntry) else ""
             editor = TextEditor(f"Edit {subject} before it is written", text, "applies it", _change_review(proposal))
         else:
             editor = TextEditor("Edit the command before it runs", text, "runs it", _command_review(text))
-        self._app.push_screen(editor, apply)
+        edited = await self._app.push_screen_wait(editor)
+        answer = PermissionAnswer(Decision.YES, edited=edited) if edited is not None else None
+        self._answer_or_listen(entry, answer)
 
-    def _answer_or_ask_on(self, entry: RequestEntry, answer: PermissionAnswer | str | None) -> None:
-        """Give an answer that was written in another screen, unless the question is over; without one, ask on."""
+    def _answer_or_listen(self, entry: RequestEntry, answer: PermissionAnswer | None) -> None:
+        """Give an answer that was written in another screen, unless the question is over."""
         if entry is not self._entry:
             return
-        if isinstance(answer, PermissionAnswer):
+        if answer is not None:
             self._answer(entry, answer)
         else:
             self._panel.listen()
@@ -229,12 +199,11 @@ class ApprovalController:
             notify(self._app, ALWAYS_SENTENCE.format(rule=entry.request.rule))
 
     def leave(self) -> None:
-        """Release the session's thread when the app exits."""
         self._approvals.leave()
 
 
 def _editable_text(proposal: Proposal) -> str | None:
-    """The text that the user may edit: the file's, or the command; None if there is none."""
+    """Return the text that the user may edit: the file's, or the command; None if there is none."""
     match proposal:
         case ChangeProposal(kind=ChangeKind.EDIT | ChangeKind.CREATE, after=text) | CommandProposal(command=text):
             return text if is_editable(text) else None

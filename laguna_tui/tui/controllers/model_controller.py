@@ -1,53 +1,30 @@
 """Opens the model picker, the setup and the fit screen, runs the background download, and changes the model."""
 
-from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
-from textual.app import App
 from textual.timer import Timer
 
 from laguna_tui.models.model_setup import ModelSetup, SetupOffer
-from laguna_tui.session.session import Models
 from laguna_tui.session.values import Here, ModelChoice
-from laguna_tui.tui.hint_bar import HintBar
+from laguna_tui.tui.chat_app import ChatApp
+from laguna_tui.tui.controller import Controller
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
 from laguna_tui.tui.models.fit_screen import FitScreen
 from laguna_tui.tui.models.model_picker import ModelPicker
 from laguna_tui.tui.models.setup_screen import SetupScreen, download_hint
-from laguna_tui.tui.session_controller import SessionController
-from laguna_tui.tui.session_messages import SessionState
-from laguna_tui.tui.typed_ahead import HandOver
+from laguna_tui.tui.session_controller import LOADING, SessionState
 
 # Polls of the download per second.
 POLLS_PER_SECOND = 4
 
 
-class ModelController:
+class ModelController(Controller):
     """Changes the model. Without a model setup nothing can be downloaded."""
 
-    def __init__(
-        self,
-        app: App[None],
-        models: Models,
-        controller: SessionController,
-        model_setup: ModelSetup | None,
-        marker: Path | None,
-        *,
-        hand_over: HandOver,
-        hint_bar: HintBar,
-        resume: Callable[[], None],
-    ) -> None:
-        """Create the controller.
-
-        Args:
-            marker: file that exists once the setup screen was shown; None never shows it unasked.
-            hand_over: takes what was typed for the input over a screen of this controller.
-            resume: called when the session has something to do.
-        """
-        self._app, self._models, self._controller = app, models, controller
-        self._model_setup, self._marker = model_setup, marker
-        self._hand_over, self._hint_bar, self._resume = hand_over, hint_bar, resume
+    def __init__(self, app: ChatApp, model_setup: ModelSetup | None) -> None:
+        self._app, self._models = app, app.session.models
+        self._model_setup, self._marker = model_setup, app.settings.marker
         self.download = BackgroundDownload(model_setup) if model_setup is not None else None
         self._timer: Timer | None = None
 
@@ -75,27 +52,33 @@ class ModelController:
             return
         wanted = name or (offer.name if offer is not None else "")
         screen = SetupScreen(
-            lambda: model_setup.describe(wanted), download, self.watch, self._hand_over, self.choose_other
+            lambda: model_setup.describe(wanted), download, self.watch, self._app.type_in_prompt, self.choose_other
         )
         self._app.push_screen(screen, self._take)
 
-    def choose(self) -> None:
-        """Show the model picker."""
+    def choose(self, wanted: str = "") -> None:
+        """Change the model; without a name, show the picker."""
+        if wanted:
+            self.change(wanted)
+            return
         self._app.push_screen(ModelPicker(self._models.choices), self._chosen)
 
     def choose_other(self) -> None:
-        """Show what other programs serve or store on this machine; their ports are asked."""
+        """Show the models that other programs serve or store on this machine; their ports are queried."""
         self._app.push_screen(ModelPicker(self._models.others), self._chosen)
 
     def change(self, wanted: str) -> None:
         """Change the model as soon as the session is free."""
-        if self._controller.state is SessionState.LOADING:
-            notify(self._app, "The model is still loading.", "warning")
+        controller = self._app.controller
+        if controller.state is SessionState.LOADING:
+            notify(self._app, LOADING, "warning")
             return
-        if self._controller.busy:
+        if controller.busy:
             notify(self._app, "The model changes when the answer is done.")
-        self._controller.change(wanted)
-        self._resume()
+        controller.change("model", partial(self._change, wanted))
+
+    async def _change(self, wanted: str) -> None:
+        self._app.show_model(await self._app.controller.load(partial(self._models.switch, wanted), "weights"))
 
     def show_fit(self, name: str = "") -> None:
         """Show which contexts and caches of a model fit here."""
@@ -117,14 +100,13 @@ class ModelController:
         download = self.download
         if download is None or not self._app.screen_stack:
             return
-        self._hint_bar.download = download_hint(download.offer, download.stage, download.progress)
+        self._app.hint_bar.download = download_hint(download.offer, download.stage, download.progress)
         if isinstance(self._app.screen, SetupScreen):
             self._app.screen.show()
         elif not download.busy and self._timer is not None:
             self._timer.pause()
 
     def leave(self) -> None:
-        """Pause the download when the app exits."""
         if self.download is not None:
             self.download.leave()
 
@@ -144,7 +126,9 @@ class ModelController:
             notify(self._app, f"{choice.title} cannot be downloaded. Open its file: /model FILE.gguf", "warning")
         elif self._model_setup is None:
             notify(
-                self._app, f"{choice.title} is not here. Get it: laguna-tui models download {choice.name}", "warning"
+                self._app,
+                f"{choice.title} is not downloaded. Download it: laguna-tui models download {choice.name}",
+                "warning",
             )
         else:
             self.set_up(choice.name)

@@ -1,0 +1,265 @@
+"""Resumes, renames, forks and exports saved sessions, and reports to the parent process which one is open."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from laguna_tui.base import units
+from laguna_tui.base.app_report import AppReport
+from laguna_tui.base.errors import UserError
+from laguna_tui.base.events import AgentEvent, TurnFinished, TurnStarted
+from laguna_tui.base.text import sanitize, sanitize_line
+from laguna_tui.session.values import FolderGoneError, OtherFolderError, Resumed, SessionInfo
+from laguna_tui.store.session_summary import SessionSummary
+from laguna_tui.tui.chat_app import ChatApp
+from laguna_tui.tui.controller import Controller
+from laguna_tui.tui.event_sanitizer import error_sentence, safe_path, safe_turns
+from laguna_tui.tui.modal import notify
+from laguna_tui.tui.session_controller import Put, SessionState
+from laguna_tui.tui.text_lines import crop
+
+if TYPE_CHECKING:
+    from laguna_tui.tui.sessions.session_picker import SessionChoice
+
+T = TypeVar("T")
+
+NOTHING_KEPT = "This chat is not saved yet: send a message first."
+KEPT_AGAIN = "The session is being saved again."
+CACHE_KEPT_AGAIN = "The KV cache is being saved again."
+_LEFT_OUT = "{count} earlier {messages} not shown; the model still has them, and /export writes them."
+_IN_CACHE = "Resumed “{title}”: {tokens} tokens restored to the KV cache in {seconds}."
+_TO_READ = "Resumed “{title}”. The model reads it again with your next message."
+_COPIED = "This is a copy. The original is unchanged: /resume"
+_TITLE_CELLS = 60
+
+
+class SessionsController(Controller):
+    """Screen's thread only, but for what is called on a thread of its own."""
+
+    def __init__(self, app: ChatApp, report: AppReport | None, leave: Callable[[], None]) -> None:
+        """Report every turn to the parent process from now on.
+
+        Args:
+            report: what the parent reads; None without a parent.
+            leave: ends the app.
+        """
+        self._app, self._sessions, self._report, self._leave = app, app.session.sessions, report, leave
+        self._prune = app.settings.prune_sessions
+        self._title = ""
+        # What was reported last about what cannot be saved, by the sentence for when it can be saved again.
+        self._failing = dict.fromkeys((KEPT_AGAIN, CACHE_KEPT_AGAIN), "")
+        app.controller.on_turn = self._report_turn
+
+    # -- what the user wants
+
+    async def begin(self, wanted: str = "") -> None:
+        """Before any model is loaded: resume a session, or let the user choose one; without one, start a new one."""
+        if wanted:
+            await self._open(wanted)
+        elif (choice := await self._pick()) is not None:
+            await self._open(choice.session.id, copy=choice.copy)
+        else:
+            await self._app.open_model()
+
+    def resume(self, wanted: str = "") -> None:
+        """Resume a session, by its ID or title; without one, show the picker."""
+        self._app.run_job(self._resume(wanted) if wanted else self._resume_chosen())
+
+    async def _resume_chosen(self) -> None:
+        choice = await self._pick()
+        if choice is not None:
+            await self._resume(choice.session.id, copy=choice.copy)
+
+    async def _pick(self) -> "SessionChoice | None":
+        from laguna_tui.tui.sessions.session_picker import SessionPicker
+
+        return await self._app.push_screen_wait(SessionPicker(self._sessions, self._export))
+
+    def fork(self, title: str = "") -> None:
+        """Resume a copy of the open session."""
+        self._app.run_job(self.resume_copy(title))
+
+    async def resume_copy(self, title: str = "") -> bool:
+        """Resume a copy of the open session. Returns whether it is open."""
+        if self._sessions.open_id:
+            return await self._resume("", copy=True, title=title)
+        notify(self._app, NOTHING_KEPT, "warning")
+        return False
+
+    def rename(self, title: str = "") -> None:
+        """Give the open session a title; without one, ask for it."""
+        self._app.run_worker(self._rename(" ".join(sanitize_line(title).split())))
+
+    async def _rename(self, title: str) -> None:
+        session = self._sessions.open_id
+        if not session:
+            notify(self._app, NOTHING_KEPT, "warning")
+            return
+        if not title:
+            from laguna_tui.tui.sessions.session_questions import TitleQuestion
+
+            answer = await self._app.push_screen_wait(TitleQuestion(self._title))
+            title = answer or ""
+        if title:
+            await self._try(lambda: self._sessions.rename(session, title))
+            await self._update_title()
+
+    def export(self) -> None:
+        """Write the conversation into the current folder: as it is saved, else as the screen shows it."""
+        if self._sessions.open_id:
+            self._export(self._sessions.open_id)
+        else:
+            self._app.export_shown()
+
+    def _export(self, session: str) -> None:
+        """Write a session to a file in the current folder."""
+        self._app.run_worker(self._write(session))
+
+    async def _write(self, session: str) -> None:
+        from laguna_tui.base.crash_log import create_private_file
+
+        def write() -> Path:
+            text, name = self._sessions.export(session, "markdown"), time.strftime("laguna-chat-%Y%m%d-%H%M%S")
+            try:
+                return create_private_file(Path.cwd(), name, ".md", text)
+            except OSError as error:
+                raise UserError(f"Not written: {error}. Start laguna-tui in a writable folder.") from None
+
+        path = await self._try(write)
+        if path is not None:
+            notify(self._app, f"Wrote {safe_path(path)}")
+
+    async def _try(self, job: Callable[[], T]) -> T | None:
+        """Run something that waits for the disk on a thread. Returns None if it failed, which is notified."""
+        try:
+            return await asyncio.to_thread(job)
+        except Exception as error:
+            notify(self._app, error_sentence(error), "warning")
+            return None
+
+    # -- resuming
+
+    async def _resume(self, session: str, *, copy: bool = False, title: str = "") -> bool:
+        """Resume a session or, with `copy`, a copy of it that is made now. Returns whether it is open."""
+        if self._app.state is not SessionState.FAILED:
+            self._app.controller.require_free("/fork" if copy else "/resume")
+        return await self._open(session, copy=copy, title=title)
+
+    async def _open(self, session: str, *, copy: bool = False, title: str = "") -> bool:
+        app = self._app
+
+        def resume(put: Put) -> tuple[SessionInfo, int]:
+            found = self._sessions.fork(session, title).id if copy else session
+            return self._sessions.resume(found, put), app.controller.used()
+
+        try:
+            info, used = await app.controller.load(resume, "session")
+        except OtherFolderError as error:
+            self._move(error)
+        except FolderGoneError as error:
+            await self._ask_where(error)
+        else:
+            app.show_resumed(info)
+            app.update_status(used=used)
+            if copy:
+                app.writer.add_notice(_COPIED)
+                app.show()
+            return True
+        return False
+
+    def _move(self, error: OtherFolderError) -> None:
+        """Start the app again in the folder of a session."""
+        if self._report is None:
+            notify(self._app, error_sentence(error), "warning")
+            return
+        self._report.start_next(error.session, str(error.folder))
+        self._leave()
+
+    async def _ask_where(self, error: FolderGoneError) -> None:
+        """Ask where the folder of a session is now; without an answer, a new chat begins unless one is open."""
+        from laguna_tui.tui.sessions.session_questions import FolderQuestion
+
+        self._app.update_status(load=None)
+        place = await self._app.push_screen_wait(FolderQuestion(error.folder))
+        if place is not None:
+            await self._try(lambda: self._sessions.move(error.session, place))
+            await self._resume(error.session)
+        elif self._app.state is SessionState.FAILED:
+            await self._app.open_model()
+
+    # -- the open session
+
+    def opened(self, info: SessionInfo) -> None:
+        prune, self._prune = self._prune, None
+        if prune is not None:
+            self._app.run_worker(self._prune_old(prune))
+        if info.resumed is not None:
+            self._show(info.resumed)
+
+    def received(self, event: AgentEvent) -> None:
+        if isinstance(event, TurnStarted | TurnFinished):
+            self._report_saving()
+
+    def idle(self) -> None:
+        self._app.run_newest(self._update_title, "title")
+        self._report_saving()
+
+    def cleared(self) -> None:
+        self._set_open(None)
+
+    async def _prune_old(self, prune: Callable[[], Sequence[str]]) -> None:
+        """Delete old sessions where the settings say so, and say which. Not before the one that is wanted is open."""
+        for sentence in await self._try(prune) or ():
+            self._app.writer.add_notice(sanitize(sentence))
+        self._app.show()
+
+    def _show(self, resumed: Resumed) -> None:
+        """Show the turns that it continues with, and say what is not as it was."""
+        writer = self._app.writer
+        if resumed.left_out:
+            are = units.plural(resumed.left_out, "message is", "messages are")
+            writer.add_notice(_LEFT_OUT.format(count=f"{resumed.left_out:,}", messages=are))
+        writer.replay(safe_turns(resumed.events))
+        title = crop(sanitize_line(resumed.summary.title), _TITLE_CELLS)
+        tokens, seconds = f"{resumed.restored:,}", units.duration(resumed.seconds)
+        words = _IN_CACHE if resumed.restored else _TO_READ
+        writer.add_notice(words.format(title=title, tokens=tokens, seconds=seconds))
+        for notice in resumed.notices:
+            writer.add_notice(sanitize(notice), "warning")
+        self._set_open(resumed.summary)
+        self._app.transcript.action_follow()
+
+    def _report_saving(self) -> None:
+        """Say once that something cannot be saved, and once that it is saved again."""
+        failing = self._sessions.failing
+        for again, why in ((KEPT_AGAIN, failing.session), (CACHE_KEPT_AGAIN, failing.cache)):
+            sentence = sanitize(why)
+            if sentence != self._failing[again]:
+                self._app.writer.add_notice(sentence or again, "warning" if sentence else "info")
+            self._failing[again] = sentence
+
+    async def _update_title(self) -> None:
+        if self._sessions.open_id:
+            session = await self._try(lambda: self._sessions.current)
+            # Meanwhile another one may have been opened.
+            if session is not None and session.id == self._sessions.open_id:
+                self._set_open(session)
+
+    def _set_open(self, session: SessionSummary | None) -> None:
+        """Show which session is open, and report it to the parent."""
+        self._title = " ".join(sanitize_line(session.title).split()) if session is not None else ""
+        self._app.update_status(title=self._title)
+        if self._report is not None:
+            self._report.keeps(session.id if session is not None else "", self._title)
+
+    def _report_turn(self, event: TurnStarted | TurnFinished) -> None:
+        """Report that this session is saved, before anything of it can crash. On the session's thread."""
+        if self._report is None:
+            return
+        session = self._sessions.open_id
+        if session:
+            self._report.keeps(session, self._title or self._app.controller.last_message)
+        if isinstance(event, TurnFinished):
+            self._report.turn_ended()
