@@ -97,7 +97,7 @@ def _row(name: str, record: DrafterRecord) -> str:
 
 
 def _prompts(engine: "Engine", entry: "ModelEntry", *, thinking: bool) -> tuple[list[list[int]], frozenset[int]]:
-    """The questions as the app sends them to this model, with its template and tools, and the stop tokens."""
+    """Return the questions as the app sends them to this model, with its template and tools, and the stop tokens."""
     from laguna_tui.agent.conversation import Conversation
     from laguna_tui.agent.profile import profile_of
     from laguna_tui.backends.base import Options

@@ -51,17 +51,17 @@ class AnswerSample:
 
     @property
     def seconds(self) -> float:
-        """Seconds from the first token to the last."""
+        """Return the seconds from the first token to the last."""
         return self.stats.decode_s
 
     @property
     def decoded(self) -> int:
-        """Tokens that took `seconds`: the first one is part of the prefill."""
+        """Return the tokens that took `seconds`: the first one is part of the prefill."""
         return max(0, self.stats.generated_tokens - 1)
 
     @property
     def rate(self) -> float | None:
-        """Tokens per second."""
+        """Return the tokens per second."""
         return self.stats.decode_rate
 
 
@@ -161,6 +161,6 @@ class BenchEngine:
 
 
 def _rotated(variants: Sequence[Variant], repeat: int) -> Sequence[Variant]:
-    """Another variant first each time: the first one prefills what the cache has lost of the prompt."""
+    """Return the variants, another one first each time: the first prefills what the cache lost of the prompt."""
     first = repeat % len(variants)
     return [*variants[first:], *variants[:first]]

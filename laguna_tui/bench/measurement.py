@@ -46,7 +46,7 @@ class Measurement(ABC):
 
     @abstractmethod
     def measure(self, progress: ProgressLine) -> None:
-        """Measure; KeyboardInterrupt may interrupt it anywhere."""
+        """Run the benchmark; KeyboardInterrupt may interrupt it anywhere."""
 
     @abstractmethod
     def outcome(self) -> BenchResult:

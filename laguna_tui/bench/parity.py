@@ -58,7 +58,7 @@ class AnswerDifference:
 
     @property
     def near_tie(self) -> bool | None:
-        """Whether rounding explains it; None without a replay."""
+        """Return whether rounding explains it; None without a replay."""
         if self.look is None:
             return None
         return self.look.margin is None or abs(self.look.margin) < NEAR_TIE

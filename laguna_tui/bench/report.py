@@ -234,7 +234,7 @@ def _load(value: float | None) -> str:
 
 
 def _finite(value: object) -> object:
-    """Infinities and NaN as None, which JSON lacks."""
+    """Return the value with None for infinities and NaN, which JSON lacks."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -98,7 +98,7 @@ class BenchOptions:
 
     @property
     def model(self) -> Path:
-        """Path of the model."""
+        """Return the path of the model."""
         return self.entry.file
 
     def engine(self, kv: str | None = None) -> EngineOptions:
@@ -111,7 +111,7 @@ class BenchOptions:
 
     @property
     def who(self) -> str:
-        """A sentence on `use`."""
+        """Return a sentence that names the drafter."""
         return f"Who drafts: {label_of(self.use)}."
 
     def fixed(self, kv: str | None = None) -> Settings:
@@ -121,7 +121,7 @@ class BenchOptions:
 
     @property
     def sampling(self) -> Sampling:
-        """The model card's sampling, at the requested temperature."""
+        """Return the model card's sampling at the requested temperature."""
         return agent_options(self.settings, self.entry).sampling
 
 
@@ -236,7 +236,7 @@ def _asked(engine: Engine, options: BenchOptions, messages: list[str]) -> list[B
 
 
 def _requests(engine: Engine, options: BenchOptions, folder: Path, name: str, question: str) -> list[BenchPrompt]:
-    """The requests the agent makes until it has answered."""
+    """Return the requests that the agent makes until it has answered."""
     backend = _Recorder(engine, family_of(options.entry, engine.info))
     codebase = Codebase(folder, folder.parent / "index")
     toolbox = Toolbox(profile_of(options.entry), Workspace(folder), codebase=codebase)
@@ -283,7 +283,7 @@ def _thinking(options: BenchOptions) -> bool:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """The folder of the questions, outside any repository that might ignore its files."""
+    """Yield the folder of the questions, outside any repository that might ignore its files."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "shop"
         folder.mkdir()

@@ -37,7 +37,7 @@ _READING = "Answer the question about these files in one short sentence."
 
 @dataclass
 class Outcome:
-    """What is known of an attempt so far.
+    """Result of an attempt so far.
 
     Attributes:
         answer, reasoning: the text of the last generation; filled at the end.

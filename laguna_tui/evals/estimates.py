@@ -26,14 +26,14 @@ class Interval:
 
 
 def pass_at_k(samples: int, passed: int, k: int) -> float:
-    """The chance that at least one of k samples of a task passes, unbiased.
+    """Return an unbiased estimate of the chance that at least one of k samples of a task passes.
 
     1 - C(n - c, k) / C(n, k), as in "Evaluating Large Language Models Trained on Code" (arXiv 2107.03374).
 
     Args:
         samples: n, at least k.
         passed: c.
-        k: how many of them are looked at.
+        k: samples drawn.
     """
     if not 0 < k <= samples:
         raise ValueError(f"pass@{k} needs at least {k} samples, and there are {samples}")
@@ -41,7 +41,7 @@ def pass_at_k(samples: int, passed: int, k: int) -> float:
 
 
 def mean_interval(values: Sequence[float], samples: int) -> Interval:
-    """The mean of the tasks' values, each 0 to 1, with Wilson's interval, continuity corrected.
+    """Return the mean of the tasks' values, each 0 to 1, with Wilson's interval, continuity corrected.
 
     With one sample a task it is the interval of a share (Newcombe 1998, method 4), whose coverage is at least about
     95 % for every true share. Values between 0 and 1 vary less than that: then the count of tasks is raised to the
@@ -76,10 +76,10 @@ class PairedDifference:
     """Two runs of the same tasks, the second one less the first.
 
     Attributes:
-        tasks: that both ran.
+        tasks: tasks of both runs.
         better, worse: tasks of which the second run passed more samples, or fewer.
         mean: the difference of the shares that passed, with its interval.
-        p_value: how likely so large a difference is if both are equally good; exact.
+        p_value: exact probability of so large a difference if both are equally good.
     """
 
     tasks: int
@@ -89,7 +89,7 @@ class PairedDifference:
     p_value: float
 
     def equal_within(self, share: float) -> bool:
-        """Whether the whole interval is within so much of 0."""
+        """Return whether the whole interval is within `share` of 0."""
         return -share <= self.mean.low and self.mean.high <= share
 
 
@@ -117,7 +117,7 @@ def compared(differences: Sequence[int], samples: int) -> PairedDifference:
 
 
 def ratio_change(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> Interval:
-    """How much the share of all tasks together changes, with the interval of the bootstrap over tasks.
+    """Return the change of the share over all tasks together, with the interval of the bootstrap over tasks.
 
     Args:
         first, second: by task, how many of how many; 0 of 0 counts as nothing, and a share of nothing as 0.
@@ -141,7 +141,7 @@ def _bonett_price(shares: np.ndarray) -> tuple[float, float]:
 
 
 def sign_flip_p(differences: Sequence[int]) -> float:
-    """The two-sided p-value of the sum of the differences if each had either sign with the same chance; exact."""
+    """Return the exact two-sided p-value of the sum of the differences if either sign of each is as likely."""
     sizes = [abs(each) for each in differences if each]
     chances = np.ones(1)
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Runs tasks many times with one model, and keeps every sample as soon as it is judged."""
+"""Runs tasks many times with one model, and saves every sample as soon as it is judged."""
 
 import math
 import time
@@ -27,8 +27,8 @@ DECISIVE = (
     *("sample_drafts", "adapter", "scorer", "pack"),
 )
 """The settings that decide what is generated, if only by rounding; the seed is the run's own."""
-_SKIPPED = "Skipped: {number} in {language}, because {program} is not here."
-_ALWAYS_THE_SAME = "--samples {count}: at temperature 0 every sample is the same; give --temperature 1 too"
+_SKIPPED = "Skipped: {number} in {language}, because {program} is not installed."
+_ALWAYS_THE_SAME = "--samples {count}: at temperature 0 every sample is the same; add --temperature 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,13 @@ class Evaluation:
 
     @property
     def facts(self) -> RunFacts:
-        """How the samples are made."""
+        """Return how the samples are made."""
         title = select_model(self.settings).entry.title
         named = {**{key: getattr(self.settings, key) for key in DECISIVE}, "keep": self.keep}
         return RunFacts(title, {key: value for key, value in named.items() if value is not None}, self.seed)
 
     def missing(self, done: Sequence[Sample]) -> list[tuple[Task, int]]:
-        """The attempts that are not among those: first one of every task, so that a run cut short is of all."""
+        """Return the attempts not done yet, one of every task first, so that a run cut short covers all tasks."""
         known = {(sample.task, sample.index) for sample in done}
         wanted = ((task, index) for index in range(self.samples) for task in self.tasks)
         return [(task, index) for task, index in wanted if (task.name, index) not in known]
@@ -107,7 +107,7 @@ class Evaluation:
     def run(
         self, file: Path | None, on_progress: Callable[[Sequence[Sample], int], None], hours: float | None = None
     ) -> Iterator[Sample]:
-        """All samples, those of the file first; each new one is in the file before it is yielded.
+        """Yield all samples, those of the file first; each new one is in the file before it is yielded.
 
         Args:
             file: where they are saved; None saves none.
@@ -148,7 +148,7 @@ class Evaluation:
 
 
 def chosen_tasks(sets: Sequence[str], names: Sequence[str]) -> list[Task]:
-    """The tasks of these sets and with these names; all without either. UserError where there is none of a name."""
+    """Return the tasks of these sets and names; all without either. Raises UserError for an unknown name."""
     tasks = load_tasks()
     for name in names:
         if name not in tasks:

@@ -111,7 +111,7 @@ class _Function:
     """
 
     def __init__(self, requests: int, reports: int, ended: Callable[[], bool]) -> None:
-        """ended: tells whether the process is over; a pipe may be held open by what it left running."""
+        """Take the pipes. ended: returns whether the process is over; what it left running may hold a pipe open."""
         self.lost = ""
         self._requests, self._reports, self._ended = requests, reports, ended
         self._read = bytearray()

@@ -24,13 +24,13 @@ from laguna_tui.base.errors import UserError
 
 Record = TypeVar("Record")
 FORMAT = 1
-_OTHER_FORMAT = "{path}: it is of format {found}, not {known}; give another file with --out"
+_OTHER_FORMAT = "{path}: its format is {found}, not {known}; give another file with --out"
 _OTHER_RUN = (
-    "{path}: its {records} were made otherwise ({what}); run it with the same options, or give another file with --out"
+    "{path}: its {records} were made with other options ({what}); use the same options, or give another file with --out"
 )
 _NOT_READABLE = "{path}: {why}; give another file with --out"
-_IN_USE = "{path}: another laguna-tui writes to it; wait for its end, or give another file with --out"
-_NO_FILE = "it is not a file of samples"
+_IN_USE = "{path}: another laguna-tui is writing to it; wait until it ends, or give another file with --out"
+_NO_FILE = "not a file of samples"
 _RECORDS_BYTES = 8 << 30
 
 
@@ -182,7 +182,7 @@ class RunFile(Generic[Record]):
             if whole:
                 found, records = _parsed(path, whole, kind)
                 if other := found.differing(facts):
-                    what = ", ".join(f"{name} {there} there, {here} here" for name, there, here in other)
+                    what = ", ".join(f"{name}: {there} there, {here} now" for name, there, here in other)
                     raise UserError(_OTHER_RUN.format(path=path, records=called, what=what))
             file.seek(len(whole))
             file.truncate()
@@ -206,7 +206,7 @@ class RunFile(Generic[Record]):
         self._lock.release()
 
     def _check_alone(self) -> None:
-        """UserError if another process wrote to the file, or replaced it: not every disk has locks that exclude it."""
+        """Raise UserError if another process wrote to the file or replaced it: some disks have no locks."""
         status = os.fstat(self._file.fileno())
         there = self._path.stat() if self._path.exists() else None
         if status.st_size != self._file.tell() or there is None or not os.path.samestat(status, there):
@@ -220,12 +220,12 @@ class RunFile(Generic[Record]):
 
 
 def line_of(value: Any) -> bytes:
-    """A line of the file."""
+    """Return a line of the file."""
     return json.dumps(asdict(value), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def read_samples(path: Path) -> tuple[RunFacts, list[Sample]]:
-    """The facts and the samples of a file; a torn last line is left out. UserError if it is no such file."""
+    """Return the facts and the samples of a file without a torn last line. Raises UserError for another file."""
     try:
         data = read_small_file(path, _RECORDS_BYTES)
     except OSError as error:
@@ -234,7 +234,7 @@ def read_samples(path: Path) -> tuple[RunFacts, list[Sample]]:
 
 
 def _parsed(path: Path, data: bytes, kind: type[Record]) -> tuple[RunFacts, list[Record]]:
-    """The first line and the records in whole lines; UserError if they are none, or of another format."""
+    """Return the first line and the records of whole lines. Raises UserError for other lines or another format."""
     lines = data.splitlines()
     decoder = msgspec.json.Decoder(kind)
     try:

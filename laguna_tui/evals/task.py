@@ -56,7 +56,7 @@ class TaskSet(StrEnum):
 
 @dataclass(frozen=True)
 class TaskLanguage:
-    """What a language's checks need.
+    """What the checks of a language need.
 
     Attributes:
         programs: each must be there and start; the first word of each line is the program, the rest says its version.

@@ -1,4 +1,4 @@
-"""Whether a solution is right: the task's check, run in the sandbox over a folder of its own."""
+"""Judges solutions: runs a task's check in the sandbox, in a folder of its own."""
 
 import re
 import secrets
@@ -38,7 +38,7 @@ _BLOCK = re.compile(r"^(`{3,}|~{3,})[ \t]*([\w+#.-]*)[^\n]*\n(.*?)(?:^\1[ \t]*$|
 
 @dataclass(frozen=True, slots=True)
 class TaskVerdict:
-    """What a check said.
+    """Result of a check.
 
     Attributes:
         passed: whether the solution is right.
@@ -66,7 +66,7 @@ def require_sandbox() -> None:
 
 @cache
 def missing_program(language: str) -> str:
-    """The program of a language that is not here or does not start; empty if all do."""
+    """Return the program of a language that is missing or does not start; empty if all start."""
     for line in LANGUAGES[language].programs:
         name, *arguments = line.split()
         program = find_program(name)
@@ -77,7 +77,7 @@ def missing_program(language: str) -> str:
 
 
 def code_of(answer: str, entry: str) -> str:
-    """The Python code of an answer in Markdown: the last block that defines the function, else the last block.
+    """Return the Python code of an answer in Markdown: the last block that defines the function, else the last one.
 
     An answer without a block that defines the function is code as a whole. Returns "" where there is none.
     """
@@ -112,7 +112,7 @@ def check_solution(
 
 
 def _with_end(task: Task) -> tuple[Mapping[str, str], str]:
-    """The files of a check, which prints a new word at its end, and that word; empty where its end cannot say so.
+    """Return the files of a check that prints a new word at its end, and that word, empty where it cannot print one.
 
     A solution that ends the process while it is tested does not pass. The tests run beside it, so one that is made to
     deceive them can: only the checks of functions, which give rewards, are out of its reach.
@@ -159,7 +159,7 @@ def run_in_folder(
 
 @contextmanager
 def folder_with(files: Mapping[str, str]) -> Iterator[Path]:
-    """A new folder with these files, which is removed at the end."""
+    """Yield a new folder with these files; it is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="laguna-eval-") as name:
         folder = Path(name).resolve()
         write_files(folder, files)
@@ -188,7 +188,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def read_files(folder: Path) -> dict[str, str]:
-    """The text files of a folder that a model worked in, by their relative paths.
+    """Return the text files of a folder that a model worked in, by their relative paths.
 
     Links, which may lead anywhere, folders of git and what is larger than a source file are left out.
     """

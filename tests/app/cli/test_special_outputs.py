@@ -108,6 +108,6 @@ def test_samples_are_added_to_nothing_but_a_file_and_no_lock_is_made_beside_it(m
     make(folder / "out")
     with pytest.raises(UserError) as refused:
         RunFile.open(folder / "out", RunFacts("tiny", {}, 1), Sample)
-    said = f"{folder / 'out'}: it is not a file of samples; give another file with --out"
+    said = f"{folder / 'out'}: not a file of samples; give another file with --out"
     assert str(refused.value) == said
     assert [each.name for each in folder.iterdir()] == ["out"]

@@ -98,7 +98,7 @@ def test_a_file_of_another_run_is_not_gone_on_with(home: Path, capsys: pytest.Ca
     assert run(knows(*RIGHT), arguments(out), home) == 0
     before = out.read_bytes()
     assert run(knows(*RIGHT), arguments(out, "--kv", "q8_0"), home) == 2
-    assert "its samples were made otherwise (kv None there, q8_0 here)" in capsys.readouterr().err
+    assert "its samples were made with other options (kv: None there, q8_0 now)" in capsys.readouterr().err
     assert out.read_bytes() == before
 
 
@@ -110,7 +110,7 @@ def test_a_file_that_another_run_writes_to_is_left_alone(home: Path, capsys: pyt
     with subprocess.Popen(other, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=TOP) as held:
         assert held.stdout.readline() == b"held\n"
         assert run(knows(*RIGHT), arguments(out), home) == 2
-        assert f"{out}: another laguna-tui writes to it; wait for its end, or" in capsys.readouterr().err
+        assert f"{out}: another laguna-tui is writing to it; wait until it ends, or" in capsys.readouterr().err
         held.kill()
     assert out.read_bytes() == before
     assert run(knows(*RIGHT), arguments(out), home) == 0
@@ -229,7 +229,7 @@ def solution(name: str) -> str:
 def test_a_file_that_cannot_be_written_is_not_left_locked(tmp_path: Path):
     (tmp_path / "out.jsonl").write_bytes(b"notes")
     # The error keeps what was open alive.
-    with pytest.raises(UserError, match="it is not a file of samples") as refused:
+    with pytest.raises(UserError, match="not a file of samples") as refused:
         RunFile.open(tmp_path / "out.jsonl", RunFacts("tiny", {}, 1), Sample)
     with FileLock(tmp_path / "out.jsonl.lock", timeout=0):
         assert refused.value.__traceback__ is not None

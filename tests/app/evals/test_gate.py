@@ -144,4 +144,4 @@ def test_runs_of_other_tasks_cannot_be_compared(tmp_path: Path, capsys: pytest.C
 def test_a_file_that_is_none_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "a").write_text("no\n")
     assert cli.main(["eval", "--compare", str(tmp_path / "a"), str(tmp_path / "missing")]) == 2
-    assert "it is not a file of samples" in capsys.readouterr().err
+    assert "not a file of samples" in capsys.readouterr().err

@@ -39,7 +39,7 @@ def test_where_locks_exclude_nobody_a_second_process_is_refused(tmp_path: Path, 
     before = path.read_bytes()
     with pytest.raises(UserError) as refused:
         other.add(sample(2))
-    said = f"{path}: another laguna-tui writes to it; wait for its end, or give another file with --out"
+    said = f"{path}: another laguna-tui is writing to it; wait until it ends, or give another file with --out"
     assert str(refused.value) == said
     assert path.read_bytes() == before
     one.close()

@@ -111,7 +111,7 @@ def test_a_run_that_an_endpoint_ended_is_resumed(home: Path, capsys: pytest.Capt
         assert [asked(body) for body in served.asked[before:]] == ["question 1", "question 2", "question 3"]
     assert [each["prompt"] for each in rollouts_of(out)] == ["p0", "p1", "p2", "p3"]
     assert main([*line, "--seed", "2"]) == 2
-    assert "its rollouts were made otherwise (seed 1 there, 2 here)" in capsys.readouterr().err
+    assert "its rollouts were made with other options (seed: 1 there, 2 now)" in capsys.readouterr().err
 
 
 def test_a_run_killed_in_the_middle_goes_on_without_loss_or_repetition(home: Path):
@@ -336,7 +336,7 @@ def test_where_locks_exclude_nobody_a_second_process_is_refused(tmp_path: Path, 
     else:
         one.add(rollout)
     before = path.read_bytes()
-    said = f"{path}: another laguna-tui writes to it; wait for its end, or give another file with --out"
+    said = f"{path}: another laguna-tui is writing to it; wait until it ends, or give another file with --out"
     with pytest.raises(UserError) as refused:
         other.add(rollout)
     assert str(refused.value) == said
