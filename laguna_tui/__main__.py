@@ -4,8 +4,8 @@ import signal
 import sys
 
 WINDOWS = (
-    "laguna-tui: it runs on Linux and macOS, not on Windows itself; install WSL (in PowerShell: wsl --install), and "
-    "install laguna-tui inside it\n"
+    "laguna-tui: Windows is not supported; install WSL (in PowerShell: wsl --install), then install laguna-tui inside "
+    "it\n"
 )
 
 
@@ -19,10 +19,10 @@ def main(platform: str = sys.platform) -> int:
 
         return cli.main()
     except KeyboardInterrupt:
-        # Ctrl-C before the command line was there to take it.
+        # Ctrl-C before the command line could handle it.
         return 128 + signal.SIGINT
     finally:
-        # Nothing is left to put away, and the interpreter would show a traceback of its own end.
+        # Nothing is left to clean up, and the interpreter would show a traceback from its shutdown.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 

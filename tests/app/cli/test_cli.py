@@ -235,4 +235,7 @@ def test_windows_itself_is_one_sentence(capsys):
     from laguna_tui.__main__ import main
 
     assert main("win32") == 2
-    assert "wsl --install" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "laguna-tui: Windows is not supported; install WSL (in PowerShell: wsl --install), then install laguna-tui "
+        "inside it\n"
+    )
