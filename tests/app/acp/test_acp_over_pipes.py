@@ -49,7 +49,7 @@ SCRIPT = [
 """
 
 
-def test_a_change_is_asked_about_with_its_diff_and_made(connect: Connect, folder: Path):
+def test_a_change_is_made_after_asking_with_its_diff(connect: Connect, folder: Path):
     with connect(EDIT, "--thinking") as client:
         assert client.greeting["agentCapabilities"]["loadSession"] is True
         session = opened(client, folder)
@@ -117,7 +117,7 @@ def test_a_command_is_shown_with_its_end_its_hidden_characters_and_what_it_destr
     ] == []
 
 
-def test_in_a_mode_that_edits_nobody_is_asked(connect: Connect, folder: Path):
+def test_in_a_mode_that_edits_it_does_not_ask(connect: Connect, folder: Path):
     with connect(EDIT) as client:
         new = client.ask("session/new", cwd=str(folder), mcpServers=[])
         assert new["modes"]["currentModeId"] == "ask"
@@ -349,7 +349,7 @@ NO_MESSAGES = {
 }
 
 
-def test_a_line_that_is_no_message_is_an_error_and_not_the_end(connect: Connect, folder: Path):
+def test_a_line_that_is_not_a_message_is_an_error_and_not_the_end(connect: Connect, folder: Path):
     with connect('SCRIPT = ["Fine."]') as client:
         session = opened(client, folder)
         assert {line: client.write_line(line)["message"] for line in NO_MESSAGES} == NO_MESSAGES
@@ -366,7 +366,7 @@ def test_lines_that_say_nothing_are_ignored(connect: Connect, folder: Path):
 
 
 @pytest.mark.parametrize("editor", ["zed", "jetbrains", "toad", "harbor"])
-def test_an_editor_is_told_what_to_start(editor: str, capsys: pytest.CaptureFixture[str]):
+def test_the_configuration_of_an_editor_is_printed(editor: str, capsys: pytest.CaptureFixture[str]):
     assert main(["acp", "--print", editor, "--model", "xs-2.1"]) == 0
     text = capsys.readouterr().out
     assert "acp" in text

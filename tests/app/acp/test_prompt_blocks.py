@@ -41,7 +41,7 @@ ADD, SUB = link("file:///home/me/shop/add.py"), link("file:///home/me/shop/lib/s
         ((text("```\ncode"), ADD), "@add.py\n```\ncode @add.py"),
     ],
 )
-def test_a_link_is_a_mention_by_itself(blocks, words):
+def test_a_link_alone_is_a_mention(blocks, words):
     found = message(*blocks)
     assert found.text == words
     assert {each.name for each in mentions(words)} == {

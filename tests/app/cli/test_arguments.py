@@ -99,7 +99,7 @@ def test_flags_before_the_name_reach_the_command():
         ([], [], ""),
     ],
 )
-def test_a_first_message_is_told_from_a_command(words, left, message):
+def test_a_first_message_is_distinguished_from_a_command(words, left, message):
     assert split_message(command_parser(), words) == (left, message)
 
 

@@ -96,7 +96,7 @@ def test_ctrl_c_reports_what_was_measured_until_then(pair, messages, capsys, mon
     assert found["rows"][1]["parity"]["prompts"] == 1
 
 
-def test_ctrl_c_before_the_first_answer_says_that_there_is_nothing(pair, messages, capsys, monkeypatch):
+def test_ctrl_c_before_the_first_answer_reports_that_nothing_was_measured(pair, messages, capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 

@@ -128,7 +128,7 @@ def test_streams_that_are_closed_are_no_traceback(line, code):
     ("content", "part"),
     [(b"", b"empty"), (b"<html>404</html>" * 99, b"not a GGUF"), (b"GGUF\x03\0\0\0", b"")],
 )
-def test_a_file_that_is_no_model_is_refused_with_its_name(tmp_path, content, part):
+def test_a_file_that_is_not_a_model_is_refused_by_name(tmp_path, content, part):
     file = tmp_path / "model.gguf"
     file.write_bytes(content)
     run = cli("ask", "--model", str(file), "x")
@@ -205,7 +205,7 @@ sys.exit(cli.main([]))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_a_command_that_is_asked_to_end_takes_its_children_along(number, code, tmp_path):
+def test_a_command_that_is_terminated_ends_its_children(number, code, tmp_path):
     """`doctor` looks at programs that are not its own; here one of them hangs."""
     tool = tmp_path / "git"
     # A second, because Python cannot end what it is just starting.

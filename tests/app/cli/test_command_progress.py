@@ -52,7 +52,7 @@ def folder(tmp_path):
     return folder
 
 
-def test_compress_says_what_it_reads_counts_parses_and_scores(shown, folder):
+def test_compress_shows_progress_of_every_phase(shown, folder):
     doing, code = shown("compress", folder, "--query", "what does make_3 return?", "--scorer", "nano-scorer")
     assert (doing, code) == (["reading", "counting tokens", "parsing", "scoring 5 files for at most 20 s"], 0)
 
@@ -63,11 +63,11 @@ def test_compress_by_words_scores_nothing(shown, folder):
 
 
 @pytest.mark.parametrize("command", [("index",), ("search", "make_3"), ("map",)])
-def test_what_reads_the_folder_says_so(shown, folder, command):
+def test_reading_the_folder_shows_progress(shown, folder, command):
     assert shown(*command, "--folder", folder) == (["reading the folder's code"], 0)
 
 
-def test_verify_says_which_model_it_checks(shown, tmp_path):
+def test_verify_shows_which_model_it_checks(shown, tmp_path):
     store, entry = Store(tmp_path / "store"), load_catalogue()["xs-2.1-dflash-gguf"]
     _downloaded(store, entry, b"x" * (9 << 20))
     doing, _ = shown("models", "verify", entry.name)

@@ -52,7 +52,7 @@ def test_a_share_is_a_share_of_the_tokens(code, capsys):
     assert found["tokens_after"] <= found["budget"] == int(0.2 * found["tokens_before"])
 
 
-def test_json_says_what_every_line_is_kept_or_dropped_for(code, capsys):
+def test_json_has_the_reason_of_every_kept_and_dropped_line(code, capsys):
     _, out, _ = run(capsys, "a.py", "--query", "make_7", "--tokens", "120", "--json")
     part = json.loads(out)["parts"][0]
     kept = [span for span in part["kept"] if span["name"] == "make_7"]
@@ -96,7 +96,7 @@ def test_nothing_that_a_terminal_would_obey_is_printed(code, capsys):
         (["a.py", "--model", "missing"], "missing"),
     ],
 )
-def test_what_cannot_be_done_is_said(code, capsys, arguments, words):
+def test_what_cannot_be_done_is_reported(code, capsys, arguments, words):
     status, out, err = run(capsys, *arguments, "--query", "x")
     assert (status, out) == (2, "")
     assert words in err

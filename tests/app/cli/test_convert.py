@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("options", "told"), [((), "bf16"), (("--type", "q8_0"), "q8_0")])
-def test_it_writes_a_drafter_and_says_what_it_did(folder: Path, tmp_path: Path, monkeypatch, capsys, options, told):
+def test_it_writes_a_drafter_and_a_summary(folder: Path, tmp_path: Path, monkeypatch, capsys, options, told):
     target = tiny.laguna().write(tmp_path / "target.gguf")
     assert main(folder, tmp_path / "out.gguf", "--target", target, *options) == 0
     assert drafter_header.read(tmp_path / "out.gguf").tensors["fc.weight"].format == told
@@ -40,7 +40,7 @@ def test_it_writes_a_drafter_and_says_what_it_did(folder: Path, tmp_path: Path, 
     assert "license: openmdw-1.1" in said
 
 
-def test_what_is_said_on_the_command_line_goes_into_the_file(folder: Path, tmp_path: Path, monkeypatch):
+def test_metadata_from_the_command_line_is_written_to_the_file(folder: Path, tmp_path: Path, monkeypatch):
     options = ("--repository", "someone/a-drafter", "--revision", "e" * 40, "--license", "mit")
     assert main(folder, tmp_path / "out.gguf", *options) == 0
     metadata = header.read_unchecked(tmp_path / "out.gguf").metadata

@@ -28,7 +28,7 @@ def test_the_bundled_model_runs_on_this_machine(capsys):
     assert "Laguna Nano on this machine: " in out and "It runs: 4 K tokens, f16 cache" in out
 
 
-def test_a_file_is_looked_at_like_a_name(capsys):
+def test_a_file_is_checked_like_a_name(capsys):
     code, out = fit(capsys, str(NANO), "--machine", "cpu-8GB")
     assert code == 0 and "It runs: 4 K tokens" in out
 
@@ -81,7 +81,7 @@ def test_reasons_and_the_next_step_follow(capsys, monkeypatch):
     assert "next step: A context of 96 K would take" in out
 
 
-def test_wishes_are_honoured(capsys):
+def test_constraints_are_met(capsys):
     _, out = fit(capsys, "xs-2.1", "--machine", "24GB", "--context", "32768", "--kv", "f16", "--json")
     plan = json.loads(out)["plan"]
     assert (plan["context"], plan["kv"]) == (32_768, "f16")
@@ -130,6 +130,6 @@ def test_without_a_model_the_object_has_them_all(capsys):
         (("s-2.1",), "too little is known about it"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_with_a_sentence(capsys, arguments: tuple[str, ...], sentence: str):
+def test_invalid_arguments_are_refused_with_a_sentence(capsys, arguments: tuple[str, ...], sentence: str):
     code, out = fit(capsys, *arguments)
     assert code in (1, 2) and sentence in " ".join(out.split())

@@ -30,7 +30,7 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-def test_index_says_what_it_read(shop, capsys):  # noqa: F811
+def test_index_reports_what_it_read(shop, capsys):  # noqa: F811
     code, out, _ = run(capsys, "index", "--folder", str(shop))
     assert code == 0
     assert out.startswith("6 files, ")
@@ -61,7 +61,7 @@ def test_search_shows_the_first_line_with_a_word_of_what_has_no_name(shop, capsy
     assert out == "- shop/table.py:2: Wombats and their burrows.\n"
 
 
-def test_search_says_why(shop, capsys):  # noqa: F811
+def test_search_shows_the_factors_of_a_score(shop, capsys):  # noqa: F811
     assert "definition 3.00" in run(capsys, "search", "--folder", str(shop), "--why", "roundMoney")[1]
     _, out, _ = run(capsys, "search", "--folder", str(shop), "--json", "roundMoney")
     assert json.loads(out)["results"][0]["factors"]["definition"] == 3.0
@@ -94,7 +94,7 @@ def test_nothing_found_is_exit_code_1(shop, capsys):  # noqa: F811
 GAPS = "not searched: 1 large file (huge.log), 1 binary file (data.pack), 1 other repository (nested; use --folder)"
 
 
-def test_nothing_found_says_what_was_not_searched(shop, capsys):  # noqa: F811
+def test_without_results_it_names_what_was_not_searched(shop, capsys):  # noqa: F811
     (shop / "huge.log").write_text("wombat\n" * 400_000)
     (shop / "data.pack").write_bytes(b"wombat\0")
     write(shop, {"nested/burrow.py": "def wombat(): pass\n"})
@@ -152,7 +152,7 @@ def test_a_search_in_an_unchanged_folder_imports_little(shop, tmp_path):  # noqa
 
 
 @pytest.mark.parametrize("words", ["search --help", "search --limt 3", "map --tokens", "index --folder", "search x -q"])
-def test_the_short_way_to_the_commands_of_the_index_says_the_same(capsys, words):
+def test_the_parser_without_settings_answers_the_same(capsys, words):
     said = []
     for parser in (command_parser(), command_parser(words.split())):
         with pytest.raises(SystemExit) as ended:

@@ -109,7 +109,7 @@ def test_only_leaves_the_drafter_out(run: Run, hub: LoopbackHub):
     assert not [request for request in hub.requests if DRAFTER in request.path]
 
 
-def test_json_says_every_step_and_the_end(run: Run):
+def test_json_has_every_step_and_the_end(run: Run):
     got = run("download", "small", "--only", "--json")
     events = [json.loads(line) for line in got.stdout.splitlines()]
     assert got.stderr == ""
@@ -130,7 +130,7 @@ def test_a_failure_is_a_sentence_an_event_and_exit_code_1(run: Run, hub: Loopbac
     assert "Traceback" not in got.stderr
 
 
-def test_a_drafter_that_cannot_be_had_says_how_to_do_without_it(run: Run, hub: LoopbackHub):
+def test_an_unavailable_drafter_can_be_left_out(run: Run, hub: LoopbackHub):
     del hub.repositories[DRAFTER]
     got = run("download", "small")
     assert got.returncode == 1
@@ -163,7 +163,7 @@ def test_a_signal_keeps_what_has_arrived(environment, run: Run, hub: LoopbackHub
     assert hub.asked("storage")[-1].start == 200_000
 
 
-def test_on_a_terminal_one_line_says_how_far_it_is(environment, hub: LoopbackHub):
+def test_on_a_terminal_one_line_shows_the_progress(environment, hub: LoopbackHub):
     hub.faults["storage"] = [Stall(200_000)]
     program, *arguments = command("download", "small", "--only")
     shown = pexpect.spawn(program, arguments, env=environment, timeout=20, dimensions=(24, 60), encoding="utf-8")
@@ -218,7 +218,7 @@ def test_the_bundled_model_is_what_the_catalogue_says(run: Run):
     assert (got.returncode, got.stdout) == (0, "nano: ok\n")
 
 
-def test_remove_deletes_and_says_how_much(run: Run, tmp_path):
+def test_remove_deletes_and_reports_the_size(run: Run, tmp_path):
     run("download", "small", "--only")
     assert run("remove", "small").stdout == "small: removed, 300 kB freed\n"
     assert not list((tmp_path / "store").rglob("*.gguf"))
@@ -236,7 +236,7 @@ def test_info_names_licence_companions_and_defects(run: Run):
     assert (record["companions"], record["state"], record["bytes_total"]) == (["small-dflash"], "missing", len(DATA))
 
 
-def test_info_says_what_a_model_does_with_its_thoughts(run: Run):
+def test_info_says_whether_the_reasoning_stays(run: Run):
     assert "thinking: on, and the reasoning stays in the conversation" in run("info", "xs-2.1").stdout
     assert "thinking: off" in run("info", "nano").stdout
     assert "thinking" not in run("info", "xs-2.1-dflash").stdout

@@ -31,7 +31,7 @@ def sandbox(monkeypatch):
     return has
 
 
-def test_without_rules_it_says_how_to_add_one(permissions):
+def test_without_rules_it_explains_how_to_add_one(permissions):
     code, said = permissions()
     assert code == 0
     assert "laguna-tui permissions allow 'shell(pytest …)'" in said
@@ -63,7 +63,7 @@ def test_the_rules_of_another_folder_are_not_listed(permissions, tmp_path):
 
 
 @pytest.mark.parametrize("action", ["allow", "deny"])
-def test_what_is_no_rule_is_a_sentence_and_nothing_is_written(permissions, tmp_path, action):
+def test_an_invalid_rule_is_refused_and_nothing_is_written(permissions, tmp_path, action):
     code, said = permissions(action, "edit(src")
     assert (code, said.startswith("laguna-tui: 'edit(src' is not a rule")) == (2, True)
     assert not (tmp_path / "config").exists()

@@ -46,14 +46,14 @@ def test_the_home_folder_is_read_only_when_it_was_named(home, monkeypatch, comma
     )
 
 
-def test_a_folder_that_was_named_is_read_whatever_it_is(home, monkeypatch):
+def test_any_folder_is_read_if_it_was_named(home, monkeypatch):
     monkeypatch.chdir(home)
     found = cli("search", "--folder", str(home), "--symbol", "total")
     assert found.returncode == 0
     assert "project/cart.py:1" in found.stdout
 
 
-def test_what_holds_the_home_folder_is_no_project_either(home):
+def test_a_parent_of_the_home_folder_is_not_a_project(home):
     assert too_wide_because(home) == "is your home folder"
     assert too_wide_because(home.parent) == "holds your home folder"
     assert too_wide_because(Path("/")) == "holds all folders"
@@ -61,7 +61,7 @@ def test_what_holds_the_home_folder_is_no_project_either(home):
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, ("trust",)], ids=lambda command: command[0])
-def test_a_current_folder_that_was_deleted_is_said_as_such(tmp_path, command):
+def test_a_deleted_current_folder_is_reported(tmp_path, command):
     gone = str(tmp_path / "gone")
     leave = f"import os\nos.mkdir({gone!r}); os.chdir({gone!r}); os.rmdir({gone!r})"
     run = cli(*command, before=leave)
@@ -98,7 +98,7 @@ def test_trusting_always_answers_what_came_of_it(home, tmp_path):
     assert "was trusted already" in session(project, state).folder.trust()
 
 
-def test_a_folder_that_was_deleted_while_it_was_asked_about_is_said_as_such(home, tmp_path):
+def test_a_folder_that_is_deleted_meanwhile_is_reported(home, tmp_path):
     project = home / "project"
     asked = session(project, tmp_path / "state")
     shutil.rmtree(project)

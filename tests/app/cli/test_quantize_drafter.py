@@ -22,7 +22,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("options", [(), ("--type", "q4_0")])
-def test_it_writes_a_smaller_drafter_and_says_what_it_did(source: Path, tmp_path: Path, capsys, options):
+def test_it_writes_a_smaller_drafter_and_a_summary(source: Path, tmp_path: Path, capsys, options):
     target = tmp_path / "small.gguf"
     assert main(["quantize-drafter", str(source), str(target), *options]) == 0
     drafter_header.read(target)
@@ -33,7 +33,7 @@ def test_it_writes_a_smaller_drafter_and_says_what_it_did(source: Path, tmp_path
     assert "row length is not a multiple of 32: blk.0.ffn_down.weight, blk.1.ffn_down.weight" in told
 
 
-def test_the_result_says_where_it_comes_from(source: Path, tmp_path: Path):
+def test_the_result_records_its_origin(source: Path, tmp_path: Path):
     main(["quantize-drafter", str(source), str(tmp_path / "small.gguf")])
     metadata = drafter_header.read(tmp_path / "small.gguf").file.metadata
     assert metadata["laguna_tui.quantized.from"] == "drafter.gguf"

@@ -42,7 +42,7 @@ def here(place):
     return str(place.parents[2] / "shop")
 
 
-def test_without_sessions_it_says_when_one_begins(sessions):
+def test_without_sessions_it_explains_how_one_begins(sessions):
     assert sessions("list") == (0, "there are no saved sessions yet; your first message starts one\n", "")
 
 
@@ -60,7 +60,7 @@ def test_sessions_about_this_folder_are_listed_and_all_if_wanted(sessions, place
     assert (record["id"], record["title"], record["turns"]) == (one, "message one", 1)
 
 
-def test_where_none_is_about_this_folder_it_says_how_to_see_the_others(sessions, place):
+def test_without_sessions_of_this_folder_it_explains_how_to_list_the_others(sessions, place):
     kept(place, ("message", "x"), about="/farm")
     assert "for the 1 of other folders: laguna-tui sessions list --all" in sessions("list")[1]
 
@@ -84,7 +84,7 @@ def test_rename_and_fork(sessions, place):
     assert {one, copy} == {each["id"] for each in json.loads(sessions("list", "--json")[1])}
 
 
-def test_a_session_that_is_open_says_what_to_do(sessions, place):
+def test_an_open_session_is_refused_with_what_to_do(sessions, place):
     journal = begun(place, ("message", "x"), about=here(place))
     assert "  open  " in sessions("list")[1]
     for words in (("rename", journal.id, "x"), ("delete", "--yes", journal.id)):
@@ -111,7 +111,7 @@ def chosen(*words):
     return chosen_session(arguments, Path.cwd())
 
 
-def test_fork_goes_on_with_a_copy_of_the_session_that_is_chosen(sessions, place):
+def test_fork_resumes_a_copy_of_the_chosen_session(sessions, place):
     journal = begun(place, ("message", "x"), about=here(place))
     assert chosen("-c") == journal.id
     for words in (("-c", "--fork"), ("--resume", journal.id, "--fork")):

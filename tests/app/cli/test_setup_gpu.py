@@ -49,7 +49,7 @@ def setup(machine, index, capsys):
     return type_it
 
 
-def test_a_build_that_works_is_installed_and_the_one_before_comes_back_when_asked(place, index, setup):
+def test_a_working_build_is_installed_and_can_be_rolled_back(place, index, setup):
     before = fake_builds.listing(place.site)
     index.offer("whl/cu124", fake_builds.wheel(place.folder / "new", fake_builds.GPU))
     code, said, _ = setup("--yes", "--index-url", f"{index.address}/whl")

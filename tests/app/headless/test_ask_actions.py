@@ -46,7 +46,7 @@ def ask(shop, tmp_path, capsys):
     return asked
 
 
-def test_a_command_that_nobody_can_be_asked_about_does_not_run_and_the_flag_is_named(ask):
+def test_without_a_terminal_a_command_is_denied_and_the_flag_is_named(ask):
     code, out, err = ask([say(call("shell", cmd="touch made")), say("I could not.")])
     assert (code, out) == (ExitCode.DENIED, "I could not.\n")
     assert "1 action was not permitted, because nobody could be asked. To allow it, add: --" in err
@@ -65,7 +65,7 @@ def test_what_cannot_be_used_of_the_users_mcp_servers_is_named(ask, tmp_path):
 
 
 @SANDBOXED
-def test_a_home_that_is_no_folder_is_asked_in_all_the_same(ask, monkeypatch, tmp_path):
+def test_a_home_that_is_not_a_folder_does_not_prevent_an_answer(ask, monkeypatch, tmp_path):
     for kind in ("CONFIG", "STATE", "CACHE", "DATA"):
         monkeypatch.delenv(f"XDG_{kind}_HOME")
     monkeypatch.setenv("HOME", "/dev/null")
@@ -235,7 +235,7 @@ def test_nothing_is_interrupted_once_a_limit_has_been_stopped():
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "soon", "1e99"])
-def test_a_time_limit_that_is_none_is_a_sentence(ask, value, capsys):
+def test_an_invalid_time_limit_is_a_sentence(ask, value, capsys):
     with pytest.raises(SystemExit) as ended:
         ask(RUNS, "--timeout", value)
     assert ended.value.code == ExitCode.USAGE
@@ -244,7 +244,7 @@ def test_a_time_limit_that_is_none_is_a_sentence(ask, value, capsys):
 
 
 @pytest.mark.parametrize("form", ["--json", "--stream-json"])
-def test_a_model_that_cannot_be_opened_is_told_as_json(shop, tmp_path, capsys, form):
+def test_a_model_that_cannot_be_opened_is_reported_as_json(shop, tmp_path, capsys, form):
     from laguna_tui.cli.main import main
 
     (tmp_path / "broken.gguf").write_bytes(b"GGUF" + b"\xff" * 60)
@@ -318,7 +318,7 @@ def test_what_is_piped_in_goes_along_with_the_question(shop, tmp_path):
     assert "with the piped text" in err.decode()
 
 
-def test_what_is_no_text_is_refused(shop, tmp_path):
+def test_binary_input_is_refused(shop, tmp_path):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start(tmp_path, f"[{ECHO}]", **pipes) as process:
         out, err = process.communicate(b"\x7fELF\0\0", timeout=120)

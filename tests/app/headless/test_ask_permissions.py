@@ -64,7 +64,7 @@ def test_an_edit_is_refused_with_a_reason_where_nothing_allows_it_or_something_f
     assert cart.read_text() == "total = 1\n"
 
 
-def test_a_rule_that_is_none_is_a_sentence_and_nothing_is_asked(ask, cart):
+def test_an_invalid_rule_is_a_sentence_and_nothing_is_asked(ask, cart):
     code, told = ask("--allow", "edit(cart.py")
     assert code == 2
     assert told.startswith("laguna-tui: --allow ")
@@ -82,7 +82,7 @@ def test_a_rule_in_the_users_file_allows_and_one_of_the_repository_still_forbids
     assert cart.read_text() == "total = 1\n"
 
 
-def test_a_repository_that_would_allow_something_is_told_to_the_user(cart, tmp_path, capsys):
+def test_an_allow_rule_of_a_repository_is_reported_to_the_user(cart, tmp_path, capsys):
     (cart.parent / ".laguna-tui.toml").write_text('[rules]\nallow = ["edit"]\n')
     assert run(RENAME, ["ask", "--folder", str(cart.parent), "Rename it."], tmp_path) == ExitCode.DENIED
     assert "a repository cannot allow anything" in capsys.readouterr().err

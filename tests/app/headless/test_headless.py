@@ -150,7 +150,7 @@ def test_json_sums_speculation_up_and_has_a_row_for_each_round(capsys):
     assert json.loads(capsys.readouterr().out)["stats"]["speculation"] is None
 
 
-def test_an_answer_that_was_corrected_says_so_everywhere(capsys):
+def test_a_corrected_answer_is_reported_in_every_format(capsys):
     corrected = AnswerCorrected("`main` is in `b.py`.")
     events = (*TURN[:-1], corrected, TURN[-1])
     run(iter(events), OutputFormat.TEXT, "Nano", stats=False)
@@ -178,7 +178,7 @@ FAILED_SENTENCE = (
 )
 
 
-def test_a_drafter_that_failed_is_told_on_stderr_with_what_to_do(capsys):
+def test_a_failed_drafter_is_reported_on_stderr_with_what_to_do(capsys):
     run(iter((FAILED, *TURN)), OutputFormat.TEXT, "Nano", stats=False)
     out, err = capsys.readouterr()
     assert out == "`main` is in `a.py:1`.\n"
@@ -194,7 +194,7 @@ def test_a_drafter_that_failed_is_a_note_in_json_and_a_line_of_the_stream(capsys
 
 
 @pytest.mark.parametrize("form", list(OutputFormat))
-def test_no_escape_reaches_a_terminal_whatever_the_model_says(form, capsys, monkeypatch):
+def test_no_escape_sequence_of_a_model_reaches_a_terminal(form, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     hostile = "\x1b]52;c;aGk=\x07\x1b[2J\x9b31m\u202eevil"
     events = (
@@ -256,7 +256,7 @@ def edit_events(*, asks, line="+def amount\x1b[2J(items):"):
     )
 
 
-def test_an_edit_that_is_made_unasked_is_shown_as_a_diff_on_stderr(capsys):
+def test_an_edit_made_without_asking_is_shown_as_a_diff_on_stderr(capsys):
     run(iter(edit_events(asks=False)), OutputFormat.TEXT, "Nano", stats=False)
     out, err = capsys.readouterr()
     assert out == ""
@@ -266,12 +266,12 @@ def test_an_edit_that_is_made_unasked_is_shown_as_a_diff_on_stderr(capsys):
     assert "x" * 100 not in err
 
 
-def test_the_diff_of_an_edit_that_is_asked_about_is_left_to_who_asks(capsys):
+def test_the_diff_of_an_edit_is_not_shown_again_after_the_question(capsys):
     run(iter(edit_events(asks=True)), OutputFormat.TEXT, "Nano", stats=False)
     assert "@@" not in capsys.readouterr().err
 
 
-def test_an_edit_that_was_not_made_says_why_on_stderr(capsys):
+def test_the_reason_of_a_failed_edit_is_on_stderr(capsys):
     failed = ToolFinished(0, "edit", "error: edits are not allowed here", ok=False, seconds=0.01)
     run(
         iter((edit_events(asks=True)[0], failed, TurnFinished(TurnEnd.ANSWERED))),
@@ -307,7 +307,7 @@ def test_stream_json_tells_of_an_edit_before_and_after(capsys):
     assert made == {"type": "change_made", "call_id": 0, **change}
 
 
-def test_stream_json_tells_which_command_is_asked_about(capsys):
+def test_stream_json_has_the_command_of_a_permission_request(capsys):
     asked = PermissionAsked(3, PermissionRequest("shell", CommandProposal("make", Path("/shop"), 60.0)))
     run(iter((asked, TurnFinished(TurnEnd.CANCELLED))), OutputFormat.STREAM_JSON, "Nano", stats=False)
     told = json.loads(capsys.readouterr().out.splitlines()[0])
@@ -365,7 +365,7 @@ def failing(*events):
     raise NativeAbort("llama.cpp gave up; open the model again")
 
 
-def test_json_tells_what_was_said_and_edited_before_the_engine_failed(capsys):
+def test_json_has_the_text_and_edits_before_the_engine_failed(capsys):
     with pytest.raises(NativeAbort):
         run(failing(*edit_events(asks=False)[:-1], TextDelta("I renamed ")), OutputFormat.JSON, "Nano", stats=False)
     out = capsys.readouterr().out
@@ -439,6 +439,6 @@ def test_how_far_the_choice_of_what_to_keep_is_shows_on_a_terminal_and_leaves_no
         assert "choosing" not in capsys.readouterr().out
 
 
-def test_nothing_is_said_of_it_where_stderr_is_no_terminal(capsys):
+def test_progress_is_not_shown_without_a_terminal(capsys):
     run(iter([Choosing(1, "parsing", 0.5), *TURN]), OutputFormat.TEXT, "Nano", stats=False)
     assert "choosing" not in "".join(capsys.readouterr())

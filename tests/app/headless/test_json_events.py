@@ -49,7 +49,7 @@ def test_a_number_that_json_does_not_have_is_null():
     assert json.loads(line_of(ToolStarted(1, "x", {"a": [float("nan")]})))["arguments"] == {"a": [None]}
 
 
-def test_text_that_is_no_unicode_comes_through():
+def test_text_with_lone_surrogates_is_written():
     told = json.loads(line_of(ToolStarted(1, "x", {"a": "\udcff\x00"})))
     assert told["arguments"]["a"] == "\udcff\x00"
 

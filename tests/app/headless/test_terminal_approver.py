@@ -77,7 +77,7 @@ def test_the_diff_is_shown_with_nothing_in_it_that_a_terminal_obeys(terminal):
     assert "It no longer parses." in shown
 
 
-def test_a_command_is_shown_line_by_line_with_why_it_is_asked_about(terminal):
+def test_a_command_is_shown_line_by_line_with_the_reason_for_asking(terminal):
     command = CommandProposal("make\nrm -r \x1b[2Jout", Path("/shop"), 60.0)
     request = PermissionRequest("shell", command, why="It removes files.", sandbox="It has no network.")
     decision, shown = asked(terminal, b"y\n", request=request)
@@ -104,7 +104,7 @@ def test_the_end_of_a_command_is_right_above_the_question(terminal):
         ("echo " + "a" * 50_000 + "; rm -rf ~", "rm -rf ~\n"),
     ],
 )
-def test_head_and_tail_of_a_long_command_are_shown_and_all_of_it_when_asked_for(terminal, text, last):
+def test_head_and_tail_of_a_long_command_are_shown_and_all_of_it_on_demand(terminal, text, last):
     decision, shown = asked(terminal, b"s\n", b"y\n", request=a_command(text))
     assert decision is Decision.YES
     first, second, rest = shown.split("Run this command? [y]es")
@@ -140,13 +140,13 @@ def test_a_call_of_somebody_elses_tool_is_shown_with_its_arguments(terminal):
     assert "call of tickets.close\n  number=7\nMake this call? [y]es" in shown
 
 
-def test_anything_else_is_asked_again(terminal):
+def test_any_other_answer_repeats_the_question(terminal):
     decision, shown = asked(terminal, b"what?\n", b"y\n")
     assert decision is Decision.YES
     assert shown.count("Make this edit?") == 2
 
 
-def test_what_was_typed_before_the_question_is_no_answer(terminal):
+def test_input_typed_before_the_question_is_dropped(terminal):
     os.write(terminal[0], b"y\n")
     assert select.select([terminal[1]], [], [], 30)[0]
     assert asked(terminal, b"n\n")[0] is Decision.NO
@@ -194,7 +194,7 @@ def test_a_command_may_have_the_network(terminal):
     assert "yes [w]ith network" in shown
 
 
-def test_a_change_cannot_have_the_network_and_is_asked_about_again(terminal):
+def test_network_for_a_change_repeats_the_question(terminal):
     decision, shown = asked(terminal, b"w\n", b"n\n")
     assert (decision, shown.count("Make this edit?")) == (Decision.NO, 2)
     assert "network" not in shown

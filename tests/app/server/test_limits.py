@@ -42,7 +42,7 @@ def test_no_tokens_are_generated_and_billed_for_a_limit_of_none(nano: Served):
     assert (choice["message"]["content"], choice["finish_reason"]) == ("", "length")
 
 
-def test_a_prompt_of_a_limit_of_none_is_read_ahead(serve: Any):
+def test_a_limit_of_zero_only_reads_the_prompt(serve: Any):
     server = serve(lambda seen: "ok")
     read = server.chat(LONG[:4000], max_tokens=0).body["usage"]["prompt_tokens"]
     usage = server.chat(LONG[:4000]).body["usage"]

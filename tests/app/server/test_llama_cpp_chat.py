@@ -278,7 +278,7 @@ def test_completion_without_tool_call(serve: Any, tools: list[Any]):
 
 
 @pytest.mark.parametrize("stop", ["\n", "\n\n"])
-def test_a_line_break_that_is_not_shown_is_no_stop_text(serve: Any, stop: str):
+def test_a_hidden_line_break_is_not_a_stop_text(serve: Any, stop: str):
     # The model writes one before its answer, as the template wants it.
     choice = serve([f"One.{stop}Two."]).chat("hello", stop=[stop]).body["choices"][0]
     assert (choice["message"]["content"], choice["finish_reason"]) == ("One.", "stop")

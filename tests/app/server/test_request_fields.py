@@ -77,7 +77,9 @@ REFUSED = [(path, name, value) for path, own in SPECIAL.items() for name, value 
 
 
 @pytest.mark.parametrize(("path", "name", "value"), REFUSED, ids=lambda value: str(value)[:30])
-def test_what_would_change_the_answer_is_refused_by_its_name(nano: Served, path: str, name: str, value: Any):
+def test_an_unsupported_field_that_changes_the_answer_is_refused_by_name(
+    nano: Served, path: str, name: str, value: Any
+):
     answered = nano.post(path, **least(path), **{name: value})
     assert answered.status == 400
     error = answered.body["error"]
@@ -85,7 +87,7 @@ def test_what_would_change_the_answer_is_refused_by_its_name(nano: Served, path:
     assert error.get("param", name) == name
 
 
-def test_a_refusal_says_what_the_server_does_instead(nano: Served):
+def test_a_refusal_explains_what_the_server_does_instead(nano: Served):
     error = nano.chat("hi", frequency_penalty=1).body["error"]
     assert error["message"] == (
         "'frequency_penalty' must be left out: this server does not change single tokens' probabilities; use "
@@ -169,7 +171,7 @@ BAD_SCHEMA = {"type": "nonsense"}
         (RESPONSES, {"text": {"format": {"type": "json_schema"}}}, "text.format.schema"),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_named_by_its_place(nano: Served, path: str, held: Any, place: str):
+def test_an_unusable_schema_is_reported_with_its_field(nano: Served, path: str, held: Any, place: str):
     answered = nano.post(path, **least(path), **held)
     assert (answered.status, answered.body["error"]["param"]) == (400, place)
 
@@ -218,7 +220,7 @@ def test_both_names_of_the_penalty_count(nano: Served):
         (ANTHROPIC, {"max_tokens": None}, "'max_tokens' must be given."),
     ],
 )
-def test_a_field_of_the_wrong_form_is_named_by_its_place(nano: Served, path: str, body: Any, message: str):
+def test_a_malformed_field_is_reported_with_its_place(nano: Served, path: str, body: Any, message: str):
     wanted = {**least(path), **body} if body else {"max_tokens": 1}
     assert nano.post(path, **wanted).body["error"]["message"] == message
 

@@ -89,7 +89,7 @@ def test_its_own_names_are_answered(nano: Served, host: str):
 @pytest.mark.parametrize(
     "origin", ["http://evil.example", "null", "http://localhost:3000", "file://", "http://127.0.0.1"]
 )
-def test_web_pages_are_refused_whatever_they_know(nano: Served, origin: str):
+def test_web_pages_are_refused_even_with_the_token(nano: Served, origin: str):
     for method in ("POST", "OPTIONS"):
         answered = nano.ask(method, "/v1/chat/completions", CHAT, {"Origin": origin})
         assert answered.status == 403
@@ -206,7 +206,7 @@ def test_a_client_that_reads_nothing_holds_up_nobody(tiny: Served):
         assert tiny.post("/v1/completions", prompt="quick", max_tokens=3).status == 200
 
 
-def test_too_many_requests_are_told_to_come_again(tiny: Served):
+def test_too_many_requests_get_a_retry_after(tiny: Served):
     found: list[int] = []
     ask = partial(tiny.post, "/v1/completions", prompt="b", max_tokens=3)
     with tiny.streaming("a"):
@@ -225,14 +225,14 @@ def test_too_many_requests_are_told_to_come_again(tiny: Served):
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"text"', b"\xff\xfe", b"[" * 100_000, b"null", b"NaN"])
-def test_what_is_no_request_is_refused(nano: Served, body: bytes):
+def test_malformed_requests_are_refused(nano: Served, body: bytes):
     for path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/tokenize"):
         answered = nano.ask("POST", path, body)
         assert answered.status == 400
         assert "error" in answered.body
 
 
-def test_wrong_paths_and_methods_are_said_so(nano: Served):
+def test_wrong_paths_and_methods_are_reported(nano: Served):
     assert nano.get("/nothing").status == 404
     assert nano.get("/v1/chat/completions").status == 405
     assert nano.ask("GET", "/../../etc/passwd").status == 404
@@ -273,7 +273,7 @@ def test_every_server_has_another_token():
     assert access_rules(ServerOptions()).token != access_rules(ServerOptions()).token
 
 
-def test_an_address_that_is_taken_is_said_so(serve: Any, nano: Served):
+def test_an_address_in_use_is_reported(serve: Any, nano: Served):
     from laguna_tui.server.http_server import HttpServer
 
     with pytest.raises(UserError, match="choose another port"):

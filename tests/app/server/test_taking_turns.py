@@ -42,7 +42,7 @@ async def test_clients_have_their_turns_one_after_another():
     assert await order(FairQueue(10), ["a", "a", "a", "b", "c", "b"]) == ["a", "b", "c", "a", "b", "a"]
 
 
-def test_only_so_many_wait():
+def test_the_number_of_waiting_requests_is_limited():
     queue = FairQueue(2)
     for _ in range(3):
         queue.enter()  # one has its turn
