@@ -47,3 +47,11 @@ def use(engine: Engine, drafter: Drafter) -> DraftPolicy:
     engine._sequence.observers.clear()
     engine._speculator = Speculator(engine._sequence, [drafter], policy)
     return policy
+
+
+def use_again(engine: Engine, speculator: Speculator) -> None:
+    """Have `engine` draft as it did before another drafter was used."""
+    engine._sequence.observers.clear()
+    speculator.truncated(0)
+    engine._sequence.attach(speculator)
+    engine._speculator = speculator
