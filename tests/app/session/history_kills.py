@@ -32,7 +32,7 @@ from tests.app.session.kept import Place, contents, rendered_again, start, token
 from tests.app.store.kills import Tell, forked, kill_soon
 
 MOST_S = 2.5
-"""So long it works at most before it is killed."""
+"""The longest time before it is killed."""
 _KILLS_A_PLACE = 15
 
 State = list[str]
@@ -217,7 +217,7 @@ def _apply(session: Session, plan: Any) -> None:
 
 
 def run(count: int, seed: int = 1) -> str:
-    """Kill so many processes, and check after each; returns a line about it. Raises as `check`."""
+    """Kill this many processes, and check after each; returns a line about it. Raises as `check`."""
     chance, answered = random.Random(seed), 0
     _import_what_is_used()
     home = Path(tempfile.mkdtemp(prefix="killed-sessions-"))
@@ -241,7 +241,7 @@ def run(count: int, seed: int = 1) -> str:
 
 
 def run_side_by_side(count: int, seed: int, processes: int) -> int:
-    """Kill so many in each process; returns how many processes failed."""
+    """Kill this many in each process; returns how many processes failed."""
     command = [sys.executable, "-m", "tests.app.session.history_kills", str(count)]
     running = [subprocess.Popen([*command, str(seed + number)]) for number in range(processes)]
     return sum(each.wait() != 0 for each in running)

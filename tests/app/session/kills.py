@@ -350,7 +350,7 @@ def _checked(place: Place) -> list[str]:
 
 
 def run_kills(count: int, seed: int = 1, states: Sequence[str] = STATES) -> tuple[Counter[str], list[str]]:
-    """Kill so many apps.
+    """Kill this many apps.
 
     Returns:
         How many were killed in each state, and what is wrong, each beginning with its kind of `FAULTS`.
@@ -411,7 +411,7 @@ def _import_what_is_used() -> None:
 
 
 def main() -> int:
-    """Kill so many apps from a seed; returns 1 if anything was wrong."""
+    """Kill this many apps from a seed; returns 1 if anything was wrong."""
     count, seed = (*map(int, sys.argv[1:3]), 1, 1)[:2] if sys.argv[2:] else (int(sys.argv[1]), 1)
     kills, wrong = run_kills(count, seed)
     print("\n" + "\n".join(table(kills, wrong)))

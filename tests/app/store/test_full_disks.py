@@ -56,7 +56,7 @@ def check_whole(journal, events):
 
 
 class FailingDisk:
-    """Refuses what is asked of the disk: from one request on, for so many, and writes the half of what is written."""
+    """Refuses what is asked of the disk: from one request on, for this many, and writes the half of what is written."""
 
     def __init__(self, monkeypatch, first=None, count=1, error=errno.ENOSPC):
         self.requests = 0

@@ -42,7 +42,7 @@ print(json.dumps({"opened_s": opened, "read_s": read, "turns": turns, "grown_kb"
 
 
 def large_session(parent: Path, turns: int, size: int) -> str:
-    """Keep a session of so many turns and bytes; returns its ID."""
+    """Save a session of this many turns and bytes; returns its ID."""
     session = kept(parent, ("message", "answer"))
     path = parent / session / JOURNAL
     with path.open("ab") as file:
