@@ -36,14 +36,14 @@ def check_quota(place: Place, size: int) -> bool:
                 assert any(isinstance(event, TextDelta) for event in events)
                 assert events[-1] == TurnFinished(TurnEnd.ANSWERED)
         said = session.sessions.failing
-        assert not said.said or "file too large" in said.said.lower()
+        assert not said.session or "file too large" in said.session.lower()
         ask(session, "really?")
         assert session.sessions.failing.session == ""
         whole = tokens(session)
     (kept,) = place.kept
     with place.session(model, kept) as session:
         assert tokens(session) == whole
-    return bool(said.said)
+    return bool(said.session)
 
 
 @pytest.fixture
