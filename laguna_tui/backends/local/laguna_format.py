@@ -40,6 +40,8 @@ class LagunaFormat:
         """
         self.encoder = encoder = SafeEncoder(vocabulary)
         self._renderers = {thinking: Renderer(encoder, family, thinking) for thinking in (False, True)}
+        # Needed for every preview of a prompt, which must not tokenize anything again.
+        self._openings = {thinking: each.generation_prompt() for thinking, each in self._renderers.items()}
         self._model = model
         self._known = {thinking: WeakKeyDictionary[Message, Parts]() for thinking in (False, True)}
         self._calls = deque[ToolCalls](maxlen=_GRAMMARS)
@@ -70,7 +72,7 @@ class LagunaFormat:
 
     def opening(self, *, thinking: bool) -> list[int]:
         """Return the tokens that open the model's turn."""
-        return self._renderers[thinking].generation_prompt()
+        return self._openings[thinking]
 
     def parser(self, tools: tuple[ToolSpec, ...], *, thinking: bool) -> StreamParser:
         """Return a parser of the model's output in its turn."""
