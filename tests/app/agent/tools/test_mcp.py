@@ -37,6 +37,7 @@ from laguna_tui.sandbox.runner import CommandRunner
 from laguna_tui.session.session import Session
 from laguna_tui.session.values import SessionOptions
 from tests import mcp_server, odd_mcp_server
+from tests.app.approvers import run_tool
 
 SERVER = str(Path(mcp_server.__file__).resolve())
 ODD = str(Path(odd_mcp_server.__file__).resolve())
@@ -431,7 +432,7 @@ def test_the_servers_of_a_session_are_held_to_its_rules(ruled, place, tmp_path, 
     with closing(Session(settings, place.project, place.state, options)) as session:
         session.open(lambda progress: None)
         command = {"text": "cat private/a.txt fixed/a.txt; echo x > fixed/a.txt"}
-        said = session.opened().toolbox.run("mcp__notes__run", command).output
+        said = run_tool(session.opened().toolbox, "mcp__notes__run", command).output
     assert "fixed text" in said
     assert "private text" not in said
     assert (place.project / "fixed/a.txt").read_text() == "fixed text"

@@ -149,7 +149,7 @@ def test_where_nobody_agrees_nothing_is_proposed(bench, cart, mode, sentence):
 
 def test_a_toolbox_that_was_told_of_no_edits_makes_none(root, tmp_path, cart):
     codebase = Codebase(root, tmp_path / "index")
-    result = Toolbox(FULL, Workspace(root), codebase=codebase).run("edit", RENAME)
+    result = run_tool(Toolbox(FULL, Workspace(root), codebase=codebase), "edit", RENAME)
     assert result.output.startswith("error: each change is asked about")
     assert "nobody can be asked" in result.output
     assert cart.read_text() == CART
@@ -312,11 +312,11 @@ def test_taking_back_gives_the_very_bytes_again(bench, cart):
 def test_the_next_search_knows_the_edited_file(bench, cart):
     with_user = bench(always)
     search = {"pattern": "amount", "mode": "symbol"}
-    assert "no definition" in with_user.box.run("search", search).output
+    assert "no definition" in run_tool(with_user.box, "search", search).output
     with_user.run(RENAME)
-    assert with_user.box.run("search", search).output == "amount shop/cart.py:1: def amount(items)"
+    assert run_tool(with_user.box, "search", search).output == "amount shop/cart.py:1: def amount(items)"
     with_user.undo()
-    assert "no definition" in with_user.box.run("search", search).output
+    assert "no definition" in run_tool(with_user.box, "search", search).output
 
 
 def test_the_text_that_the_user_edited_is_the_one_that_is_written(bench, cart):
