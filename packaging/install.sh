@@ -102,7 +102,7 @@ fetch_list() {
 
 install() {
   case "$VERSION" in
-    @*) fail "this is the source of a release's install.sh; take the release's own" ;;
+    @*) fail "this is the template of a release's install.sh; use the one of a release" ;;
   esac
   interpreter=$(find_python)
   work=$(mktemp -d)
@@ -129,7 +129,7 @@ install() {
   for other in "$DATA"/*; do
     [ "$other" = "$target" ] || [ ! -e "$other" ] || run rm -rf "$other"
   done
-  [ "$dry" = no ] || { say "Nothing was done: these are the steps." && return; }
+  [ "$dry" = no ] || { say "Nothing was done; these are the steps." && return; }
   case ":$PATH:" in
     *":$(dirname "$LINK"):"*) say "Done. Go to a project's folder and run: laguna-tui" ;;
     *) say "Done. $(dirname "$LINK") is not on your PATH; run: $LINK" ;;
@@ -163,5 +163,5 @@ main() {
   "$action"
 }
 
-# A script that arrives in part does nothing: the last line calls it.
+# A script that was downloaded in part does nothing: only the last line starts it.
 main "$@"

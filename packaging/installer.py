@@ -104,7 +104,7 @@ def bundle(dist: Path) -> Path:
 
 
 def _download(dist: Path, wheels: Path, python: str) -> None:
-    """The wheels of the listed packages for a Python: those that have none are built by nobody without a network."""
+    """Return the wheels of the listed packages for a Python: without a network, nothing can be built."""
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--python-version", python]
     systems = [word for each in _platforms() for word in ("--platform", each)]
     listed = wheels.parent / f"for-{python}.txt"
@@ -118,7 +118,7 @@ def _download(dist: Path, wheels: Path, python: str) -> None:
 
 
 def needed(packages: str, python: str) -> str:
-    """Return what of the list of packages this system needs with a Python, without conditions.
+    """Return the listed packages that this system needs with a Python, without conditions.
 
     pip's own `--python-version` chooses wheels by it, but decides on conditions by the Python that it runs in.
     """
@@ -134,7 +134,7 @@ def needed(packages: str, python: str) -> str:
 
 
 def _platforms() -> list[str]:
-    """The platform tags that run here, as pip names them."""
+    """Return the platform tags that run here, as pip names them."""
     from packaging.tags import platform_tags
 
     return [tag for tag in platform_tags() if not tag.startswith("linux_")]
@@ -155,10 +155,10 @@ def _project_wheel(dist: Path) -> Path:
 
 
 def _facts(wheel: Path) -> dict[str, str]:
-    """Name, version, system, machine and least version of the system (of glibc on Linux), by a wheel's file name."""
+    """Return name, version, system, machine and least version of the system (glibc on Linux) from a wheel's name."""
     match = _WHEEL.fullmatch(wheel.name)
     if match is None:
-        raise Wrong(f"{wheel.name} is no wheel for a system that is supported")
+        raise Wrong(f"{wheel.name} is not a wheel for a supported system")
     facts = {key: value or "" for key, value in match.groupdict().items()}
     return {**facts, "least": f"{facts['major']}.{facts['minor']}"}
 

@@ -136,7 +136,7 @@ def build(options: argparse.Namespace) -> Iterable[Path]:
 
 
 def make_tools(work: Path) -> Path:
-    """The folder of the programs that build: an environment of their own."""
+    """Return the folder of the build programs, which have their own environment."""
     folder = work / "tools"
     if not (folder / ".ready").exists():
         venv.create(folder, with_pip=True, clear=True)
@@ -146,14 +146,14 @@ def make_tools(work: Path) -> Path:
 
 
 def locked_sdist() -> tuple[str, str]:
-    """The version of llama-cpp-python in the lock, and the hash of its sdist."""
+    """Return the version of llama-cpp-python in the lock, and the hash of its sdist."""
     packages = tomllib.loads(LOCK.read_text(encoding="utf-8"))["packages"]
     (locked,) = (package for package in packages if package["name"] == PACKAGE)
     return str(locked["version"]), str(locked["sdist"]["hashes"]["sha256"])
 
 
 def sources(work: Path, tools: Path) -> Path:
-    """The unpacked sdist; pip refuses one whose hash is not the locked one."""
+    """Return the unpacked sdist; pip refuses one with another hash than the locked one."""
     version, sha256 = locked_sdist()
     folder = work / f"{PACKAGE.replace('-', '_')}-{version}"
     if not (folder / "CMakeLists.txt").exists():
@@ -171,7 +171,7 @@ def sources(work: Path, tools: Path) -> Path:
 
 
 def cpu_options(work: Path) -> dict[str, str]:
-    """CMake options of the portable build on this system."""
+    """Return the CMake options of the portable build on this system."""
     options = {**OPTIONS, "GGML_CPU_ALL_VARIANTS": "ON"}
     if platform.system() == "Darwin":
         # Apple's compiler has no OpenMP; ggml's own threads do there.
@@ -191,7 +191,7 @@ def cpu_options(work: Path) -> dict[str, str]:
 
 
 def plugin_of(name: str) -> Plugin:
-    """The plug-in for one CUDA architecture, which has code for that alone, or the one for Vulkan."""
+    """Return the plug-in for one CUDA architecture, with code for that only, or the one for Vulkan."""
     if name == VULKAN:
         return Plugin(VULKAN, VULKAN, "cards with a Vulkan driver", {**OPTIONS, "GGML_VULKAN": "ON"}, (), VULKAN_LOADER)
     if name not in CUDA_ARCHITECTURES:
@@ -222,7 +222,7 @@ def compile_(
 
 
 def portable_wheel(source: Path, libraries: Path, work: Path, tools: Path, out: Path) -> Path:
-    """The wheel with these libraries, repaired and checked."""
+    """Return the wheel with these libraries, repaired and checked."""
     inside = source / "llama_cpp/lib"
     shutil.rmtree(inside, ignore_errors=True)
     inside.mkdir()
@@ -251,7 +251,7 @@ def portable_wheel(source: Path, libraries: Path, work: Path, tools: Path, out: 
 
 
 def repaired(wheel: Path, work: Path, tools: Path, exclude: Sequence[str] = ()) -> Path:
-    """The wheel for every Linux whose glibc is new enough for it, with the libraries that those may lack."""
+    """Return the wheel for every Linux with a glibc that is new enough, with the libraries it may lack."""
     folder = work / "repaired"
     shutil.rmtree(folder, ignore_errors=True)
     options = [word for name in exclude for word in ("--exclude", name)]
@@ -261,7 +261,7 @@ def repaired(wheel: Path, work: Path, tools: Path, exclude: Sequence[str] = ()) 
 
 
 def wheel_problems(wheel: Path, system: str, machine: str) -> Iterable[str]:
-    """What is wrong with a portable wheel: libraries missing or too many, too few kernels, tags, size."""
+    """Return the defects of a portable wheel: libraries missing or too many, too few kernels, tags, size."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name.rpartition("/")[2] for name in archive.namelist() if name.startswith("llama_cpp/lib/")} - {""}
     wanted = set(LIBRARIES[system])

@@ -57,7 +57,7 @@ def release(out: Path) -> None:
         problems = list(wheel_problems(path, tracked) if path.suffix == ".whl" else sdist_problems(path, tracked))
         if problems:
             raise Wrong(f"{path.name}: " + "\n  ".join(problems))
-        print(f"{path.name}: {path.stat().st_size:,} bytes, the same twice, as it should be")
+        print(f"{path.name}: {path.stat().st_size:,} bytes, identical in two builds")
     (out / "NOTES.md").write_text(notes(TOP / "CHANGELOG.md", version), encoding="utf-8")
     made = [*built, *_recipes(out, version, next(path for path in built if path.suffix == ".gz"))]
     sums = "".join(f"{_sha256(path)}  {path.relative_to(out)}\n" for path in sorted(made))
@@ -70,7 +70,7 @@ def check_version(top: Path) -> str:
     version = str(tomllib.loads((top / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
     source = (top / "laguna_tui/__init__.py").read_text(encoding="utf-8")
     if f'__version__ = "{version}"' not in source:
-        raise Wrong(f"pyproject.toml says {version}, and laguna_tui/__init__.py another version")
+        raise Wrong(f"pyproject.toml has version {version}, laguna_tui/__init__.py another one; make them equal")
     notes(top / "CHANGELOG.md", version)
     return version
 
@@ -80,12 +80,12 @@ def notes(changelog: Path, version: str) -> str:
     text = changelog.read_text(encoding="utf-8")
     found = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if found is None or not found[1].strip():
-        raise Wrong(f"{changelog.name} says nothing about {version}; write what a user notices under '## {version}'")
+        raise Wrong(f"{changelog.name} has no section about {version}; write what a user notices under '## {version}'")
     return found[1].strip() + "\n"
 
 
 def wheel_problems(wheel: Path, tracked: Iterable[str]) -> Iterable[str]:
-    """What is wrong with a wheel: files too many or too few, paths of this machine, its size."""
+    """Return the defects of a wheel: files too many or too few, paths of this machine, its size."""
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if not name.endswith("/")}
         yield from _local_paths({name: archive.read(name) for name in inside})
@@ -111,7 +111,7 @@ def wheel_name(tracked: str) -> str | None:
 
 
 def sdist_problems(sdist: Path, tracked: Iterable[str]) -> Iterable[str]:
-    """What is wrong with an sdist, likewise."""
+    """Return the defects of an sdist."""
     with tarfile.open(sdist) as archive:
         members = {each.name.partition("/")[2]: each for each in archive.getmembers() if each.isfile()}
         yield from _local_paths({name: _content(archive, each) for name, each in members.items()})
@@ -131,26 +131,26 @@ def _differences(inside: set[str], expected: set[str]) -> Iterable[str]:
 
 
 def _local_paths(files: dict[str, bytes]) -> Iterable[str]:
-    """Files that name the folder they were built in, or this user's home."""
+    """Return the files that contain the folder they were built in, or this user's home."""
     local = {str(TOP), str(Path.home()), tempfile.gettempdir() + "/laguna-release"} - {"/", "/root"}
     for name, content in sorted(files.items()):
         yield from (f"{name} names {path}" for path in sorted(local) if path.encode() in content)
 
 
 def _built_twice(out: Path) -> list[Path]:
-    """The sdist and the wheel, built in two folders; Wrong if they differ."""
+    """Return the sdist and the wheel, built in two folders; Wrong if they differ."""
     epoch = _git("log", "-1", "--format=%ct").strip()
     with tempfile.TemporaryDirectory(prefix="laguna-release") as work:
         folders = [_build(Path(work, name), epoch) for name in ("one", "another-name")]
         one, other = ({path.name: path for path in folder.iterdir()} for folder in folders)
         differ = [name for name in one if name not in other or _sha256(one[name]) != _sha256(other[name])]
         if differ or len(one) != 2:
-            raise Wrong(f"{', '.join(differ) or list(one)}: built twice, it is not the same")
+            raise Wrong(f"{', '.join(differ) or list(one)}: two builds differ")
         return [Path(shutil.copy2(path, out)) for path in one.values()]
 
 
 def _build(folder: Path, epoch: str) -> Path:
-    """A folder with the sdist of what is committed, and the wheel made from the sdist."""
+    """Return a folder with the sdist of what is committed, and the wheel made from the sdist."""
     source, built = folder / "source", folder / "built"
     source.mkdir(parents=True)
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=TOP, capture_output=True, check=True).stdout

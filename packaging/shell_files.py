@@ -33,11 +33,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 _HERE = re.compile(r"\d+ \((the processors of this machine)\)")
-"""What a help says about the machine on which it is shown."""
+"""The part of a help text that depends on the machine."""
 
 
 def _complete_files(parser: argparse.ArgumentParser) -> None:
-    """Say of each argument that is a file or a folder that it is one; take out what holds for this machine only."""
+    """Mark the arguments that are files or folders, and remove what depends on this machine."""
     import shtab
 
     for action in parser._actions:

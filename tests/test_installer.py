@@ -184,7 +184,7 @@ def test_a_mistake_is_one_sentence(tmp_path: Path):
 def test_the_source_of_it_does_not_install(tmp_path: Path):
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     run = subprocess.run(["sh", SCRIPT], env=environment, capture_output=True, text=True, check=False)
-    assert "take the release's own" in run.stderr
+    assert run.stderr == "install.sh: this is the template of a release's install.sh; use the one of a release\n"
 
 
 def test_the_list_has_the_hash_of_every_wheel_of_ours(tmp_path: Path):

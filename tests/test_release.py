@@ -64,7 +64,7 @@ def test_a_version_that_the_changelog_does_not_know_is_not_released(tmp_path: Pa
     path = tmp_path / "CHANGELOG.md"
     path.write_text("# Changelog\n\n## 2.0.0\n\n- New.\n\n## 1.0.0\n\n- Old.\n")
     assert release.notes(path, "2.0.0") == "- New.\n"
-    with pytest.raises(release.Wrong, match=r"says nothing about 2\.0;"):
+    with pytest.raises(release.Wrong, match=r"has no section about 2\.0;"):
         release.notes(path, "2.0")
 
 
