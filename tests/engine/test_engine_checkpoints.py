@@ -121,7 +121,7 @@ def test_what_one_takes_is_known_before_it_is_made(opened: Open, kv: KvType) -> 
 def test_too_little_memory_for_one_is_told_when_the_model_is_opened(opened: Open) -> None:
     assert opened().info.warnings == ()
     engine = opened(checkpoint_bytes=1000)
-    assert any("checkpoint" in warning and "allow more" in warning for warning in engine.info.warnings)
+    assert any("checkpoint" in warning and "raise the limit" in warning for warning in engine.info.warnings)
     converse(engine)
     assert engine.preview(EDITED).reprefill
 

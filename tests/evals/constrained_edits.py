@@ -166,13 +166,13 @@ class Writer:
     def _sample(self, chain: SamplerChain, constraints: Constraints, logits: np.ndarray) -> int:
         order = np.argpartition(logits, -TOP_K)[-TOP_K:]
         order = order[np.argsort(-logits[order])]
-        likeliest = np.zeros(TOP_K, CANDIDATE)
-        likeliest["id"], likeliest["logit"] = order, logits[order]
+        top = np.zeros(TOP_K, CANDIDATE)
+        top["id"], top["logit"] = order, logits[order]
         while (mask := constraints.mask()) is not FREE:
-            token = masked_row.pick(chain, constraints, mask, likeliest.copy(), lambda: logits)
+            token = masked_row.pick(chain, constraints, mask, top.copy(), lambda: logits)
             if token is not None:
                 return token
-        return chain.choose(likeliest)
+        return chain.choose(top)
 
 
 def texts(folder: Path) -> list[tuple[str, str]]:

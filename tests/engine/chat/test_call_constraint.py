@@ -154,7 +154,7 @@ def test_a_marker_in_a_file_is_written_as_the_model_reads_it(old):
     assert not old.could_write("# <user>")
 
 
-def test_a_text_that_is_let_go_is_free_up_to_its_end_and_what_follows_is_not(old):
+def test_a_text_that_is_relaxed_is_free_up_to_its_end_and_what_follows_is_not(old):
     old.constraint.relax()
     old.write("return a * b</arg_value>\n<arg_key>")
     assert old.could_write("new</arg_key>")

@@ -17,7 +17,7 @@ from tests.engine.tiny import END_TOOL_CALL, TOOL_CALL
 PROMPT = [*(40 + (11 * index) % 400 for index in range(40)), TOOL_CALL]
 SAMPLINGS = {
     "greedy": GREEDY,
-    "the likeliest 20": Sampling(temperature=1.0, top_k=20, seed=3),
+    "the most likely 20": Sampling(temperature=1.0, top_k=20, seed=3),
     "all tokens": Sampling(temperature=1.0, seed=4),
 }
 

@@ -21,7 +21,7 @@ SET = frozenset(range(60, 90))
 COUNT = 20
 SAMPLINGS = {
     "greedy": GREEDY,
-    "the likeliest 20": Sampling(temperature=1.0, top_k=20, seed=3),
+    "the most likely 20": Sampling(temperature=1.0, top_k=20, seed=3),
     "all tokens": Sampling(temperature=1.0, top_p=0.95, seed=4),
     "a penalty": Sampling(temperature=0.0, repeat_penalty=1.2),
 }
@@ -45,7 +45,7 @@ def test_the_first_token_is_the_one_that_the_masked_row_gives(engine, tiny_model
     ids = np.array(sorted(SET))
     kept = ids[np.argsort(-logits[ids], kind="stable")[:20]]
     expected = kept[(logits[kept] + gumbel(3, len(PROMPT), kept)).argmax()]
-    assert run(engine, Only(SET), sampling=SAMPLINGS["the likeliest 20"], max_tokens=1).tokens == [expected]
+    assert run(engine, Only(SET), sampling=SAMPLINGS["the most likely 20"], max_tokens=1).tokens == [expected]
 
 
 def test_after_a_constrained_beginning_the_answer_is_free(engine):
@@ -85,7 +85,7 @@ def test_a_set_without_tokens_is_left_out_with_a_warning(engine):
     assert result.tokens == run(engine).tokens
 
 
-def test_what_the_model_does_not_mean_is_let_go_and_counted(engine, tiny_model):
+def test_what_the_model_does_not_mean_is_dropped_and_counted(engine, tiny_model):
     logits = logits_after(tiny_model, PROMPT)
     unlikely = frozenset(np.argsort(logits)[:5].tolist())
     result = run(engine, Only(unlikely, least=0.05))

@@ -27,7 +27,7 @@ SCHEMA = {
 }
 SAMPLINGS = {
     "greedy": GREEDY,
-    "the likeliest 20": Sampling(temperature=1.0, top_k=20, seed=3),
+    "the most likely 20": Sampling(temperature=1.0, top_k=20, seed=3),
     "all tokens": Sampling(temperature=1.5, seed=4),
     "a penalty": Sampling(temperature=0.8, repeat_penalty=1.1, seed=5),
 }

@@ -22,7 +22,7 @@ DRAWS = 6000
 def hostile() -> tuple[np.ndarray, np.ndarray]:
     """Logits that prefer forbidden tokens, and the allowed ids.
 
-    Of the likeliest 20 all but six are forbidden; the others that are allowed come at ranks up to a thousand.
+    Of the most likely 20 all but six are forbidden; the others that are allowed come at ranks up to a thousand.
     """
     generator = np.random.default_rng(7)
     logits = generator.normal(0, 1, VOCABULARY).astype(np.float32)
@@ -39,9 +39,9 @@ def drawn(logits: np.ndarray, allowed: Ids, top_k: int = TOP_K, draws: int = DRA
     chain = SamplerChain(Sampling(temperature=1.0, top_k=top_k, seed=5), len(logits))
     try:
         mask, constraints = RowMask(allowed=allowed), Constraints([])
-        likeliest = candidates_of(logits, top_k)
+        top = candidates_of(logits, top_k)
         return np.array(
-            [masked_row.pick(chain, constraints, mask, likeliest.copy(), lambda: logits) or -1 for _ in range(draws)]
+            [masked_row.pick(chain, constraints, mask, top.copy(), lambda: logits) or -1 for _ in range(draws)]
         )
     finally:
         chain.close()
@@ -56,7 +56,7 @@ def candidates_of(logits: np.ndarray, count: int) -> np.ndarray:
 
 
 def chi_square(logits: np.ndarray, allowed: np.ndarray, found: np.ndarray) -> float:
-    """How far the counts are from the softmax of the `TOP_K` likeliest allowed tokens, in standard deviations.
+    """How far the counts are from the softmax of the `TOP_K` most likely allowed tokens, in standard deviations.
 
     Infinite for a token that is none of these. Chi-square of n degrees of freedom has mean n and variance 2n.
     """
@@ -74,7 +74,7 @@ CERTAIN = 5.0
 """Standard deviations: one run in more than ten thousand would fail by chance, and the seeds are fixed."""
 
 
-def test_nothing_outside_the_set_and_inside_it_the_distribution_of_the_likeliest_allowed(hostile):
+def test_nothing_outside_the_set_and_inside_it_the_distribution_of_the_most_likely_allowed(hostile):
     logits, allowed = hostile
     found = drawn(logits, Ids(allowed.tolist()))
     assert np.isin(found, allowed).all()
@@ -83,8 +83,8 @@ def test_nothing_outside_the_set_and_inside_it_the_distribution_of_the_likeliest
 
 def test_that_comparison_notices_a_mask_that_comes_after_top_k(hostile, monkeypatch):
     def after_top_k(mask, row, wanted):
-        likeliest = masked_row._most_likely(row.logits, wanted)
-        return likeliest[masked_row._passing(mask, likeliest)]
+        top = masked_row._most_likely(row.logits, wanted)
+        return top[masked_row._passing(mask, top)]
 
     monkeypatch.setattr(masked_row, "_allowed", after_top_k)
     logits, allowed = hostile
@@ -96,11 +96,11 @@ def test_that_comparison_notices_a_mask_that_comes_after_top_k(hostile, monkeypa
 def test_where_all_candidates_pass_nothing_else_is_read(hostile):
     logits, _ = hostile
     chain = SamplerChain(Sampling(temperature=1.0, top_k=TOP_K, seed=5), VOCABULARY)
-    likeliest = candidates_of(logits, TOP_K)
-    mask = RowMask(allowed=Ids(likeliest["id"].tolist()))
-    found = masked_row.pick(chain, Constraints([]), mask, likeliest, lambda: pytest.fail("the row was read"))
+    top = candidates_of(logits, TOP_K)
+    mask = RowMask(allowed=Ids(top["id"].tolist()))
+    found = masked_row.pick(chain, Constraints([]), mask, top, lambda: pytest.fail("the row was read"))
     chain.close()
-    assert found in likeliest["id"]
+    assert found in top["id"]
 
 
 @pytest.fixture
@@ -118,9 +118,9 @@ SETS = st.sets(st.integers(0, 63), min_size=1)
 def test_any_row_and_any_set_give_the_token_that_the_whole_masked_row_gives(logits, allowed, banned, top_k):
     chain = SamplerChain(Sampling(temperature=1.0, top_k=top_k or 0, seed=9), 64)
     mask = RowMask(banned=frozenset(banned), allowed=Ids(allowed))
-    likeliest = None if top_k is None else candidates_of(logits, top_k)
+    top = None if top_k is None else candidates_of(logits, top_k)
     left = np.array(sorted(allowed - banned), int)
-    found = masked_row.pick(chain, Constraints([]), mask, likeliest, lambda: logits)
+    found = masked_row.pick(chain, Constraints([]), mask, top, lambda: logits)
     chain.close()
     if not len(left):
         assert found is None
@@ -129,7 +129,7 @@ def test_any_row_and_any_set_give_the_token_that_the_whole_masked_row_gives(logi
     assert found == kept[(logits[kept] + gumbel(9, 0, kept)).argmax()]
 
 
-def test_what_holds_too_little_is_let_go_and_the_likeliest_of_all_is_taken(greedy):
+def test_what_holds_too_little_is_dropped_and_the_most_likely_of_all_is_taken(greedy):
     logits = np.zeros(64, np.float32)
     logits[3], logits[8] = 9, 5
     constraint = OnlyConstraint(Only(frozenset({8}), least=0.05), 10)
@@ -139,7 +139,7 @@ def test_what_holds_too_little_is_let_go_and_the_likeliest_of_all_is_taken(greed
     assert constraints.mask().allowed is None
 
 
-def test_what_holds_enough_is_not_let_go_although_another_token_is_likelier(greedy):
+def test_what_holds_enough_is_not_dropped_although_another_token_is_more_likely(greedy):
     logits = np.zeros(64, np.float32)
     logits[3], logits[8] = 9, 7
     constraints = Constraints([OnlyConstraint(Only(frozenset({8}), least=0.05), 10)])

@@ -22,8 +22,8 @@ PROMPT = [27 + (13 * index) % 485 for index in range(485)]
 
 SAMPLINGS = {
     "greedy": GREEDY,
-    "the likeliest": Sampling(temperature=1.0, top_k=1, seed=3),
-    "the likeliest 20": Sampling(temperature=0.9, top_k=20, seed=3),
+    "the most likely": Sampling(temperature=1.0, top_k=1, seed=3),
+    "the most likely 20": Sampling(temperature=0.9, top_k=20, seed=3),
     "all that is read": Sampling(temperature=0.9, top_k=256, seed=3),
     "all tokens": Sampling(temperature=0.9, top_p=0.95, seed=4),
     "a penalty": Sampling(temperature=0.0, repeat_penalty=1.2),
@@ -93,18 +93,18 @@ def test_a_loop_in_the_prompt_does_not_begin_another_round(engine, sampling):
 
 
 @pytest.mark.parametrize("k", [1, 20, 256])
-def test_the_next_likeliest_takes_the_place_of_the_banned_one(engine, tiny_model, k):
-    """Sampled from the k likeliest that are allowed, with the noise of the position."""
+def test_the_next_most_likely_takes_the_place_of_the_banned_one(engine, tiny_model, k):
+    """Sampled from the k most likely that are allowed, with the noise of the position."""
     sampling = Sampling(temperature=0.9, top_k=k, seed=3)
     wanted, stretch = looping(engine, sampling)
     logits = logits_after(tiny_model, PROMPT)
     logits[wanted] = -np.inf
-    likeliest = np.argsort(-logits)[:k]
-    noisy = logits[likeliest] / 0.9 + gumbel(3, len(PROMPT), likeliest)
-    assert tokens(engine, PROMPT, sampling=sampling, max_tokens=1, no_repeat=(stretch,)) == [likeliest[noisy.argmax()]]
+    top = np.argsort(-logits)[:k]
+    noisy = logits[top] / 0.9 + gumbel(3, len(PROMPT), top)
+    assert tokens(engine, PROMPT, sampling=sampling, max_tokens=1, no_repeat=(stretch,)) == [top[noisy.argmax()]]
 
 
-def test_greedily_the_second_likeliest_is_taken(engine, tiny_model):
+def test_greedily_the_second_most_likely_is_taken(engine, tiny_model):
     _, stretch = looping(engine, GREEDY)
     second = np.argsort(-logits_after(tiny_model, PROMPT))[1]
     assert tokens(engine, PROMPT, max_tokens=1, no_repeat=(stretch,)) == [second]

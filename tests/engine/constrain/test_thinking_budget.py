@@ -23,7 +23,7 @@ OPEN = [*(40 + (11 * index) % 400 for index in range(40)), THINK]
 BUDGET = 10
 SAMPLINGS = {
     "greedy": GREEDY,
-    "the likeliest 20": Sampling(temperature=0.9, top_k=20, seed=3),
+    "the most likely 20": Sampling(temperature=0.9, top_k=20, seed=3),
     "all tokens": Sampling(temperature=0.9, top_p=0.95, seed=4),
     "a penalty": Sampling(temperature=0.0, repeat_penalty=1.2),
 }

@@ -1,4 +1,4 @@
-"""LoRA adapters of the drafter, switched between drafts; and drafts that are drawn instead of the likeliest."""
+"""LoRA adapters of the drafter, switched between drafts; and drafts that are drawn instead of the most likely."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -123,7 +123,7 @@ def test_an_alpha_of_nothing_means_that_the_matrices_are_scaled(tmp_path: Path) 
     assert found.matrices["fc.weight"].scale == 1.0
 
 
-def test_drawn_drafts_come_from_the_likeliest_candidates(tmp_path: Path) -> None:
+def test_drawn_drafts_come_from_the_most_likely_candidates(tmp_path: Path) -> None:
     variant = Variant(reduced=300)
     seen: list[tuple[np.ndarray, np.ndarray, int]] = []
 
@@ -151,18 +151,18 @@ def test_drawn_drafts_come_from_the_likeliest_candidates(tmp_path: Path) -> None
 
 def test_a_markov_head_draws_nothing(tmp_path: Path) -> None:
     with drafter(Variant(rank=16), tmp_path / "drafter.gguf", 10) as fed:
-        likeliest = fed.tokens(LAST, 0, 8)
+        top = fed.tokens(LAST, 0, 8)
         assert not fed.dflash.sample_with(20, lambda ids, logits, position: int(ids[1]))
-        assert fed.dflash.draft(8).tokens == likeliest
+        assert fed.dflash.draft(8).tokens == top
 
 
-def test_a_device_that_cannot_sort_drafts_the_likeliest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_that_cannot_sort_drafts_the_most_likely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(graph: Graph, x: Tensor, k: int) -> Tensor:
         raise GraphError("no sorting here")
 
     with drafter(Variant(), tmp_path / "drafter.gguf", 10) as fed:
-        likeliest = fed.tokens(LAST, 0, 7)
+        top = fed.tokens(LAST, 0, 7)
         # The CPU can sort; this stands for a device that cannot.
         monkeypatch.setattr(Graph, "top_k", refuse)
         assert not fed.dflash.sample_with(20, lambda ids, logits, position: int(ids[1]))
-        assert fed.dflash.draft(7).tokens == likeliest
+        assert fed.dflash.draft(7).tokens == top

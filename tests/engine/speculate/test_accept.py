@@ -75,7 +75,7 @@ def test_without_a_draft_a_round_is_plain_decoding():
 
 
 @pytest.mark.parametrize(
-    "proposed", [0, VOCABULARY - 1, 2], ids=["the likeliest", "the least likely", "something between"]
+    "proposed", [0, VOCABULARY - 1, 2], ids=["the most likely", "the least likely", "something between"]
 )
 @pytest.mark.parametrize("wanted", [GEOMETRIC, UNIFORM, LOWER], ids=["geometric", "uniform", "half ruled out"])
 def test_sample_and_compare_commits_what_the_target_would(wanted, proposed):
