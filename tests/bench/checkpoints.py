@@ -47,7 +47,7 @@ def tokens(count: int, seed: int) -> list[int]:
 
 
 def conversation(length: int, seed: int) -> Iterator[Step]:
-    """Everything up to the last message, that message, then what a user does to it."""
+    """Yield everything up to the last message, that message, then what a user does to it."""
     earlier, message = tokens(length - MESSAGE, seed), tokens(MESSAGE, seed + 5)
     before, end = [*earlier, *message[:40]], message[41:]
     yield Step("read the conversation", earlier, 1)
@@ -59,7 +59,7 @@ def conversation(length: int, seed: int) -> Iterator[Step]:
 
 
 def first_token_after(engine: Engine, step: Step) -> float:
-    """Seconds from the request to its first token."""
+    """Return seconds from the request to its first token."""
     *_, finished = engine.generate(Request(step.told, max_tokens=step.count))
     assert isinstance(finished, Finished)
     return finished.stats.prefill_s
@@ -107,7 +107,7 @@ def copies(folder: Path) -> None:
 
 
 def copy_costs(context: Context) -> str:
-    """Size and times of copying the window that `context` holds."""
+    """Return size and times of copying the window that `context` holds."""
     fresh = median(milliseconds(context.save_window) for _ in range(TURNS))
     saved = context.save_window()
     assert saved is not None

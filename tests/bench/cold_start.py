@@ -22,7 +22,7 @@ COMMAND = [sys.executable, "-m", "laguna_tui"]
 
 
 def help_seconds() -> float:
-    """Wall seconds of `laguna-tui --help`, median."""
+    """Return wall seconds of `laguna-tui --help`, median."""
     times = []
     for _ in range(RUNS):
         start = time.perf_counter()
@@ -32,7 +32,7 @@ def help_seconds() -> float:
 
 
 def first_frame(model: Path) -> tuple[float, int]:
-    """Seconds until the input is on a real terminal's screen, and the app's resident bytes once it is quiet.
+    """Return seconds until the input is on a real terminal's screen, and the app's resident bytes once it is quiet.
 
     `model` is a file that is refused before llama.cpp opens it, so that this is the TUI without a model.
     """

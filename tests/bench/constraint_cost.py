@@ -174,7 +174,7 @@ def pick(chain: SamplerChain, constraints: Constraints, likeliest: np.ndarray, r
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Median milliseconds of processor time."""
+    """Return median milliseconds of processor time."""
     spent = []
     for _ in range(REPEATS):
         began = time.process_time_ns()
@@ -197,7 +197,7 @@ def sessions(count: int) -> None:
 
 
 def session(side: str, drafts: Counter[str]) -> float:
-    """Tokens a second of processor time; drafts of the constraint are counted in `drafts`."""
+    """Return tokens a second of processor time; drafts of the constraint are counted in `drafts`."""
     parts = [line for line in DOCUMENT.split("\n") if DOCUMENT.count(line) == 1 and len(line) > 40][:6]
     script = [say(call("read", path="costs.py"))]
     script += [

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def text(count: int) -> list[int]:
-    """Tokens of source code, `count` of them."""
+    """Return tokens of source code, `count` of them."""
     ids: dict[str, int] = {}
     found: list[int] = []
     for path in sorted(ROOT.glob("*/**/*.py")):
@@ -32,14 +32,14 @@ def text(count: int) -> list[int]:
 
 
 def first_offer(tokens: list[int], most: int | None) -> Iterator[Callable[[], object]]:
-    """A long transcript comes at once; then rounds."""
+    """Yield the calls of a long transcript that comes at once, then of rounds."""
     drafter = TranscriptCopy()
     drafter.extend(tokens[:LIMIT])
     yield from _rounds(drafter, most)
 
 
 def forgetting(tokens: list[int], most: int | None) -> Iterator[Callable[[], object]]:
-    """All that is kept is known, and a few tokens come that make the oldest quarter go."""
+    """Yield the calls of a few tokens with which the oldest quarter is forgotten."""
     drafter = TranscriptCopy()
     drafter.extend(tokens[:LIMIT])
     drafter.catch_up()
@@ -48,7 +48,7 @@ def forgetting(tokens: list[int], most: int | None) -> Iterator[Callable[[], obj
 
 
 def going_back(tokens: list[int], most: int | None) -> Iterator[Callable[[], object]]:
-    """The last third of a long transcript is taken back."""
+    """Yield the calls that take back the last third of a long transcript."""
     drafter = TranscriptCopy()
     drafter.extend(tokens[:LIMIT])
     drafter.catch_up()
@@ -72,7 +72,7 @@ def _rounds(drafter: TranscriptCopy | FileCopy, most: int | None) -> Iterator[Ca
 
 
 def longest(calls: Iterable[Callable[[], object]]) -> tuple[float, int]:
-    """Seconds of work of the longest call, and how many calls there were."""
+    """Return seconds of work of the longest call, and how many calls there were."""
     worst, count = 0.0, 0
     gc.collect()
     for call in calls:

@@ -48,7 +48,7 @@ class Share:
 
 
 def medians(rounds: int, *functions: Callable[[], object]) -> list[float]:
-    """Median microseconds of each, taken in turns."""
+    """Return median microseconds of each, taken in turns."""
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(rounds):
         for place, function in enumerate(functions):
@@ -59,7 +59,7 @@ def medians(rounds: int, *functions: Callable[[], object]) -> list[float]:
 
 
 def python_share(rounds: int, share: Share, function: Callable[[], object]) -> float:
-    """Median microseconds of `function` outside the device's computation."""
+    """Return median microseconds of `function` outside the device's computation."""
     found = []
     for _ in range(rounds):
         share.seconds, start = 0.0, time.perf_counter()

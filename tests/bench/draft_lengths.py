@@ -113,7 +113,7 @@ class LengthSweep(VariantMeasurement):
     """Every draft length of one drafter."""
 
     def variants(self) -> list[Variant]:
-        """Plain decoding and every length."""
+        """Return plain decoding and every length."""
         return lengths_of(self.options)
 
     def outcome(self) -> BenchResult:
@@ -246,7 +246,7 @@ class SpeedupPrediction(VariantMeasurement):
     """Predicted and measured speed-up of one drafter."""
 
     def variants(self) -> list[Variant]:
-        """Plain decoding and every length."""
+        """Return plain decoding and every length."""
         return lengths_of(self.options)
 
     def outcome(self) -> BenchResult:
@@ -351,7 +351,7 @@ class RoundProfile(VariantMeasurement):
     """Times of one drafter's rounds, at the lengths that the engine chooses."""
 
     def variants(self) -> list[Variant]:
-        """Plain decoding, for comparison, and drafting."""
+        """Return plain decoding, for comparison, and drafting."""
         return [PLAIN_VARIANT, drafted_variant(self.options.use)]
 
     def outcome(self) -> BenchResult:

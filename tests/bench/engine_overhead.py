@@ -105,7 +105,7 @@ class Bare:
 
 
 def engine_turn(engine: Engine, prompt: list[int]) -> Speed:
-    """The same through the engine, every event read."""
+    """Return the same through the engine, every event read."""
     engine.clear()
     for event in engine.generate(Request(prompt, max_tokens=NEW_TOKENS)):
         last = event
@@ -129,7 +129,7 @@ def measure(path: Path, threads: int) -> None:
 
 
 def unending_prompt(engine: Engine, beginning: Sequence[int] = ()) -> list[int]:
-    """A prompt with this beginning, after which the model continues for long enough."""
+    """Return a prompt with this beginning, after which the model continues for long enough."""
     for first in range(40, 90):
         prompt = [*beginning, *(40 + (first * index) % 300 for index in range(PROMPT_TOKENS))]
         *_, last = engine.generate(Request(prompt, max_tokens=NEW_TOKENS))

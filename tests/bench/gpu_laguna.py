@@ -57,7 +57,7 @@ def check() -> None:
 
 
 def _agreement(device: Device, kind: drafters.Variant) -> str:
-    """The squared error of the logits over their size, and how many drafted tokens are the reference's."""
+    """Return the squared error of the logits over their size, and how many drafted tokens are the reference's."""
     weights = drafters.weights_of(drafters.make(kind), tiny.laguna())
     errors, same, drafted = [], 0, 0
     with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def _run(engine: Engine, prompt: list[int], drafting: Drafting, new_tokens: int)
 
 
 def _reading(engine: Engine, prompt: list[int], folder: Path) -> str:
-    """How fast a prompt is read, and a snapshot of it written and restored."""
+    """Return how fast a prompt is read, and a snapshot of it written and restored."""
     _, stats = _run(engine, prompt, PLAIN, 1)
     saved = engine.snapshot(folder, last=True)
     engine.clear()
@@ -187,7 +187,7 @@ def _gains(engine: Engine, prompt: list[int], acceptance: Sequence[float], new_t
 
 
 def speculator_of(engine: Engine) -> speculator.Speculator:
-    """What drafts in `engine`, which was opened with a drafter."""
+    """Return what drafts in `engine`, which was opened with a drafter."""
     found = engine._speculator
     assert isinstance(found, speculator.Speculator)
     return found

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def models(folder: Path) -> Iterator[Path]:
-    """Laguna Nano, and a larger one whose matrices are quantized."""
+    """Yield Laguna Nano, and a larger one whose matrices are quantized."""
     from tests.bench.shape_exact import XS, write_target
 
     yield NANO

@@ -36,7 +36,7 @@ class Size:
 
 
 def target(path: Path, size: Size, kind: type = np.float16, seed: int = 1) -> Path:
-    """The model that always says `SAID`, its matrices of this type."""
+    """Return the model that always says `SAID`, its matrices of this type."""
     file, random = tiny.GgufFile(), np.random.default_rng(seed)
     file.set("general.architecture", "qwen3").set("general.name", "obedient-qwen3")
     _describe(file, "qwen3", size, size.n_layer)
@@ -51,7 +51,7 @@ def target(path: Path, size: Size, kind: type = np.float16, seed: int = 1) -> Pa
 
 
 def drafter(path: Path, size: Size, *, right: bool, seed: int = 2) -> Path:
-    """One whose drafts all stand, or none of them does."""
+    """Return a drafter whose drafts are all accepted, or none of them."""
     file, random = tiny.GgufFile(), np.random.default_rng(seed)
     file.set("general.architecture", "dflash").set("general.name", "obedient-dflash")
     _describe(file, "dflash", size, size.draft_layers)

@@ -54,7 +54,7 @@ def write(variant: Variant, kind: Type | None, path: Path) -> None:
 
 
 def texts(count: Callable[[str], int], tokens: int, seed: int = 3) -> list[str]:
-    """Texts of 40 to 400 tokens, so many in all."""
+    """Return texts of 40 to 400 tokens, so many in all."""
     random, found, left = np.random.default_rng(seed), [], tokens
     words = tiny._CORPUS.split()
     while left > 0:
@@ -77,7 +77,7 @@ def prefill(context: Context, tokens: Sequence[int], window: int) -> None:
 
 
 def timed(function: Callable[[], object]) -> float:
-    """Seconds of the processor, all threads together: others on the machine change them least."""
+    """Return seconds of the processor, all threads together: others on the machine change them least."""
     start = time.process_time()
     function()
     return time.process_time() - start

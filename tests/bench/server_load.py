@@ -50,7 +50,7 @@ class Report:
 
     @property
     def read_again(self) -> int:
-        """Prompt tokens that had been computed before."""
+        """Return prompt tokens that had been computed before."""
         return max(0, self.read - self.new)
 
 

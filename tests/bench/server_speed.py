@@ -76,7 +76,7 @@ class Pair:
 
 
 def measure(model: Path | str, **settings: object) -> list[Pair]:
-    """All turns but the first, in which nothing is cached.
+    """Return all turns but the first, in which nothing is cached.
 
     What is cached may be rounded otherwise than what was just read, so that an answer may end early: its turn is left
     out.

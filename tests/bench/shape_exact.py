@@ -42,7 +42,7 @@ class Blocks:
         return prod(self.shape) // _BLOCK_ELEMENTS * _BLOCK_BYTES[self.dtype]
 
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
-        """Its bytes, out of `chunk`."""
+        """Yield its bytes, out of `chunk`."""
         left = self.nbytes
         while left > 0:
             yield chunk[:left]
@@ -74,7 +74,7 @@ def write_target(path: Path, shape: tiny.Shape = XS, seed: int = 1) -> Path:
 
 
 def _has_six_bits(name: str, layers: int) -> bool:
-    """Whether the mix keeps a matrix at six bits; the layers are those of llama.cpp's `use_more_bits`."""
+    """Return whether the mix keeps a matrix at six bits; the layers are those of llama.cpp's `use_more_bits`."""
     if not name.startswith("blk."):
         return name == "output.weight"
     _, layer, kind = name.split(".", 2)
@@ -89,7 +89,7 @@ def write_drafter(path: Path, variant: drafters.Variant = XS_DRAFTER) -> Path:
 
 
 def _random_blocks(kind: int, random: np.random.Generator) -> bytes:
-    """Blocks whose numbers are about as large as those of a trained matrix 2,048 wide."""
+    """Return blocks whose numbers are about as large as those of a trained matrix 2,048 wide."""
     raw = random.integers(0, 256, (_CHUNK_BLOCKS, _BLOCK_BYTES[kind]), np.uint8)
     if kind == _Q4_K:
         # Scale and offset: 4-bit numbers times 6-bit scales, moved so that their mean is 0.

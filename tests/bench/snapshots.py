@@ -46,7 +46,7 @@ def small_tokens(count: int, seed: int) -> list[int]:
 
 
 def said(engine: Engine, prompt: Sequence[int], count: int) -> tuple[list[int], float]:
-    """The answer's tokens, and the seconds from the request to the end."""
+    """Return the answer's tokens, and the seconds from the request to the end."""
     found, began = [], time.perf_counter()
     for event in engine.generate(Request(prompt, max_tokens=count, drafting=PLAIN)):
         if isinstance(event, Token):
@@ -147,7 +147,7 @@ class Session:
 
 
 def session(engine: Engine, make: Tokens, folder: Path | None, seed: int) -> Session:
-    """A session whose user answers at once, so that every snapshot is written during a turn."""
+    """Return a session whose user answers at once, so that every snapshot is written during a turn."""
     engine.clear()
     chat, elapsed, processor, saves, count, cost = make(1000, seed), 0.0, 0.0, [], 0, Cost()
     said(engine, chat, 1)

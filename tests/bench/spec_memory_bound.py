@@ -38,7 +38,7 @@ class Way:
         self._speculator: object = None
 
     def answer(self, engine: Engine, count: int) -> float:
-        """One answer more: its tokens a second."""
+        """Return one answer more: its tokens a second."""
         engine.clear()
         drafting = PLAIN if self.accuracy is None else Drafting(length=self.length)
         if self.accuracy is not None:
@@ -52,7 +52,7 @@ class Way:
         return rate or 0.0
 
     def round_s(self) -> float:
-        """What a round with a whole draft took in the latest answer."""
+        """Return what a round with a whole draft took in the latest answer."""
         full = [spun for spun in self.rounds if spun.drafted == self.length]
         return median(spun.draft_s + spun.verify_s + spun.sample_s for spun in full)
 

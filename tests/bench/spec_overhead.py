@@ -57,12 +57,12 @@ class OwnTime:
         self._calls = 0
 
     def seconds(self, clock_s: float = 0.0) -> float:
-        """What was not spent in native code; `clock_s` is what the clock itself takes for one native call."""
+        """Return what was not spent in native code; `clock_s` is what the clock itself takes for one native call."""
         return self._last - (self._first or 0.0) - self._native - self._calls * clock_s
 
     @classmethod
     def of_the_clock(cls) -> float:
-        """Seconds that the clock itself takes for one native call."""
+        """Return seconds that the clock itself takes for one native call."""
         clock = cls()
         with clock.on():
             for _ in range(_CALLS):
@@ -100,7 +100,7 @@ class OwnTime:
 
 
 def answer(engine: Engine, count: int, drafting: Drafting, sampling: Sampling = GREEDY) -> Stats:
-    """One answer."""
+    """Return one answer."""
     engine.clear()
     *_, last = engine.generate(Request(PROMPT, sampling=sampling, max_tokens=count, drafting=drafting))
     assert isinstance(last, Finished)
@@ -109,7 +109,7 @@ def answer(engine: Engine, count: int, drafting: Drafting, sampling: Sampling = 
 
 
 def own_python(engine: Engine, count: int, drafting: Drafting, turns: int) -> tuple[float, float]:
-    """Seconds of a round, and the engine's own processor seconds of it. The prompt is in the cache."""
+    """Return seconds of a round, and the engine's own processor seconds of it. The prompt is in the cache."""
     whole, own = [], []
     clock_s = OwnTime.of_the_clock()
     for _ in range(turns):
@@ -124,7 +124,7 @@ def own_python(engine: Engine, count: int, drafting: Drafting, turns: int) -> tu
 
 
 def sampled(engine: Engine, count: int, drafting: Drafting, turns: int) -> tuple[float, ...]:
-    """Tokens a second greedy and sampled, and their ratios."""
+    """Return tokens a second greedy and sampled, and their ratios."""
     pairs = [
         [answer(engine, count, drafting, sampling).decode_rate for sampling in (GREEDY, CARD)] for _ in range(turns)
     ]
@@ -132,7 +132,7 @@ def sampled(engine: Engine, count: int, drafting: Drafting, turns: int) -> tuple
 
 
 def beside(engine: Engine, count: int, drafting: Drafting, turns: int, busy: Callable) -> tuple[float, ...]:
-    """Tokens a second alone and beside a thread, and their ratios."""
+    """Return tokens a second alone and beside a thread, and their ratios."""
     pairs = []
     for _ in range(turns):
         alone = answer(engine, count, drafting).decode_rate
@@ -142,14 +142,14 @@ def beside(engine: Engine, count: int, drafting: Drafting, turns: int, busy: Cal
 
 
 def _compared(pairs: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Medians of both sides, the median of the turns' ratios, and the ratio of the best turns."""
+    """Return medians of both sides, the median of the turns' ratios, and the ratio of the best turns."""
     one, two = zip(*pairs, strict=True)
     return median(one), median(two), median(late / early for early, late in pairs), max(two) / max(one)
 
 
 @contextmanager
 def _thread(rest_s: float) -> Iterator[None]:
-    """A thread that works in Python for `DRAW_S`, rests, and so on."""
+    """Run a thread that works in Python for `DRAW_S`, rests, and so on."""
     ended = threading.Event()
 
     def work() -> None:
@@ -200,7 +200,7 @@ def main() -> None:
 
 @contextmanager
 def _open(size: obedient.Size, threads: int) -> Iterator[Engine]:
-    """An engine with a pair of this size."""
+    """Yield an engine with a pair of this size."""
     with tempfile.TemporaryDirectory() as folder:
         target = obedient.target(Path(folder) / "target.gguf", size)
         drafter = obedient.drafter(Path(folder) / "drafter.gguf", size, right=True)

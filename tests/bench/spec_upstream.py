@@ -66,7 +66,7 @@ class Theirs:
 
 
 def ours(engine: Engine, length: int | None, count: int) -> Answer:
-    """The same through the engine."""
+    """Return the same through the engine."""
     engine.clear()
     drafting = PLAIN if length is None else Drafting(sources=frozenset({DFlash.source}), length=length)
     events = list(engine.generate(Request(PROMPT, max_tokens=count, drafting=drafting)))
@@ -94,7 +94,7 @@ def compare(python: str, folder: Path, *, right: bool, lengths: list[int | None]
 
 
 def _pair(engine: Engine, theirs: Theirs, length: int | None, count: int, turn: int) -> tuple[Answer, Answer]:
-    """One answer each, another one first every time."""
+    """Return one answer each, another one first every time."""
     first = ours(engine, length, count) if turn % 2 else None
     other = theirs.answer(length, count)
     return first or ours(engine, length, count), other

@@ -47,7 +47,7 @@ class Side:
         )
 
     def turn(self, seed: int) -> tuple[float, float]:
-        """Seconds a token of a fresh prompt, and of a plainly decoded answer."""
+        """Return seconds a token of a fresh prompt, and of a plainly decoded answer."""
         self._process.stdin.write(f"{seed}\n")
         self._process.stdin.flush()
         prefill_s, decode_s = json.loads(self._process.stdout.readline())
@@ -71,7 +71,7 @@ def serve(side: str, model: Path, tokens: int, threads: int) -> None:
 
 
 def spent(engine: Engine, prompt: list[int], count: int) -> float:
-    """Seconds of processor time a token that is computed; a prompt that comes again is cached but for one."""
+    """Return seconds of processor time a token that is computed; a prompt that comes again is cached but for one."""
     began = time.process_time()
     *_, last = engine.generate(Request(prompt, max_tokens=count, drafting=PLAIN))
     assert isinstance(last, Finished)
@@ -94,7 +94,7 @@ def compare(name: str, model: Path, tokens: int, threads: int) -> None:
 
 
 def models(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Laguna Nano, and larger ones of random weights."""
+    """Yield Laguna Nano, and larger ones of random weights."""
     yield "Laguna Nano", NANO
     yield "random f16", tiny.laguna(RANDOM).write(folder / "f16.gguf")
     yield "random Q4_K", quantized(tiny.laguna(RANDOM), Type.Q4_K).write(folder / "q4_k.gguf")

@@ -59,7 +59,7 @@ class EngineChat(PlayedChat):
 
 
 async def measure(engine: Engine, prompt: list[int]) -> list[tuple[Stats, Stats]]:
-    """Pairs of what the engine measured: alone, then drawn."""
+    """Return pairs of what the engine measured: alone, then drawn."""
     pairs = []
     session = PlayedSession(chat=EngineChat, context_size=engine.n_ctx)
     chat = session.chat

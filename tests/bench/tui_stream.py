@@ -51,7 +51,7 @@ class PacedChat(PlayedChat):
 
 
 async def measure(text: str, rate: float, before: str = "") -> tuple[float, float, float]:
-    """CPU share in percent, and the median and 99th percentile of the loop's lag in milliseconds."""
+    """Return CPU share in percent, and the median and 99th percentile of the loop's lag in milliseconds."""
     session = PlayedSession(chat=PacedChat)
     session.chat.text, session.chat.rate = text, rate
     app = LagunaApp(session, TuiSettings(theme="laguna-dark"))

@@ -12,7 +12,7 @@ import xllamacpp as upstream
 
 
 def server(files: dict, length: int | None) -> "upstream.Server":
-    """A server in this process, never asked over its port; `length` None decodes plainly."""
+    """Return a server in this process, never asked over its port; `length` None decodes plainly."""
     params = upstream.CommonParams()
     params.model.path = files["target"]
     params.n_parallel, params.n_ctx, params.n_batch, params.n_ubatch = 1, files["n_ctx"], 512, 512
@@ -30,7 +30,7 @@ def server(files: dict, length: int | None) -> "upstream.Server":
 
 
 def turn(on: "upstream.Server", prompt: list[int], tokens: int) -> dict:
-    """One greedy answer's timings, as the server itself measured them, and its text."""
+    """Return one greedy answer's timings, as the server itself measured them, and its text."""
     request = {
         "prompt": prompt,
         "n_predict": tokens,

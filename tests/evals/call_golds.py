@@ -55,7 +55,7 @@ class Call:
 
     @property
     def code(self) -> str:
-        """The function, masked."""
+        """Return the function, masked."""
         return "\n".join(self.text.split("\n")[self.first - 1 : self.last])
 
 
@@ -75,7 +75,7 @@ class Module:
                 self.imports |= {alias.asname: (alias.name, "") for alias in node.names if alias.asname}
 
     def _absolute(self, node: ast.ImportFrom) -> str:
-        """The dotted name of the module that a `from` imports from."""
+        """Return the dotted name of the module that a `from` imports from."""
         if not node.level:
             return node.module or ""
         inside = self.path.removesuffix(".py").removesuffix("/__init__").split("/")
@@ -95,7 +95,7 @@ class Package:
                 continue
 
     def calls(self, seed: int) -> list[Call]:
-        """One masked call of every function that has callees elsewhere, in the order of the files."""
+        """Return one masked call of every function that has callees elsewhere, in the order of the files."""
         rng = random.Random(seed)
         found = []
         for module in self._modules.values():
@@ -123,7 +123,7 @@ class Package:
         return [Call(module.path, name, sentence, text, first, last, masked, seen)]
 
     def _callees(self, module: Module, name: str, node: Function) -> Iterator[tuple[str, Place]]:
-        """The name of each callee as it stands in the call, and where it is."""
+        """Yield the name of each callee as it stands in the call, and where it is."""
         own = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
         own |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         scope = name.rpartition(".")[0]
@@ -149,7 +149,7 @@ class Package:
         return self._named(target, name) if target else None
 
     def _named(self, module: Module, name: str, depth: int = 0) -> Place | None:
-        """What a name of a module stands for, through its imports."""
+        """Return what a name of a module stands for, through its imports."""
         found = self._found(module, name, depth)
         return _place(*found) if found else None
 
@@ -189,7 +189,7 @@ def _definitions(node: ast.Module | ast.ClassDef, scope: str) -> Iterator[tuple[
 
 
 def _place(module: Module, name: str) -> Place | None:
-    """Where the definition stands; a class's is its `__init__`, or all of a short one."""
+    """Return where the definition stands; a class's is its `__init__`, or all of a short one."""
     node = module.definitions[name]
     if isinstance(node, ast.ClassDef):
         if f"{name}.__init__" in module.definitions:
@@ -209,5 +209,5 @@ def _lines(node: Definition) -> int:
 
 
 def _inside(place: Place, path: str, node: Function) -> bool:
-    """Whether a definition overlaps the function, as it does when a function calls itself."""
+    """Return whether a definition overlaps the function, as it does when a function calls itself."""
     return place.path == path and place.first <= (node.end_lineno or node.lineno) and place.last >= _first(node)

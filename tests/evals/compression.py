@@ -47,14 +47,14 @@ class Case:
 
 
 def sources(name: str, version: str) -> dict[str, str]:
-    """A package's own modules by import path."""
+    """Return a package's own modules by import path."""
     root = package(name, version)
     files = {} if root is None else python_files(root)
     return {path.removeprefix("src/"): text for path, text in files.items() if not _ASIDE.search(path)}
 
 
 def cases(form: str, names: Sequence[tuple[str, str]], number: int) -> list[Case]:
-    """Questions drawn evenly from the packages, of one size after the other."""
+    """Return questions drawn evenly from the packages, of one size after the other."""
     packages = [sources(*name) for name in names]
     rng = random.Random(_SEED)
     drawn: list[list[Case]] = []
@@ -70,7 +70,7 @@ def cases(form: str, names: Sequence[tuple[str, str]], number: int) -> list[Case
 def make(
     form: str, call: Call, files: dict[str, str], others: dict[str, str], size: int, rng: random.Random
 ) -> Case | None:
-    """The question in one form; None when it cannot be asked so, or when what it needs does not fit."""
+    """Return the question in one form; None when it cannot be asked so, or when what it needs does not fit."""
     golds = tuple(gold for gold in (call.masked, *call.seen) if form != "edited" or gold.path != call.path)
     if not golds or (form == "docstring" and len(call.sentence.split()) < 4):
         return None
@@ -85,7 +85,7 @@ def make(
 
 
 def without(call: Call) -> str:
-    """The file without the function; every other line keeps its number."""
+    """Return the file without the function; every other line keeps its number."""
     lines = call.text.split("\n")
     indent = lines[call.first - 1][: -len(lines[call.first - 1].lstrip())]
     lines[call.first - 1 : call.last] = [f"{indent}...", *[""] * (call.last - call.first)]
@@ -109,13 +109,13 @@ def _corpus(
 
 
 def kept(case: Case, gold: Place, ranges: Ranges, last: int) -> bool:
-    """Whether a definition is there from its first line to `last`."""
+    """Return whether a definition is there from its first line to `last`."""
     text = dict(case.task.files)[gold.path]
     return not missing(text, *line_span(text, gold.first, last), ranges.get(gold.path, ()))
 
 
 def by_knowing(case: Case, budget: int) -> Ranges:
-    """The definitions that are asked for, shortest first: what nobody can beat."""
+    """Return the definitions that are asked for, shortest first: what nobody can beat."""
     texts, ranges = dict(case.task.files), {}
     left = budget - case.task.budget(0.0)
     for span, path in sorted((line_span(texts[g.path], g.first, g.last), g.path) for g in case.golds):
@@ -148,7 +148,7 @@ def mean(values: Sequence[bool]) -> str:
 
 
 def table(title: str, asked: Sequence[Case], keepers: dict[str, Keeper | None]) -> dict[str, list[Score]]:
-    """A row for every keeper: definitions whole at each share, then signatures. Gives each keeper's scores."""
+    """Return a row for every keeper: definitions whole at each share, then signatures. Gives each keeper's scores."""
     golds = sum(len(case.golds) for case in asked)
     print(f"\n### {title}: {len(asked)} questions, {golds} definitions\n")
     print("| kept by | " + " | ".join(f"{what} {keep}" for what in ("whole", "signature") for keep in KEEPS) + " |")
@@ -180,7 +180,7 @@ def split(title: str, asked: Sequence[Case], scores: Sequence[Score]) -> None:
 
 
 def failures(asked: Sequence[Case], keeper: Keeper, keep: float) -> Iterator[str]:
-    """What was not kept, a line each."""
+    """Yield what was not kept, a line each."""
     for case in asked:
         ranges = keeper(case.task, case.task.budget(keep))
         for gold in case.golds:

@@ -60,7 +60,7 @@ class Edit:
 
 
 def wrongly(text: str, chosen: random.Random) -> tuple[str, str]:
-    """The text with a mistake as models make them, and what kind it is."""
+    """Return the text with a mistake as models make them, and what kind it is."""
     kind = chosen.choice(["word", "blank", "line", "indentation"])
     words = list(re.finditer(r"\w+", text))
     lines = text.split("\n")
@@ -81,7 +81,7 @@ def wrongly(text: str, chosen: random.Random) -> tuple[str, str]:
 
 
 def edits(files: Sequence[tuple[str, str]], count: int, chosen: random.Random) -> list[Edit]:
-    """Random edits."""
+    """Return random edits."""
     made: list[Edit] = []
     while len(made) < count:
         path, text = chosen.choice(files)
@@ -112,7 +112,7 @@ class MadeUpModel:
         self._noise = np.random.default_rng(seed)
 
     def logits(self, edit: Edit, said: str) -> np.ndarray:
-        """The next token after `said` of the old text."""
+        """Return the next token after `said` of the old text."""
         logits = self._noise.standard_normal(self._vocab.size, np.float32)
         remembered, there = self._next(edit.remembered, said), self._next(edit.there, said)
         meant = remembered if remembered is not None else there
@@ -124,7 +124,7 @@ class MadeUpModel:
         return logits
 
     def _next(self, text: str, said: str) -> int | None:
-        """The token that continues with `text`; None where it was left."""
+        """Return the token that continues with `text`; None where it was left."""
         if not text.startswith(said):
             return (
                 next(iter(self._vocab.tokenize((text + CLOSING)[len(said) :], special=True)), None)
@@ -143,7 +143,7 @@ class Writer:
         self._model = model
 
     def write(self, edit: Edit, seed: int) -> tuple[str, Constraints]:
-        """What was written, and the constraints it was written under."""
+        """Return what was written, and the constraints it was written under."""
         vocab = self._vocab
         constraints = Constraints([self._calls.begin(vocab, [])])
         opening = vocab.id_of(TOOL_CALL)
@@ -176,7 +176,7 @@ class Writer:
 
 
 def texts(folder: Path) -> list[tuple[str, str]]:
-    """Files that edits can be made of, by path."""
+    """Return files that edits can be made of, by path."""
     found = []
     for entry in Workspace(folder).files().entries:
         data = (folder / entry.path).read_bytes() if entry.size < 100_000 else b"\0"

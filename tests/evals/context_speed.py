@@ -48,7 +48,7 @@ class Pair:
         raise RuntimeError("the model said nothing")
 
     def shortened(self, files: Sequence[tuple[str, str]], budget: int) -> tuple[str, float, float]:
-        """What is left of the files; seconds of everything, and of scoring alone."""
+        """Return what is left of the files; seconds of everything, and of scoring alone."""
         spent = 0.0
 
         def score(texts: Sequence[str], query: str):

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent.parent.parent
 
 
 def package(name: str, version: str) -> Path | None:
-    """The unpacked source archive of a release; None if it cannot be downloaded."""
+    """Return the unpacked source archive of a release; None if it cannot be downloaded."""
     folder = CACHE / f"{name}-{version}"
     if folder.is_dir():
         return folder
@@ -28,7 +28,7 @@ def package(name: str, version: str) -> Path | None:
 
 
 def npm_package(name: str, version: str) -> Path | None:
-    """The unpacked archive of a release on npm; None if it cannot be downloaded."""
+    """Return the unpacked archive of a release on npm; None if it cannot be downloaded."""
     flat = name.removeprefix("@").replace("/", "-")
     folder, archive = CACHE / f"{flat}-{version}-npm", CACHE / f"{flat}-{version}.tgz"
     if folder.is_dir():
@@ -41,7 +41,7 @@ def npm_package(name: str, version: str) -> Path | None:
 
 
 def history(target: Path) -> Path | None:
-    """A clone of this repository with its history; None when there is none, as in an unpacked release."""
+    """Return a clone of this repository with its history; None when there is none, as in an unpacked release."""
     command = ["git", "clone", "-q", "--shared", "--no-checkout", str(HERE), str(target)]
     return target if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
 
@@ -67,7 +67,7 @@ def _downloaded(name: str, version: str) -> Path | None:
 
 
 def python_files(root: Path) -> dict[str, str]:
-    """Text of each Python file by its path below the folder."""
+    """Return text of each Python file by its path below the folder."""
     files = {}
     for path in sorted(root.rglob("*.py")):
         inside = path.relative_to(root).as_posix()

@@ -39,7 +39,7 @@ class EnergyCounter:
         return cls(_NoLibrary())
 
     def joules(self) -> float | None:
-        """Energy of all cards since their driver was loaded, in joules; None where none tells it."""
+        """Return energy of all cards since their driver was loaded, in joules; None where none tells it."""
         found = [self._of(card) for card in self._cards]
         told = [each for each in found if each is not None]
         return sum(told) / 1e3 if told and len(told) == len(found) else None

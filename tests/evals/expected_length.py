@@ -60,7 +60,7 @@ class ExpectedLength:
 
 
 def timed_first(missing: Sequence[tuple[Task, int]], before: Sequence[Sample]) -> list[tuple[Task, int]]:
-    """The attempts with some of each set at the front.
+    """Return the attempts with some of each set at the front.
 
     before: samples that there are; a set that has enough of them needs none.
     """

@@ -117,7 +117,7 @@ def stripped(text: str) -> tuple[str, list[tuple[int, str, str]]]:
 
 
 def uncommented(text: str, suffix: str) -> tuple[str, list[tuple[int, str, str]]]:
-    """The same for other languages: without the comments that stand right before a definition."""
+    """Return the same for other languages: without the comments that stand right before a definition."""
     lines, found, held = text.split("\n"), [], []
     mark = _LINE_COMMENTS.get(suffix, "//")
     block = False
@@ -140,7 +140,7 @@ def uncommented(text: str, suffix: str) -> tuple[str, list[tuple[int, str, str]]
 
 
 def defined(line: str, suffix: str) -> str:
-    """The name of the function or type that a line defines; empty for any other."""
+    """Return the name of the function or type that a line defines; empty for any other."""
     for form in _FORMS.get(suffix, ()):
         match = form.match(line)
         if match and match["name"] not in _KEYWORDS and line.split()[0] not in _STATEMENTS:
@@ -149,7 +149,7 @@ def defined(line: str, suffix: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The first sentence of a comment, if it says enough."""
+    """Return the first sentence of a comment, if it says enough."""
     plain = re.split(r"\n\s*(?:@|:param|Args:|\\param)|(?<=[.!?])\s|\n\s*\n", text.strip())[0]
     plain = re.sub(r"<[^>]*>|\{@\w+\s*|[`{}]|^@\w+\s*", " ", plain)
     return " ".join(plain.split()) if len(plain.split()) >= _MIN_WORDS else ""
@@ -165,12 +165,12 @@ def _documented(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def is_built(path: str) -> bool:
-    """Whether a file is built from sources that lie beside it, by its path below the package."""
+    """Return whether a file is built from sources that lie beside it, by its path below the package."""
     return _BUILT.search(path) is not None
 
 
 def source_files(root: Path, suffixes: Collection[str] = tuple(_FORMS)) -> dict[str, str]:
-    """Text of each file that definitions can be told in, by its path below the folder."""
+    """Return text of each file that definitions can be told in, by its path below the folder."""
     files = {}
     for path in sorted(root.rglob("*")):
         inside = path.relative_to(root).as_posix()
@@ -218,19 +218,19 @@ def symbols(source: Path) -> list[Gold]:
 
 
 def _perhaps(line: str) -> Iterator[str]:
-    """Names that a line may define."""
+    """Yield names that a line may define."""
     head = line[:_HEAD_CHARS]
     if head.strip() and head.split()[0] not in _NO_DEFINITIONS:
         yield from (match["name"] for form in _PERHAPS if (match := form.match(head)))
 
 
 def _folded(name: str) -> str:
-    """A name as it is asked for in words."""
+    """Return a name as it is asked for in words."""
     return name.replace("_", "").lower()
 
 
 def _offset(text: str, line: int, name: str) -> int:
-    """Where a name stands in a line of a text."""
+    """Return where a name stands in a line of a text."""
     start = 0
     for _ in range(line - 1):
         start = text.index("\n", start) + 1
@@ -238,7 +238,7 @@ def _offset(text: str, line: int, name: str) -> int:
 
 
 def changes(old: Path, new: Path) -> list[Gold]:
-    """The questions that the changelog's new lines ask of the old release."""
+    """Return the questions that the changelog's new lines ask of the old release."""
     before, after = python_files(old), python_files(new)
     changed = {path for path, text in before.items() if after.get(path, text) != text and not _TEST.search(path)}
     if not 1 <= len(changed) <= _MAX_FILES:
@@ -248,7 +248,7 @@ def changes(old: Path, new: Path) -> list[Gold]:
 
 
 def _news(old: Path, new: Path) -> list[str]:
-    """The entries that a changelog gained."""
+    """Return the entries that a changelog gained."""
     for path in sorted(new.rglob("*")):
         inside = path.relative_to(new).as_posix()
         if _CHANGELOG.search(inside) and (old / inside).is_file():
@@ -261,7 +261,7 @@ def _news(old: Path, new: Path) -> list[str]:
 
 
 def commits(repository: Path, last: str, number: int) -> list[tuple[str, Gold]]:
-    """A sample of a history's commits up to `last`, oldest first: the revision before one, and its subject as a
+    """Return a sample of a history's commits up to `last`, oldest first: the revision before one, and its subject as a
     question. Answers are the source files, tests apart, that it changed and that were there before."""
     log = _git(
         repository, "log", "--no-merges", "--no-renames", "--name-status", "--reverse", "--format=%x00%H%x01%s", last

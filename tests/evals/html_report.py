@@ -32,7 +32,7 @@ td, th {{ padding: 0 .8em 0 0; text-align: left; }}
 
 
 def html_report(facts: RunFacts, samples: Sequence[Sample], markdown: str) -> str:
-    """The page. markdown: the report as it is printed, which stands at its top."""
+    """Return the page. markdown: the report as it is printed, which stands at its top."""
     rates = {name: pass_rates(group) for name, group in by_set(samples).items()}
     bars = [(f"{name} pass@{k}", interval) for name, found in rates.items() for k, interval in found.items()]
     found: dict[tuple[str, str], list[Sample]] = {}
@@ -43,7 +43,7 @@ def html_report(facts: RunFacts, samples: Sequence[Sample], markdown: str) -> st
 
 
 def bar_plot(bars: Sequence[tuple[str, Interval]]) -> str:
-    """Shares as bars from 0 to 100 %, each with its interval, as SVG. bars: names and shares."""
+    """Return shares as bars from 0 to 100 %, each with its interval, as SVG. bars: names and shares."""
     height, scale = _ROW * len(bars) + _ROW, _WIDTH - _LABEL - 110
     parts = [f'<svg viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" role="img" font-size="13">']
     for number, (name, bar) in enumerate(bars):

@@ -36,7 +36,7 @@ class Task:
         return [(path, text) for path, text in self.files if path not in self.protected]
 
     def budget(self, keep: float) -> int:
-        """Tokens to cut to: the protected files and a share of the others."""
+        """Return tokens to cut to: the protected files and a share of the others."""
         fixed = sum(measure(text) for path, text in self.files if path in self.protected)
         return fixed + int(keep * sum(measure(text) for _, text in self.open_files))
 
@@ -51,7 +51,7 @@ def _vocabulary():
 
 @lru_cache(maxsize=1_000_000)
 def measure(text: str) -> int:
-    """Tokens of a text, in Laguna Nano's vocabulary: about 3 characters of code each."""
+    """Return tokens of a text, in Laguna Nano's vocabulary: about 3 characters of code each."""
     return len(_vocabulary().tokenize(text, special=False))
 
 
@@ -67,7 +67,7 @@ class Piece:
 
 @lru_cache(maxsize=4096)
 def pieces(path: str, text: str) -> tuple[Piece, ...]:
-    """A file's pieces in their order, each with the characters of its signature."""
+    """Return a file's pieces in their order, each with the characters of its signature."""
     syntax = analyse(path, text)
     made = []
     for unit in syntax.units:
@@ -98,26 +98,26 @@ def _all_pieces(task: Task) -> list[Piece]:
 
 
 def by_chance(task: Task, budget: int) -> Ranges:
-    """Whole definitions in random order."""
+    """Return whole definitions in random order."""
     shuffled = _all_pieces(task)
     random.Random(len(task.query)).shuffle(shuffled)
     return _filled(task, budget, shuffled)
 
 
 def by_bm25(task: Task, budget: int) -> Ranges:
-    """Whole definitions, best BM25 first (identifiers split into their words)."""
+    """Return whole definitions, best BM25 first (identifiers split into their words)."""
     return _filled(task, budget, _bm25(task))
 
 
 def by_skeleton(task: Task, budget: int) -> Ranges:
-    """Signatures in the order of the files, and nothing else."""
+    """Return signatures in the order of the files, and nothing else."""
     room = _Room(task, budget)
     _add_heads(task, room)
     return room.kept
 
 
 def by_skeleton_then_bm25(task: Task, budget: int) -> Ranges:
-    """All signatures, then the rest of the best definitions."""
+    """Return all signatures, then the rest of the best definitions."""
     room = _Room(task, budget)
     _add_heads(task, room)
     for piece in _bm25(task):
@@ -129,7 +129,7 @@ def by_skeleton_then_bm25(task: Task, budget: int) -> Ranges:
 
 
 def by_tail(task: Task, budget: int) -> Ranges:
-    """The last lines of the prompt."""
+    """Return the last lines of the prompt."""
     room = _Room(task, budget)
     for path, text in reversed(task.open_files):
         stop = len(text)
@@ -155,14 +155,14 @@ def _add_heads(task: Task, room: _Room) -> None:
 
 
 def _bm25(task: Task) -> list[Piece]:
-    """The pieces, best first; among equals in the order of the files."""
+    """Return the pieces, best first; among equals in the order of the files."""
     every = _all_pieces(task)
     scores = bm25(words(task.query), [piece.text for piece in every])
     return [every[index] for index in sorted(range(len(every)), key=lambda index: -scores[index])]
 
 
 def bm25(query: Iterable[str], texts: Sequence[str], k1: float = 1.2, b: float = 0.75) -> list[float]:
-    """Okapi BM25 of each text for the query's words (Robertson and Zaragoza, 2009)."""
+    """Return Okapi BM25 of each text for the query's words (Robertson and Zaragoza, 2009)."""
     counts = [_counted(text) for text in texts]
     lengths = [sum(count.values()) for count in counts]
     average = sum(lengths) / max(len(lengths), 1) or 1.0
@@ -182,7 +182,7 @@ def _counted(text: str) -> Counter[str]:
 
 
 def missing(text: str, start: int, stop: int, ranges: Sequence[tuple[int, int]]) -> str:
-    """What of text[start:stop] lies in no range, without blanks at its ends."""
+    """Return what of text[start:stop] lies in no range, without blanks at its ends."""
     left = []
     for low, high in sorted(ranges):
         if high > start and low < stop:
@@ -192,7 +192,7 @@ def missing(text: str, start: int, stop: int, ranges: Sequence[tuple[int, int]])
 
 
 def line_span(text: str, first: int, last: int) -> tuple[int, int]:
-    """Characters of the lines `first` to `last`, counted from 1."""
+    """Return characters of the lines `first` to `last`, counted from 1."""
     lines = text.split("\n")
     start = sum(len(line) + 1 for line in lines[: first - 1])
     return start, start + sum(len(line) + 1 for line in lines[first - 1 : last]) - 1

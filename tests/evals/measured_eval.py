@@ -117,7 +117,7 @@ def energy_note(samples: Sequence[Sample]) -> str:
 
 
 def energy(joules: float) -> str:
-    """An energy: 812 J, 41.3 kJ, 1.2 kWh."""
+    """Return an energy: 812 J, 41.3 kJ, 1.2 kWh."""
     if joules < 1000:
         return f"{joules:.0f} J"
     return f"{joules / 1e3:.1f} kJ" if joules < 1e6 else f"{joules / 3.6e6:.2f} kWh"

@@ -49,7 +49,7 @@ CODE = 9
 
 
 def held_out(work: Path) -> list[str]:
-    """The packages that were kept from training, fetched if they are not there."""
+    """Return the packages that were kept from training, fetched if they are not there."""
     if missing := [name for name in HELD_OUT if not (work / "repos" / name).is_dir()]:
         fetch(work, missing, work / "wheels", manifest())
     return unpacked(work, held_out=True)
@@ -99,7 +99,7 @@ class HeldChat(Chat):
 def answers(
     speaker: Speaker, repositories: Mapping[str, Path], questions: int, seed: int, copied: Copies, *, free: bool
 ) -> Score:
-    """How many calls and answers were right, of `questions` of each kind."""
+    """Return how many calls and answers were right, of `questions` of each kind."""
     tools = {name: Tools(path) for name, path in repositories.items()}
     cases, score = Cases(seed, repositories, OWN), Score()
     for index in range(questions):
@@ -133,7 +133,7 @@ def drafted(speaker: Speaker, work: Path, repositories: Mapping[str, Path], grou
 
 
 def row(speaker: Speaker, kind: str, sampling: Sampling) -> str:
-    """What the rounds since the last row add up to."""
+    """Return what the rounds since the last row add up to."""
     how = f"temperature {TEMPERATURE}, top-k {TOP_K}" if sampling.temperature else "greedy"
     tally = SpeculationMetrics()
     tally.extend(speaker.rounds)
@@ -145,7 +145,7 @@ def row(speaker: Speaker, kind: str, sampling: Sampling) -> str:
 
 
 def seeds_apart(found: Sequence[Score]) -> str:
-    """All answers of each seed together: how much the choice of questions moves the numbers."""
+    """Return all answers of each seed together: how much the choice of questions moves the numbers."""
     wanted = [(turn, what) for turn in (1, 2) for what in ("call", "answer")]
     shares = [[score.total(turn, what) for turn, what in wanted] for score in found]
     return "; ".join(

@@ -65,7 +65,7 @@ class Nano:
         self._head = self._renderer.system(PROFILE.system_prompt, PROFILE.specs)
 
     def answer(self, question: Question, folder: Path, left: Ranges | None) -> str:
-        """What it says in the end, having looked once; `left` of the folder's files, None for all."""
+        """Return what it says in the end, having looked once; `left` of the folder's files, None for all."""
         ids = [*self._head, *self._renderer.user(_OPENING.format(question.package) + question.text)]
         said = self._said(ids)
         called = parsed(said)
@@ -78,7 +78,7 @@ class Nano:
         return self._said(ids).strip()
 
     def _said(self, ids: list[int]) -> str:
-        """Its next turn, which is added to `ids`."""
+        """Return its next turn, which is added to `ids`."""
         ids += self._renderer.generation_prompt()
         request = Request(tuple(ids), stop_tokens=self._renderer.stop_tokens, max_tokens=_LONGEST)
         said = [event.id for event in self._engine.generate(request) if isinstance(event, Token)]
@@ -120,7 +120,7 @@ def write(folder: Path, files: Sequence[tuple[str, str]]) -> None:
 
 
 def thinned(result: str, pattern: str, files: Mapping[str, str], left: Ranges) -> str:
-    """A tool's answer without the lines of code that were not kept."""
+    """Return a tool's answer without the lines of code that were not kept."""
     lines = result.split("\n")
     of = _OUTLINE_OF.match(lines[0])
     places = [_place(line, of[1] if of else "") for line in lines]
@@ -131,7 +131,7 @@ def thinned(result: str, pattern: str, files: Mapping[str, str], left: Ranges) -
 
 
 def _place(line: str, outlined: str) -> tuple[str, int] | None:
-    """The file and the line that a line of a list names; `outlined` is the file of an outline."""
+    """Return the file and the line that a line of a list names; `outlined` is the file of an outline."""
     if found := LINE.match(line):
         return found[2], int(found[3])
     found = OUTLINED.match(line) if outlined else None
@@ -143,7 +143,7 @@ def _stays(path: str, number: int, files: Mapping[str, str], left: Ranges) -> bo
 
 
 def outcomes(nano: Nano, asked: Sequence[Question], keeper: Keeper | None, keep: float) -> Iterator[tuple[Skill, bool]]:
-    """Whether Nano says of what is kept what is right about the whole."""
+    """Yield whether Nano says of what is kept what is right about the whole."""
     for question in asked:
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder), question.files)

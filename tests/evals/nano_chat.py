@@ -61,7 +61,7 @@ def questions(folder: Path, number: int, seed: int, *, mixed: bool) -> Iterator[
 
 
 def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> tuple[list[bool], int]:
-    """Which of the questions of one chat were answered rightly, and how many answers the app had to correct."""
+    """Return which of the questions of one chat were answered rightly, and how many answers the app had to correct."""
     toolbox = Toolbox(NANO, Workspace(folder))
     session = Session(Settings(model="nano", threads=1), folder)
     session.open(lambda progress: None)
@@ -80,13 +80,13 @@ def asked(folder: Path, chat: Sequence[Question], *, show: bool) -> tuple[list[b
 
 
 def trained() -> frozenset[str]:
-    """The packages that Nano saw in training or was chosen by."""
+    """Return the packages that Nano saw in training or was chosen by."""
     manifest = json.loads((HERE / "assets/nano/recipe/sources.json").read_text(encoding="utf-8"))
     return frozenset(each["name"] for each in manifest["packages"])
 
 
 def folder_of(name: str) -> Path:
-    """A folder as it is, or the unpacked source archive of a release."""
+    """Return a folder as it is, or the unpacked source archive of a release."""
     if Path(name).is_dir():
         return Path(name).resolve()
     project, _, version = name.partition("==")

@@ -64,7 +64,7 @@ def function(topic: Topic, body: str) -> str:
 
 
 def needles(depth: float, turn: int) -> list[Needle]:
-    """One needle of every kind at a depth; `turn` chooses topics and numbers."""
+    """Return one needle of every kind at a depth; `turn` chooses topics and numbers."""
     rng = random.Random(f"{depth} {turn}")
     topic, *others = rng.sample(TOPICS, 4)
     value = _value(topic, rng)
@@ -97,7 +97,7 @@ def _several(depth: float, topics: Sequence[Topic], rng: random.Random) -> Needl
 
 
 def _table(topic: Topic, value: int, depth: float, rng: random.Random) -> Needle:
-    """One line of a long dictionary; the question says its key."""
+    """Return one line of a long dictionary; the question says its key."""
     fillers = [
         f'    "{"_".join(rng.sample(_FILLERS, 3))}": {rng.randrange(10_000, 99_999)},' for _ in range(TABLE_LINES)
     ]
@@ -109,7 +109,7 @@ def _table(topic: Topic, value: int, depth: float, rng: random.Random) -> Needle
 
 
 def _hop(topic: Topic, value: int, depth: float) -> Needle:
-    """The named function calls another that holds the number, half of the prompt away."""
+    """Return a needle whose function calls another that holds the number, half of the prompt away."""
     other = f"compute_{value % 1000}_base"
     call = Insert(function(topic, f"{other}()"), depth)
     held = Insert(f"def {other}():\n    return {value}\n", (depth + 0.5) % 1.01)
@@ -118,7 +118,7 @@ def _hop(topic: Topic, value: int, depth: float) -> Needle:
 
 
 def _lines(insert: Insert) -> tuple[str, ...]:
-    """A function's lines."""
+    """Return a function's lines."""
     return tuple(insert.text.rstrip("\n").split("\n"))
 
 
@@ -129,7 +129,7 @@ _FILLERS = (
 
 
 def hide(files: Sequence[tuple[str, str]], inserts: Sequence[Insert]) -> tuple[tuple[str, str], ...]:
-    """The files with every insert at the possible place nearest to its depth, counted in tokens."""
+    """Return the files with every insert at the possible place nearest to its depth, counted in tokens."""
     texts = dict(files)
     order = [path for path, _ in files]
     for insert in inserts:
@@ -155,7 +155,7 @@ def _inserted(text: str, line: int, indent: int, insert: Insert) -> str:
 
 
 def _places(text: str, inside: bool) -> list[tuple[int, int]]:
-    """Where something may be put before: lines from 0 between statements, and their indent."""
+    """Return where something may be put before: lines from 0 between statements, and their indent."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):

@@ -33,7 +33,7 @@ class Case(NamedTuple):
 
 
 def haystack(names: Sequence[tuple[str, str]], size: int, turn: int) -> list[tuple[str, str]]:
-    """Files of about `size` tokens, in an order of their own."""
+    """Return files of about `size` tokens, in an order of their own."""
     pool = {path: text for name in names for path, text in sources(*name).items() if text.strip()}
     rng = random.Random(f"{_SEED} {size} {turn}")
     chosen, left = [], size
@@ -45,7 +45,7 @@ def haystack(names: Sequence[tuple[str, str]], size: int, turn: int) -> list[tup
 
 
 def cases(names: Sequence[tuple[str, str]], sizes: Sequence[int], turns: int) -> list[Case]:
-    """Every kind of needle at every size and depth, `turns` times."""
+    """Return every kind of needle at every size and depth, `turns` times."""
     made = []
     for size in sizes:
         for turn in range(turns):
@@ -58,7 +58,7 @@ def cases(names: Sequence[tuple[str, str]], sizes: Sequence[int], turns: int) ->
 
 
 def kept(case: Case, ranges: Ranges) -> bool:
-    """Whether each line of the answer is there."""
+    """Return whether each line of the answer is there."""
     return all(_line_kept(case.task, line, ranges) for line in case.needle.answer)
 
 

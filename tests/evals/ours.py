@@ -25,7 +25,7 @@ def _document(path: str, text: str, protected: bool) -> Document:
 
 @cache
 def remembering(path: Path) -> SpanScorer:
-    """A scorer that is asked once for each text and query, however many keepers and shares are tried."""
+    """Return a scorer that is asked once for each text and query, however many keepers and shares are tried."""
     scorer = Scorer.open(path, threads=1)
     known: dict[tuple[str, str], Scores] = {}
 
@@ -38,7 +38,7 @@ def remembering(path: Path) -> SpanScorer:
 
 
 def only(scorer: SpanScorer, *, gain: bool = False, attention: bool = False) -> SpanScorer:
-    """The scorer with an opinion of one kind; 0 is no opinion."""
+    """Return the scorer with an opinion of one kind; 0 is no opinion."""
 
     def score(texts: Sequence[str], query: str) -> list[Scores]:
         return [Scores(s.attention * attention, s.gain * gain) for s in scorer(texts, query)]
@@ -49,7 +49,7 @@ def only(scorer: SpanScorer, *, gain: bool = False, attention: bool = False) -> 
 def compressed(
     files: Sequence[tuple[str, str]], query: str, budget: int, scorer: SpanScorer | None, count: Callable[[str], int]
 ) -> str:
-    """What is left of files that were never seen before."""
+    """Return what is left of files that were never seen before."""
     return compress([document(path, text) for path, text in files], query, budget, count, scorer).text
 
 
@@ -78,7 +78,7 @@ def ours(path: Path | None) -> Keeper:
 
 
 def ablations(path: Path | None) -> dict[str, Keeper]:
-    """Each feature alone, and all but each; a scorer's features only with a scorer."""
+    """Return each feature alone, and all but each; a scorer's features only with a scorer."""
     made = {
         "only BM25": keeper(None, boosts=False),
         "only boosts": keeper(None, words=False),

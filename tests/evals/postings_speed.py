@@ -30,12 +30,12 @@ QUESTIONS = 300
 
 
 def drawn(rng: np.random.Generator, number: int) -> np.ndarray:
-    """Ranks of words: the first ones are in nearly every unit, most are rare."""
+    """Return ranks of words: the first ones are in nearly every unit, most are rare."""
     return np.minimum(rng.zipf(1.15, number), VOCABULARY) - 1
 
 
 def batch(rng: np.random.Generator, units: int) -> FileWords:
-    """The words of some units."""
+    """Return the words of some units."""
     unit = np.repeat(np.arange(units, dtype=np.int64), WORDS_PER_UNIT)
     pairs, weight = np.unique(unit * VOCABULARY + drawn(rng, len(unit)), return_counts=True)
     used, word = np.unique(pairs % VOCABULARY, return_inverse=True)
@@ -65,7 +65,7 @@ def write(connection: sqlite3.Connection, units: int) -> tuple[float, float]:
 
 
 def asked(connection: sqlite3.Connection) -> list[list[float]]:
-    """Seconds of the questions, and those of the processor; both sorted."""
+    """Return seconds of the questions, and those of the processor; both sorted."""
     rng, numbers = np.random.default_rng(5), random.Random(5)
     times = []
     for _ in range(QUESTIONS):

@@ -28,7 +28,7 @@ _STRING, _ARRAY = 8, 9
 
 
 def write(folder: Path) -> tuple[Path, Path]:
-    """The target (laguna) and the scorer (qwen3)."""
+    """Return the target (laguna) and the scorer (qwen3)."""
     vocabulary = _vocabulary(NANO)
     size = len(vocabulary["tokenizer.ggml.tokens"][1])
     target = tiny.laguna(replace(TARGET, n_vocab=size))
@@ -39,7 +39,7 @@ def write(folder: Path) -> tuple[Path, Path]:
 
 
 def _vocabulary(path: Path) -> dict[str, tuple[int, Any]]:
-    """A GGUF's tokenizer, as `tiny.GgufFile` has it: the engine's own reader does not keep long lists."""
+    """Return a GGUF's tokenizer, as `tiny.GgufFile` has it: the engine's own reader does not keep long lists."""
     with path.open("rb") as file:
         *_, count = _read(file, "IIQQ")
         metadata = {}

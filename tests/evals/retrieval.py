@@ -74,18 +74,18 @@ class Indexes:
         self._folder = folder
 
     def read(self, root: Path) -> Index:
-        """The index of a folder, up to date."""
+        """Return the index of a folder, up to date."""
         index = Index.open(root, self._folder / "cache")
         index.refresh()
         return index
 
     def place(self, name: str) -> Path:
-        """A folder to write into."""
+        """Return a folder to write into."""
         return self._folder / name
 
 
 def packages() -> Iterator[Path]:
-    """Every package that could be downloaded."""
+    """Return every package that could be downloaded."""
     found = [package(*wanted) for wanted in PYTHON + OTHERS] + [npm_package(*wanted) for wanted in NPM]
     return (path for path in found if path is not None)
 
@@ -119,7 +119,7 @@ def by_symbol(indexes: Indexes) -> Asked:
 
 
 def _built(source: Path) -> Callable[[str, list[str]], list[str]]:
-    """What of a package is left out: files that are built from others of it."""
+    """Return what of a package is left out: files that are built from others of it."""
 
     def left_out(folder: str, names: list[str]) -> list[str]:
         inside = Path(folder).relative_to(source)
@@ -162,13 +162,13 @@ SETS: dict[str, Callable[[Indexes], Asked]] = {
 
 
 def ndcg(hits: Sequence[bool], answers: int) -> float:
-    """NDCG@10 of a ranking's hits; no answer counts twice."""
+    """Return NDCG@10 of a ranking's hits; no answer counts twice."""
     ideal = sum(1 / math.log2(rank + 2) for rank in range(min(answers, DEPTH)))
     return sum(hit / math.log2(rank + 2) for rank, hit in enumerate(hits[:DEPTH])) / ideal
 
 
 def judged(index: Index, gold: Gold, weights: RankingWeights) -> tuple[float, ...]:
-    """NDCG@10 of `FIGURES`, and the seconds that the search took."""
+    """Return NDCG@10 of `FIGURES`, and the seconds that the search took."""
     began = time.perf_counter()
     found = search(index.connection, gold.question, 200, weights)
     seconds = time.perf_counter() - began
@@ -183,7 +183,7 @@ def judged(index: Index, gold: Gold, weights: RankingWeights) -> tuple[float, ..
 
 
 def unit_ndcg(places: Sequence[Sequence[Found]], gold: Gold) -> float:
-    """NDCG@10 of places with some units each; no answer counts twice."""
+    """Return NDCG@10 of places with some units each; no answer counts twice."""
     left = set(gold.answers)
     hits = []
     for units in places:
@@ -194,13 +194,13 @@ def unit_ndcg(places: Sequence[Sequence[Found]], gold: Gold) -> float:
 
 
 def holds(result: Found, path: str, at: int) -> bool:
-    """Whether a result's unit has the offset of a file."""
+    """Return whether a result's unit has the offset of a file."""
     unit = result.unit
     return unit.path == path and any(start <= at < stop for start, stop in unpack_spans(unit.spans))
 
 
 def interval(differences: Sequence[float]) -> tuple[float, float, float]:
-    """The mean of paired differences and its 95% interval, by bootstrap."""
+    """Return the mean of paired differences and its 95% interval, by bootstrap."""
     values = np.array(differences)
     drawn_again = np.random.default_rng(17).integers(0, len(values), (RESAMPLES, len(values)))
     means = values[drawn_again].mean(1)
@@ -209,7 +209,7 @@ def interval(differences: Sequence[float]) -> tuple[float, float, float]:
 
 
 def row(name: str, now: Sequence[Sequence[float]], before: Sequence[Sequence[float]] | None) -> str:
-    """A set's line of the table."""
+    """Return a set's line of the table."""
     columns = range(len(FIGURES))
     means = [statistics.mean(figures[column] for figures in now) for column in columns]
     times = sorted(figures[-1] for figures in now)
@@ -221,12 +221,12 @@ def row(name: str, now: Sequence[Sequence[float]], before: Sequence[Sequence[flo
 
 
 def features() -> dict[str, RankingWeights]:
-    """The ranking without each of its features."""
+    """Return the ranking without each of its features."""
     return {field.name: replace(RankingWeights(), **{field.name: 0.0}) for field in fields(RankingWeights)}
 
 
 def each(name: str) -> list[str]:
-    """The lines of the table of what each feature brings to a set."""
+    """Return the lines of the table of what each feature brings to a set."""
     without: dict[str, list[tuple[float, float, float, float]]] = {feature: [] for feature in features()}
     whole = []
     with tempfile.TemporaryDirectory() as folder:
@@ -239,7 +239,7 @@ def each(name: str) -> list[str]:
 
 
 def changes_of(now: Sequence[Sequence[float]], before: Sequence[Sequence[float]]) -> Iterator[str]:
-    """The mean difference of each figure, with its interval."""
+    """Yield the mean difference of each figure, with its interval."""
     for column in range(len(FIGURES)):
         pairs = zip(now, before, strict=True)
         mean, low, high = interval([new[column] - old[column] for new, old in pairs])

@@ -78,7 +78,7 @@ def word(rng: random.Random) -> str:
 
 
 def source(rng: random.Random, known: list[str], module: str) -> tuple[str, str]:
-    """The suffix and text of one file; it refers to a name of an earlier one."""
+    """Return the suffix and text of one file; it refers to a name of an earlier one."""
     a, b, c, verb, verb2 = word(rng), word(rng), word(rng), rng.choice(_COMMON), rng.choice(_COMMON)
     name = a.title() + b.title()
     other = rng.choice(known[-2000:]) if known else "print"
@@ -109,7 +109,7 @@ def make_tree(root: Path, files: int) -> None:
 
 
 def questions(index: Index) -> list[str]:
-    """Words of the folder's own names, alone and together, rare and common."""
+    """Return words of the folder's own names, alone and together, rare and common."""
     rng = random.Random(3)
     names = [name for (name,) in index.connection.execute("select name from names order by id")]
     asked = []
@@ -141,14 +141,14 @@ def _used() -> float:
 
 
 def in_milliseconds(times: list[Took], share: int) -> str:
-    """What so many of 100 stayed below."""
+    """Return what so many of 100 stayed below."""
     return " / ".join(
         f"{sorted(column)[len(column) * share // 100] * 1e3:.1f} ms" for column in zip(*times, strict=True)
     )
 
 
 def of_process(*command: str, runs: int = 5, **environment: str) -> list[Took]:
-    """What runs of a command took, quickest first."""
+    """Return what runs of a command took, quickest first."""
     action = partial(
         subprocess.run, command, check=True, capture_output=True, text=True, env={**os.environ, **environment}
     )
@@ -186,7 +186,7 @@ def measure(root: Path, cache: Path) -> list[tuple[str, str]]:
 
 
 def measure_codebase(root: Path, cache: Path) -> list[tuple[str, str]]:
-    """What a session waits for; `cache` has the index already."""
+    """Return what a session waits for; `cache` has the index already."""
     began = time.perf_counter()
     codebase = Codebase(root, cache)
     codebase.start()
@@ -208,7 +208,7 @@ def measure_codebase(root: Path, cache: Path) -> list[tuple[str, str]]:
 
 
 def typed(codebase: Codebase) -> list[str]:
-    """Every beginning of mentions of the folder's own files, folders and definitions."""
+    """Return every beginning of mentions of the folder's own files, folders and definitions."""
     rng = random.Random(5)
     mentioned = [rng.choice(codebase.paths()) for _ in range(30)]
     mentioned += [path.rpartition("/")[2] for path in mentioned] + rng.sample(codebase.spellings.names, 60)

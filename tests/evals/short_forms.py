@@ -41,7 +41,7 @@ def short_forms(golds: Sequence[Gold], root: Path) -> list[Gold]:
 
 
 def is_short(short: str, long: str) -> bool:
-    """Whether a word looks like a short form of another one."""
+    """Return whether a word looks like a short form of another one."""
     if len(long) < _MIN_LONG or not 1 < len(short) <= len(long) - 2 or short[0] != long[0]:
         return False
     if long.startswith(short):
@@ -56,7 +56,7 @@ def _differ(question: Collection[str], name: Collection[str], code: Collection[s
 
 
 def _parts(gold: Gold, root: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of the definition's name, and of its code."""
+    """Return the words of the definition's name, and of its code."""
     [(path, at)] = gold.answers
     text = (root / path).read_text(encoding="utf-8")
     name = _IDENTIFIER.match(text, at)

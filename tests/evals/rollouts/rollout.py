@@ -126,12 +126,12 @@ class Rollout:
 
     @property
     def key(self) -> tuple[float | None, int, str, int]:
-        """What tells it from others of its run."""
+        """Return what tells it from others of its run."""
         return self.temperature, self.group, self.prompt, self.index
 
 
 def key_of(draw: Draw) -> tuple[float | None, int, str, int]:
-    """The key of the rollout that a draw becomes."""
+    """Return the key of the rollout that a draw becomes."""
     return draw.group.temperature, draw.group.size, draw.prompt.name, draw.index
 
 

@@ -246,7 +246,7 @@ class _SpeculationFigures:
 
 
 def speculation_counters(text: str) -> tuple[int, int] | None:
-    """Drafted and accepted tokens in Prometheus' text format, of all engines together; None without them."""
+    """Return drafted and accepted tokens in Prometheus' text format, of all engines together; None without them."""
     sums = {False: 0.0, True: 0.0}
     seen = False
     for line in text.splitlines():

@@ -82,7 +82,7 @@ class RolloutRun:
 
     @property
     def facts(self) -> RunFacts:
-        """How the rollouts are made; temperatures and groups may be added to a file."""
+        """Return how the rollouts are made; temperatures and groups may be added to a file."""
         named = {key: getattr(self.settings, key) for key in DECISIVE if key != "temperature"}
         named |= {"prompts": digest_of(self.prompts), "verifier": self.verifier.digest or None}
         kept = {key: value for key, value in named.items() if value is not None}
@@ -90,7 +90,7 @@ class RolloutRun:
 
     @property
     def draws(self) -> list[Draw]:
-        """All of them, in the order of the result."""
+        """Return all of them, in the order of the result."""
         return [
             Draw(prompt, group, index, self._seed_of(prompt, index))
             for group in self.groups
@@ -99,7 +99,7 @@ class RolloutRun:
         ]
 
     def run(self, file: Path | None, told: Callable[[int, int], None]) -> Iterator[Rollout]:
-        """All rollouts in the order in which they end, those of the file first; each is in the file before that.
+        """Yield all rollouts in the order in which they end, those of the file first; each is in the file before that.
 
         A file that then holds all of them is put into their order.
 

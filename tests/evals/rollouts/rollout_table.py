@@ -15,7 +15,7 @@ _NOTES = (
 
 
 def rollout_report(facts: RunFacts, groups: Sequence[Group], rollouts: Sequence[Rollout]) -> str:
-    """What the rollouts of these groups came to, in Markdown."""
+    """Return what the rollouts of these groups came to, in Markdown."""
     rows = []
     for group in groups:
         found = [each for each in rollouts if (each.temperature, each.group) == (group.temperature, group.size)]
@@ -58,7 +58,7 @@ def _row(group: Group, rollouts: Sequence[Rollout]) -> list[str]:
 
 
 def wall_seconds(spans: Iterable[tuple[float, float]]) -> float:
-    """How long at least one of the spans lasts, which also holds for a run that was interrupted and resumed."""
+    """Return how long at least one of the spans lasts, which also holds for a run that was interrupted and resumed."""
     total, until = 0.0, float("-inf")
     for begin, end in sorted(spans):
         total += max(0.0, end - max(begin, until))

@@ -34,7 +34,7 @@ _NOT_RUN = (126, 127)
 
 
 def read_prompts(path: Path) -> list[Prompt]:
-    """The prompts of a file of JSON lines: `prompt`, and `system` and `name` where they are wanted.
+    """Return the prompts of a file of JSON lines: `prompt`, and `system` and `name` where they are wanted.
 
     Raises:
         UserError: it cannot be read, or a line is none.
@@ -68,7 +68,7 @@ def _prompt(line: Any, number: int) -> Prompt:
 
 
 def task_prompts(names: Sequence[str]) -> list[Prompt]:
-    """The functions of `laguna-tui eval` as prompts; all without names.
+    """Return the functions of `laguna-tui eval` as prompts; all without names.
 
     Raises:
         UserError: there is none of a name, or it is a task about files.
@@ -111,7 +111,7 @@ class Verifier:
     def reward(
         self, prompt: Prompt, answer: str, cancelled: Callable[[], bool] = lambda: False
     ) -> tuple[float | None, str]:
-        """The reward and the end of what the check wrote.
+        """Return the reward and the end of what the check wrote.
 
         A command ends with 0 for a reward of 1, unless its last line is `reward X`; else the reward is 0. A reward that
         is not a finite number is refused: it is 0, and the text says so.
