@@ -131,7 +131,7 @@ def newer(path: Path) -> None:
 def test_going_back_from_a_later_version_says_what_to_do(old: Path, shop: Path):
     newer(old / "state/trusted.json")
     (note,) = Trust(old / "state").notes
-    assert "was written by a newer laguna-tui; trust folders again" in note
+    assert "was written by a newer laguna-tui; trust your folders again to replace the file" in note
     config = old / "config/config.toml"
     config.write_text(f"{SETTINGS}\nfrom_the_future = 1\n")
     with pytest.raises(UserError, match="unknown setting from_the_future"):
