@@ -25,8 +25,8 @@ run: $(READY)
 
 # With LAGUNA_TUI_DEAD_BUFFERS=1 as on a processor whose own order of weights (AMX, repacked) crashes llama.cpp.
 # JOBS processes share the files of tests; the tests are the same in one (plain `pytest`). Three keep two cores busy, as
-# many tests wait. Large matrices run a sample; `pytest -m long` runs the rest of them, and what takes many minutes. A test that crashes its process ends the run: a process
-# in its place would wait for ever.
+# many tests wait. Large matrices run a sample; `pytest -m long` runs the rest of them, and what takes many minutes. A test
+# that crashes its process ends the run: a process in its place would wait for ever.
 JOBS ?= 3
 
 test: $(READY)
