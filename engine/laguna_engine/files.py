@@ -6,7 +6,6 @@ The application uses it for its files too; a user's source files have a separate
 import errno
 import glob
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -143,7 +142,7 @@ def replacing(
         OSError: writing failed, or `path` is not a regular file; nothing was changed.
     """
     target, before = _replaceable(path)
-    new = target.with_name(f"{_unfinished_prefix(target)}{secrets.token_hex(8)}{_UNFINISHED}")
+    new = target.with_name(f"{_unfinished_prefix(target)}{os.urandom(8).hex()}{_UNFINISHED}")
     try:
         with open(new, "x+b", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             if keep_mode and before is not None:

@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import stat
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -91,6 +90,8 @@ def command_state_dir() -> Path:
     state = state_dir()
     if can_hold_files(state):
         return state
+    import tempfile  # which imports `random`: 4 ms of every start
+
     folder = Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
