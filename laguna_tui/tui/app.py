@@ -113,7 +113,10 @@ class LagunaApp(ChatApp):
         loop.set_default_executor(DaemonExecutor())
         loop.set_exception_handler(lambda _, context: self.failed_behind(context.get("exception")))
         self.begin()
-        self.run_job(self.open_model() if self._wanted is None else self.sessions.begin(self._wanted))
+        if self._wanted is None:
+            self.run_job(self.open_model())
+        else:
+            self.sessions.begin(self._wanted)
         self.models.begin()
         self._restore_draft()
         if self._question.strip():

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events, on, work
+from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -259,8 +259,9 @@ class BaseApp(CrashSafeApp):
 
     # -- screens
 
-    @work
-    async def action_search_history(self) -> None:
-        text = await self.push_screen_wait(HistorySearch(self.prompt.past.entries))
-        if text is not None:
-            self.prompt.replace_text(text)
+    def action_search_history(self) -> None:
+        def put(text: str | None) -> None:
+            if text is not None:
+                self.prompt.replace_text(text)
+
+        self.push_screen(HistorySearch(self.prompt.past.entries), put)

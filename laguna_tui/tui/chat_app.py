@@ -70,7 +70,7 @@ class ChatApp(BaseApp):
     def __init__(self, session: Session, settings: TuiSettings) -> None:
         super().__init__(settings, placeholder=f"Ask about {safe_path(session.folder.path)}")
         self.session = session
-        self.controller = SessionController(session, self.run_job)
+        self.controller = SessionController(session, self._start_flow)
         self.controller.on_end = self._show_events
         self.controller.on_idle = self._idle
         self.controller.on_change = self._resume
@@ -178,7 +178,11 @@ class ChatApp(BaseApp):
         await self.controller.run(job, command)
 
     def run_job(self, flow: Flow) -> None:
-        """Run a flow of the session in a worker, and show what goes wrong."""
+        """Run a flow of the session in a worker, and show what goes wrong. Messages sent from now on come after it."""
+        self.controller.hold()
+        self._start_flow(flow)
+
+    def _start_flow(self, flow: Flow) -> None:
         self.run_worker(self._guarded(flow), group="session")
 
     async def _guarded(self, flow: Flow) -> None:
@@ -192,6 +196,8 @@ class ChatApp(BaseApp):
             if self.state is SessionState.FAILED:
                 self._restore(self.controller.unqueue())
             self.show()
+        finally:
+            self.controller.release()
 
     def run_newest(self, work: Callable[[], Coroutine[object, object, None]], group: str) -> None:
         """Run a function in a worker; the one before of this group is cancelled."""

@@ -86,8 +86,8 @@ class SessionController:
         self._has_model = False
         self._clearing = False
         self._changes: dict[str, Callable[[], Flow]] = {}
-        # Until its worker runs, no message may come before it.
-        self._change_starts = False
+        # A flow has been started whose worker does not run yet: no message may come before it.
+        self._held = False
         self._prefetching = self._prefetch_dropped = False
         self._may_prefetch = True
 
@@ -109,9 +109,17 @@ class SessionController:
 
     @property
     def _can_start(self) -> bool:
-        return self.state is SessionState.READY and not self._clearing and not self._change_starts
+        return self.state is SessionState.READY and not self._clearing and not self._held
 
     # -- jobs
+
+    def hold(self) -> None:
+        """Queue messages until the flow that is being started begins its first job."""
+        self._held = True
+
+    def release(self) -> None:
+        """End `hold`."""
+        self._held = False
 
     async def run(self, job: Callable[[], T], command: str) -> T:
         """Run a job on the session's thread.
@@ -123,13 +131,13 @@ class SessionController:
         Raises:
             SessionBusyError: the session is not free.
         """
-        self._change_starts = False
         self.require_free(command)
         self.state = SessionState.BUSY
         return await self._run(job)
 
     def require_free(self, command: str) -> None:
         """Raise a SessionBusyError that says to repeat `command` unless the session is free."""
+        self._held = False
         if self.state is SessionState.FAILED:
             raise SessionBusyError(NO_MODEL)
         if not self._can_start:
@@ -151,7 +159,7 @@ class SessionController:
             self._has_model = True
             return result
 
-        self._change_starts = False
+        self._held = False
         self.state = SessionState.LOADING
         return await self._run(loading)
 
@@ -253,7 +261,7 @@ class SessionController:
         """Start a change that waited. Returns whether there was one."""
         if not self._changes or self._clearing or self.state not in (SessionState.READY, SessionState.FAILED):
             return False
-        self._change_starts = True
+        self._held = True
         self._start(self._changes.pop(next(iter(self._changes)))())
         return True
 

@@ -6,6 +6,7 @@ The session's thread waits until the user decides, the turn is stopped, or the a
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from laguna_tui.base.change_proposal import ChangeKind, ChangeProposal
 from laguna_tui.base.errors import UserError
@@ -159,17 +160,16 @@ class ApprovalController(Controller):
         if entry is None or raw is None:
             return
         if key == "m":
-            self._app.run_worker(self._decline(entry))
+            self._app.push_screen(MessageInput(), partial(self._decline, entry))
         elif key == "e":
-            self._app.run_worker(self._edit(entry, raw.proposal))
+            self._edit(entry, raw.proposal)
         else:
             self._answer(entry, PermissionAnswer(_DECISIONS[key]))
 
-    async def _decline(self, entry: RequestEntry) -> None:
-        message = await self._app.push_screen_wait(MessageInput())
+    def _decline(self, entry: RequestEntry, message: str | None) -> None:
         self._answer_or_listen(entry, PermissionAnswer(Decision.NO, message=message) if message else None)
 
-    async def _edit(self, entry: RequestEntry, proposal: Proposal) -> None:
+    def _edit(self, entry: RequestEntry, proposal: Proposal) -> None:
         text = _editable_text(proposal)
         if text is None:
             return
@@ -178,7 +178,9 @@ class ApprovalController(Controller):
             editor = TextEditor(f"Edit {subject} before it is written", text, "applies it", _change_review(proposal))
         else:
             editor = TextEditor("Edit the command before it runs", text, "runs it", _command_review(text))
-        edited = await self._app.push_screen_wait(editor)
+        self._app.push_screen(editor, partial(self._apply, entry))
+
+    def _apply(self, entry: RequestEntry, edited: str | None) -> None:
         answer = PermissionAnswer(Decision.YES, edited=edited) if edited is not None else None
         self._answer_or_listen(entry, answer)
 

@@ -3,6 +3,7 @@
 from laguna_tui.base.messages import Place
 from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.chat_app import ChatApp
+from laguna_tui.tui.context.block_table import Changes
 from laguna_tui.tui.context.context_screen import ContextScreen
 from laguna_tui.tui.controller import Controller
 from laguna_tui.tui.modal import notify
@@ -18,7 +19,7 @@ class ContextController(Controller):
 
     def show_screen(self) -> None:
         """Show the context."""
-        self._app.run_worker(self._choose())
+        self._app.push_screen(ContextScreen(self._app.session.prompt, self._size), self._change)
 
     def opened(self, info: SessionInfo) -> None:
         self._size = info.context_size
@@ -30,8 +31,7 @@ class ContextController(Controller):
     def cleared(self) -> None:
         self._changes.clear()
 
-    async def _choose(self) -> None:
-        changes = await self._app.push_screen_wait(ContextScreen(self._app.session.prompt, self._size))
+    def _change(self, changes: Changes | None) -> None:
         if not changes:
             return
         if not self._app.controller.free:

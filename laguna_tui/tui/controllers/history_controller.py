@@ -16,11 +16,12 @@ from laguna_tui.session.values import SessionInfo
 from laguna_tui.tui.chat_app import ChatApp
 from laguna_tui.tui.controller import Controller
 from laguna_tui.tui.modal import notify
-from laguna_tui.tui.session_controller import SessionBusyError
+from laguna_tui.tui.session_controller import BUSY, SessionBusyError
 from laguna_tui.tui.text_lines import crop
 
 if TYPE_CHECKING:
     from laguna_tui.session.values import RewindCost
+    from laguna_tui.tui.history.rewind_screen import RewindChoice
     from laguna_tui.undo.undo_plan import UndoPlan, UndoResult
 
 # Seconds in which a second Esc asks for the list of turns.
@@ -53,18 +54,24 @@ class HistoryController(Controller):
 
     def rewind(self) -> None:
         """Show the turns, and go back to before the chosen one."""
-        self._app.run_job(self._rewind())
-
-    async def _rewind(self) -> None:
+        if not self._app.controller.free:
+            notify(self._app, BUSY.format(command="/rewind"), "warning")
+            return
         from laguna_tui.tui.history.rewind_screen import RewindScreen
 
         def cost(number: int) -> "tuple[UndoPlan, RewindCost | None]":
             plan = self._history.plan_rewind(number)
             return plan, self._history.cost(plan)
 
-        self._app.controller.require_free("/rewind")
-        choice = await self._app.push_screen_wait(RewindScreen(self._history.points, cost))
-        if choice is not None and (not choice.fork or await self._fork()):
+        def chosen(choice: "RewindChoice | None") -> None:
+            if choice is not None:
+                self._app.run_job(self._go_back(choice))
+
+        # At once, not in a worker: keys that were typed ahead are meant for it.
+        self._app.push_screen(RewindScreen(self._history.points, cost), chosen)
+
+    async def _go_back(self, choice: "RewindChoice") -> None:
+        if not choice.fork or await self._fork():
             await self._go(lambda: self._history.plan_rewind(choice.number), "/rewind")
 
     def escape(self) -> None:
@@ -91,7 +98,7 @@ class HistoryController(Controller):
         """Finish an undo that an earlier session was killed in."""
         if info.resumed is None and not self._searched:
             self._searched = True
-            self._app.run_job(self._finish_undo())
+            self._app.run_worker(self._finish_undo())
 
     async def _finish_undo(self) -> None:
         # What is wrong with an old store is of no use to the user: it is removed some day.

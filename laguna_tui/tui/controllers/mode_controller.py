@@ -123,7 +123,7 @@ class ModeController(Controller):
     def choose(self, key: str) -> None:
         """Carry out the plan, edit it, or keep planning."""
         if key == "e":
-            self._app.run_worker(self._edit())
+            self._edit()
         elif key == "n":
             self.end()
             self._app.prompt.focus()
@@ -133,16 +133,18 @@ class ModeController(Controller):
         else:
             self._panel.listen()
 
-    async def _edit(self) -> None:
+    def _edit(self) -> None:
         plan = final_answer(self._app.document)
         if not is_editable(plan):
             notify(self._app, "The plan is too long to edit here. Send a message that says what to change.", "warning")
             self._panel.listen()
             return
-        edited = await self._app.push_screen_wait(TextEditor("Edit the plan", plan, "approves it"))
+        self._app.push_screen(TextEditor("Edit the plan", plan, "approves it"), self._approve)
+
+    def _approve(self, plan: str | None) -> None:
         if not self.asking:
             return
-        if edited is None or not edited.strip():
+        if plan is None or not plan.strip():
             self._panel.listen()
         elif self._change(Mode.ACCEPT_EDITS):
-            self._app.send(APPROVED_EDITED.format(plan=edited.strip()))
+            self._app.send(APPROVED_EDITED.format(plan=plan.strip()))

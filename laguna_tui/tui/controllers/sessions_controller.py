@@ -54,28 +54,37 @@ class SessionsController(Controller):
 
     # -- what the user wants
 
-    async def begin(self, wanted: str = "") -> None:
+    def begin(self, wanted: str = "") -> None:
         """Before any model is loaded: resume a session, or let the user choose one; without one, start a new one."""
+
+        def chosen(choice: "SessionChoice | None") -> None:
+            if choice is not None:
+                self._app.run_job(self._open(choice.session.id, copy=choice.copy))
+            else:
+                self._app.run_job(self._app.open_model())
+
         if wanted:
-            await self._open(wanted)
-        elif (choice := await self._pick()) is not None:
-            await self._open(choice.session.id, copy=choice.copy)
+            self._app.run_job(self._open(wanted))
         else:
-            await self._app.open_model()
+            self._pick(chosen)
 
     def resume(self, wanted: str = "") -> None:
         """Resume a session, by its ID or title; without one, show the picker."""
-        self._app.run_job(self._resume(wanted) if wanted else self._resume_chosen())
 
-    async def _resume_chosen(self) -> None:
-        choice = await self._pick()
-        if choice is not None:
-            await self._resume(choice.session.id, copy=choice.copy)
+        def chosen(choice: "SessionChoice | None") -> None:
+            if choice is not None:
+                self._app.run_job(self._resume(choice.session.id, copy=choice.copy))
 
-    async def _pick(self) -> "SessionChoice | None":
+        if wanted:
+            self._app.run_job(self._resume(wanted))
+        else:
+            self._pick(chosen)
+
+    def _pick(self, chosen: "Callable[[SessionChoice | None], None]") -> None:
         from laguna_tui.tui.sessions.session_picker import SessionPicker
 
-        return await self._app.push_screen_wait(SessionPicker(self._sessions, self._export))
+        # At once, not in a worker: keys that were typed ahead are meant for it.
+        self._app.push_screen(SessionPicker(self._sessions, self._export), chosen)
 
     def fork(self, title: str = "") -> None:
         """Resume a copy of the open session."""
@@ -90,21 +99,25 @@ class SessionsController(Controller):
 
     def rename(self, title: str = "") -> None:
         """Give the open session a title; without one, ask for it."""
-        self._app.run_worker(self._rename(" ".join(sanitize_line(title).split())))
-
-    async def _rename(self, title: str) -> None:
         session = self._sessions.open_id
         if not session:
             notify(self._app, NOTHING_KEPT, "warning")
             return
-        if not title:
-            from laguna_tui.tui.sessions.session_questions import TitleQuestion
 
-            answer = await self._app.push_screen_wait(TitleQuestion(self._title))
-            title = answer or ""
+        def chosen(wanted: str | None) -> None:
+            if wanted:
+                self._app.run_worker(self._rename(session, wanted))
+
         if title:
-            await self._try(lambda: self._sessions.rename(session, title))
-            await self._update_title()
+            chosen(" ".join(sanitize_line(title).split()))
+            return
+        from laguna_tui.tui.sessions.session_questions import TitleQuestion
+
+        self._app.push_screen(TitleQuestion(self._title), chosen)
+
+    async def _rename(self, session: str, title: str) -> None:
+        await self._try(lambda: self._sessions.rename(session, title))
+        await self._update_title()
 
     def export(self) -> None:
         """Write the conversation into the current folder: as it is saved, else as the screen shows it."""

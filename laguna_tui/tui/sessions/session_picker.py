@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from textual import on, work
@@ -240,17 +241,16 @@ class SessionPicker(Modal[SessionChoice | None]):
         if self._chosen is not None:
             self._export(self._chosen.id)
 
-    @work
-    async def action_rename(self) -> None:
+    def action_rename(self) -> None:
         session = self._chosen
-        if session is None:
-            return
-        title = await self.app.push_screen_wait(TitleQuestion(title_of(session)))
+        if session is not None:
+            self.app.push_screen(TitleQuestion(title_of(session)), partial(self._rename, session))
+
+    def _rename(self, session: SessionSummary, title: str | None) -> None:
         if title is not None:
             self._change(lambda: self._sessions.rename(session.id, title))
 
-    @work
-    async def action_delete(self) -> None:
+    def action_delete(self) -> None:
         session = self._chosen
         if session is None:
             return
@@ -258,7 +258,11 @@ class SessionPicker(Modal[SessionChoice | None]):
             notify(self.app, "This session is open. Start another one first: /new", "warning", alone=True)
         elif session.locked:
             notify(self.app, "This session is open in another window. Close it there first.", "warning", alone=True)
-        elif await self.app.push_screen_wait(DeleteQuestion(session)):
+        else:
+            self.app.push_screen(DeleteQuestion(session), partial(self._delete, session))
+
+    def _delete(self, session: SessionSummary, sure: bool | None) -> None:
+        if sure:
             self._change(lambda: f"Deleted: {units.size(self._sessions.delete([session.id]))}.")
 
     @work
