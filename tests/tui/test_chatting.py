@@ -533,3 +533,14 @@ async def test_nothing_ticks_while_nothing_happens(chat) -> None:
         await ask(app, pilot, "q")
         assert app._poller is not None
         assert not app._poller._active.is_set()
+
+
+async def test_a_message_sent_right_behind_a_command_does_not_overtake_it() -> None:
+    session = PlayedSession(answer("Hi."))
+    async with running(session) as (app, pilot):
+        await ready(app, pilot)
+        app.action_prove()
+        app.send("hello")
+        assert app.hint_bar.queued == ("hello",)
+        await until(pilot, lambda: session.chat.asked == ["hello"])
+        assert session.chat.replays == 1

@@ -26,7 +26,7 @@ from laguna_tui.tui.approvals.question import (
 )
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.text_lines import StyledText, crop_front
-from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
+from laguna_tui.tui.typed_text import HandOver, TypedAhead
 
 #: Seconds; a key pressed earlier was meant for something else.
 REACTION_S = 0.4

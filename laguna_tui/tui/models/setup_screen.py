@@ -20,7 +20,7 @@ from laguna_tui.tui.event_sanitizer import error_sentence
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.models.background_download import BackgroundDownload, DownloadStage
 from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, progress_bar
-from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
+from laguna_tui.tui.typed_text import HandOver, TypedAhead
 
 TEXT, KEY = "$foreground", "$accent"
 _BAR = 24

@@ -10,7 +10,7 @@ from laguna_tui.tui.transcript import selection
 from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.entries import Entry, FoldingEntry
 from laguna_tui.tui.transcript.transcript_view import TranscriptView
-from laguna_tui.tui.typed_ahead import HandOver, TypedAhead
+from laguna_tui.tui.typed_text import HandOver, TypedAhead
 
 
 class Transcript(TranscriptView, can_focus=True):

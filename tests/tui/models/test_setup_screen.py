@@ -286,7 +286,7 @@ async def test_what_is_typed_while_it_is_open_goes_to_the_input_and_downloads_no
 @pytest.mark.parametrize("later", range(1, 6))
 async def test_no_letter_overtakes_another_while_the_screen_closes(monkeypatch: pytest.MonkeyPatch, later: int):
     # Longer than this test takes to send its keys, however busy the machine is.
-    monkeypatch.setattr("laguna_tui.tui.typed_ahead._WAIT_S", 1.0)
+    monkeypatch.setattr("laguna_tui.tui.typed_text._WAIT_S", 1.0)
     async with running(session(), model_setup=ScriptedModelSetup()) as (app, pilot):
         await opened(app, pilot)
         box = app.screen.focused
