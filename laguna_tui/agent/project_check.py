@@ -76,7 +76,7 @@ def find_check(workspace: Workspace, chosen: str | None = None) -> ProjectCheck 
     """
     if chosen is not None:
         return ProjectCheck(chosen, "it was chosen for this folder")
-    files = _Files(workspace)
+    files = _ProjectFiles(workspace)
     return next((check for find in _FINDERS if (check := find(files)) is not None), None)
 
 
@@ -100,7 +100,7 @@ def choose_check(permissions: Permissions, workspace: Workspace, typed: str) -> 
     return _CHOSEN.format(command=check.command) if typed else _SHOWN.format(command=check.command, why=check.because)
 
 
-class _Files:
+class _ProjectFiles:
     """Files at a workspace's top; unreadable, too large or malformed ones count as missing."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -141,14 +141,14 @@ class _Files:
             return {}
 
 
-def _make(files: _Files) -> ProjectCheck | None:
+def _make(files: _ProjectFiles) -> ProjectCheck | None:
     name = files.first(*_MAKEFILES)
     targets = {target for rule in _RULE.finditer(files.text(name)) for target in rule[1].split()} if name else set()
     target = next((target for target in _TARGETS if target in targets), "")
     return ProjectCheck(f"make {target}", f"the {name} has a target {target}") if target else None
 
 
-def _python(files: _Files) -> ProjectCheck | None:
+def _python(files: _ProjectFiles) -> ProjectCheck | None:
     settings = files.toml("pyproject.toml") if files.has("pyproject.toml") else {}
     tools = _table(settings.get("tool"))
     # First, because the others create environments, which needs a network.
@@ -168,7 +168,7 @@ def _python(files: _Files) -> ProjectCheck | None:
     return None
 
 
-def _pytest(files: _Files, settings: Mapping[str, object], tools: Mapping[str, object]) -> str:
+def _pytest(files: _ProjectFiles, settings: Mapping[str, object], tools: Mapping[str, object]) -> str:
     """Return what shows that the project's tests are pytest's; "" for nothing."""
     if "pytest" in tools:
         return "pyproject.toml configures pytest"
@@ -199,7 +199,7 @@ def _requirements(settings: Mapping[str, object], tools: Mapping[str, object]) -
             yield from (name for name in each if isinstance(name, str))
 
 
-def _node(files: _Files) -> ProjectCheck | None:
+def _node(files: _ProjectFiles) -> ProjectCheck | None:
     package = files.json("package.json") if files.has("package.json") else {}
     script = _table(package.get("scripts")).get("test")
     if not isinstance(script, str) or not script.strip() or _NO_TEST in script:
@@ -210,26 +210,26 @@ def _node(files: _Files) -> ProjectCheck | None:
     return ProjectCheck(_NODE_COMMANDS[manager], "package.json has a script named test")
 
 
-def _cargo(files: _Files) -> ProjectCheck | None:
+def _cargo(files: _ProjectFiles) -> ProjectCheck | None:
     return ProjectCheck("cargo test", "there is a Cargo.toml") if files.has("Cargo.toml") else None
 
 
-def _go(files: _Files) -> ProjectCheck | None:
+def _go(files: _ProjectFiles) -> ProjectCheck | None:
     return ProjectCheck("go test ./...", "there is a go.mod") if files.has("go.mod") else None
 
 
-def _gradle(files: _Files) -> ProjectCheck | None:
+def _gradle(files: _ProjectFiles) -> ProjectCheck | None:
     name = files.first("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
     command = "./gradlew test" if files.has("gradlew") else "gradle test"
     return ProjectCheck(command, f"there is a {name}") if name else None
 
 
-def _maven(files: _Files) -> ProjectCheck | None:
+def _maven(files: _ProjectFiles) -> ProjectCheck | None:
     command = "./mvnw test" if files.has("mvnw") else "mvn test"
     return ProjectCheck(command, "there is a pom.xml") if files.has("pom.xml") else None
 
 
-def _cmake(files: _Files) -> ProjectCheck | None:
+def _cmake(files: _ProjectFiles) -> ProjectCheck | None:
     if not _CTEST.search(files.text("CMakeLists.txt")):
         return None
     configure = "" if files.has("build/CMakeCache.txt") else "cmake -B build && "

@@ -147,7 +147,7 @@ def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
 # -- answers
 
 
-class _Function(msgspec.Struct):
+class _FunctionPart(msgspec.Struct):
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
 
@@ -155,7 +155,7 @@ class _Function(msgspec.Struct):
 class _CallPart(msgspec.Struct):
     index: int | None = None
     id: str | None = None
-    function: _Function | None = None
+    function: _FunctionPart | None = None
 
 
 class _Delta(msgspec.Struct):

@@ -23,7 +23,7 @@ from laguna_tui.base.text import sanitize, sanitize_line
 from laguna_tui.base.units import plural
 from laguna_tui.cli.arguments import add_inherited, add_json, number, whole_number
 from laguna_tui.cli.console import print_json
-from laguna_tui.context.compression.result import Compression, Part, SpanResult
+from laguna_tui.context.compression.result import Compression, ShortenedDocument, SpanResult
 from laguna_tui.context.scoring import open_scorer
 from laguna_tui.context.shortening import PARSING, RANKING, SCORING, shorten
 from laguna_tui.context.token_counter import CachedTokenCounter
@@ -216,7 +216,7 @@ def _report(result: Compression) -> Iterator[str]:
     )
 
 
-def _runs(part: Part) -> Iterator[tuple[str, str, str, str]]:
+def _runs(part: ShortenedDocument) -> Iterator[tuple[str, str, str, str]]:
     """Yield (kept or left out, lines, reason, names) of neighbouring spans with the same reason."""
     kept = {entry.span for entry in part.kept}
     both = sorted([*part.kept, *part.dropped], key=lambda entry: entry.span.start)
@@ -250,7 +250,7 @@ def _as_json(result: Compression) -> dict[str, object]:
     }
 
 
-def _span(part: Part, entry: SpanResult) -> dict[str, object]:
+def _span(part: ShortenedDocument, entry: SpanResult) -> dict[str, object]:
     first, last = part.document.lines(entry.span.start, entry.span.stop)
     return {
         "line": first,

@@ -13,7 +13,7 @@ from laguna_tui.cli.console import print_json, warn
 from laguna_tui.cli.index import index_gaps, opened_index, print_line
 from laguna_tui.repo.files.root_folder import RootFolder
 from laguna_tui.repo.search.index import Index
-from laguna_tui.repo.search.ranking import DEPTH, Found, by_file, search, shown_line
+from laguna_tui.repo.search.ranking import DEPTH, RankedUnit, by_file, search, shown_line
 from laguna_tui.repo.search.retrieval import parse_query
 from laguna_tui.repo.search.symbol_search import find_symbols
 
@@ -90,7 +90,7 @@ def _issue_text(path: Path) -> str:
 
 
 def _ranked(index: Index, text: str, limit: int, *, issue: bool) -> list[dict[str, object]]:
-    def row(found: Found) -> dict[str, object]:
+    def row(found: RankedUnit) -> dict[str, object]:
         line, code = shown_line(found.unit, question, tree)
         return {
             "symbol": found.unit.title,

@@ -22,7 +22,7 @@ from laguna_tui.repo.search.index_access import IndexAccess
 from laguna_tui.repo.search.index_database import UNUSABLE, IndexFault, explained
 from laguna_tui.repo.search.index_state import IndexUpdate
 from laguna_tui.repo.search.issue_search import is_issue, search_issue
-from laguna_tui.repo.search.ranking import Found
+from laguna_tui.repo.search.ranking import RankedUnit
 from laguna_tui.repo.search.ranking import search as ranked
 from laguna_tui.repo.search.repository_map import RepositoryMap, TokenCounter, estimated_tokens, repository_map
 from laguna_tui.repo.search.symbol_search import (
@@ -185,7 +185,7 @@ class Codebase:
         """Return the names of definitions as of the last scan, prepared for matching a few letters."""
         return self._spellings
 
-    def search(self, question: str, limit: int = 20) -> list[Found]:
+    def search(self, question: str, limit: int = 20) -> list[RankedUnit]:
         """Return the units that answer a question best, best first, each with its reasons (`ranking.search`).
 
         A long one is read as an issue (`issue_search`): its frames, paths and names count more than its prose.

@@ -35,7 +35,7 @@ Shorten = Callable[[tuple[SourceFile, ...], int], Gathered]
 
 
 @dataclass(slots=True)
-class _Files:
+class _FileGroup:
     """A group of files that were read; `size` is the tokens of all of it, None when it does not fit whole."""
 
     group: Group
@@ -108,9 +108,9 @@ class Gathering:
         why = "you named this definition" if asked.symbol else "you named these lines"
         return Attachment(BlockKind.FILE, title, asked.path, text, text, Place.KEPT, why)
 
-    def _read(self, group: Group, room: int) -> _Files:
+    def _read(self, group: Group, room: int) -> _FileGroup:
         """Read a group's files that are not in the conversation yet, as far as they can matter."""
-        read = _Files(group, [])
+        read = _FileGroup(group, [])
         chars = 0
         for path in self._ordered(group):
             if self.how.should_stop() or chars > room * _CHARS_A_TOKEN or len(read.sources) * TOKENS_A_FILE > room:
@@ -149,7 +149,7 @@ class Gathering:
             total += size
         return total
 
-    def _shortened(self, files: Sequence[_Files], room: int) -> list[Attachment]:
+    def _shortened(self, files: Sequence[_FileGroup], room: int) -> list[Attachment]:
         made = self.shorten(tuple(source for each in files for source in each.sources), room)
         by_path = {each.path: each for each in made.attachments}
         for each in files:
@@ -174,7 +174,7 @@ def _inside_another(asked: Exact, all_asked: Iterable[Exact]) -> bool:
     return wider or around[0] != asked
 
 
-def _group_notes(files: _Files, made: dict[str, Attachment]) -> Iterator[str]:
+def _group_notes(files: _FileGroup, made: dict[str, Attachment]) -> Iterator[str]:
     """Yield what became of a group that did not fit."""
     kept = [made[source.path] for source in files.sources if source.path in made]
     folder = files.group.folder

@@ -19,7 +19,7 @@ from laguna_tui.context import frame
 from laguna_tui.context.blocks import Gathered
 from laguna_tui.context.bounded_cache import BoundedCache
 from laguna_tui.context.compression.compressor import compress
-from laguna_tui.context.compression.result import Compression, Part
+from laguna_tui.context.compression.result import Compression, ShortenedDocument
 from laguna_tui.context.compression.spans import Document
 from laguna_tui.context.compression.splitting import document
 from laguna_tui.context.frame import framed
@@ -195,7 +195,7 @@ class Shortening:
         count = len(source.lines)
         return self.measure(framed(source.path, "", frame.shortened(count, count))) + _SEAM
 
-    def _attachment(self, source: SourceFile, part: Part, scored_by: str) -> Attachment:
+    def _attachment(self, source: SourceFile, part: ShortenedDocument, scored_by: str) -> Attachment:
         text, everything = framed_part(source, part), framed_whole(source)
         if not part.dropped:
             # Another question could leave this file less room.
@@ -237,11 +237,11 @@ def framed_whole(source: SourceFile) -> str:
     return framed(source.path, source.text, frame.whole(len(source.lines)))
 
 
-def framed_part(source: SourceFile, part: Part) -> str:
+def framed_part(source: SourceFile, part: ShortenedDocument) -> str:
     return framed(source.path, part.text, frame.shortened(_kept_lines(part), len(source.lines)))
 
 
-def _kept_lines(part: Part) -> int:
+def _kept_lines(part: ShortenedDocument) -> int:
     lines: set[int] = set()
     for _, start, length in part.copies:
         first, last = part.document.lines(start, start + length)

@@ -231,7 +231,7 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-class _Version(msgspec.Struct):
+class _FileVersion(msgspec.Struct):
     """The version of the file, whose form a later one may change."""
 
     version: int = 0
@@ -252,7 +252,7 @@ def _listed(path: Path) -> _Folders:
     except (ValueError, RecursionError) as error:
         raise ValueError("is damaged") from error
     try:
-        version = msgspec.convert(table, _Version).version
+        version = msgspec.convert(table, _FileVersion).version
         if version > _VERSION:
             raise ValueError("was written by a newer laguna-tui")
         saved = msgspec.convert(table, _Saved).folders

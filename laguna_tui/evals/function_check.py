@@ -85,7 +85,7 @@ class FunctionCheck:
         return self._outcome
 
     def _run(self) -> None:
-        function = _Function(self._requests, self._reports, self._ended.is_set)
+        function = _RemoteFunction(self._requests, self._reports, self._ended.is_set)
         try:
             exec(compile(self._tests, _TESTS, "exec", optimize=0), {"__name__": "tests", self._name: function.call})
         except BaseException as error:
@@ -103,7 +103,7 @@ def _pipe(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-class _Function:
+class _RemoteFunction:
     """Stands for the answer's function.
 
     Attributes:

@@ -11,7 +11,7 @@ class Cancelled(Exception):
     """The user cancelled the download; the received bytes may be removed."""
 
 
-class Cancellation:
+class DownloadCancellation:
     """A request to pause or cancel. Set from any thread, checked by the one that downloads."""
 
     def __init__(self) -> None:

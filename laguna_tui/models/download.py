@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.units import size
 from laguna_tui.models import hub_cache
-from laguna_tui.models.cancellation import Cancellation, Cancelled, Paused
+from laguna_tui.models.cancellation import Cancelled, DownloadCancellation, Paused
 from laguna_tui.models.download_errors import DiskFullError, DownloadError, disk_error
 from laguna_tui.models.download_progress import DownloadPhase, DownloadProgress, ProgressReporter, RateMeter
 from laguna_tui.models.entry import HubSource, ModelEntry, ModelKind, companions
@@ -91,7 +91,7 @@ class Download:
         self._store, self._hub = store or Store(), hub
         self._retry_policy, self._converter = retry_policy or RetryPolicy(), converter
         self._cache, self._free = cache, free
-        self._cancellation = Cancellation()
+        self._cancellation = DownloadCancellation()
         self._reporter = ProgressReporter(progress, self._cancellation)
         self._items: list[DownloadItem] = []
         self._parts: dict[DownloadItem, Path] = {}

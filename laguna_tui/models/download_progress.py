@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import partial
 
 from laguna_tui.base.units import duration, size
-from laguna_tui.models.cancellation import Cancellation
+from laguna_tui.models.cancellation import DownloadCancellation
 
 
 class DownloadPhase(StrEnum):
@@ -104,7 +104,7 @@ _EVERY_S = 0.1
 class ProgressReporter:
     """Rate-limits progress reports. `meter` counts the bytes of all files together."""
 
-    def __init__(self, progress: Callable[[DownloadProgress], None], cancellation: Cancellation) -> None:
+    def __init__(self, progress: Callable[[DownloadProgress], None], cancellation: DownloadCancellation) -> None:
         self._progress, self._cancellation = progress, cancellation
         self._last_phase: DownloadPhase | None = None
         self._next = 0.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from laguna_tui.models.cancellation import Cancellation
+from laguna_tui.models.cancellation import DownloadCancellation
 from laguna_tui.models.download_errors import DownloadError, Unsteady
 from laguna_tui.models.entry import HubSource
 from laguna_tui.models.hub import Hub
@@ -53,7 +53,11 @@ class RetryPolicy:
 
 
 def retry(
-    work: Callable[[], _T], policy: RetryPolicy, cancellation: Cancellation, note: Callable[[str], None], subject: str
+    work: Callable[[], _T],
+    policy: RetryPolicy,
+    cancellation: DownloadCancellation,
+    note: Callable[[str], None],
+    subject: str,
 ) -> _T:
     """Return the result of `work`. Retry while it raises Unsteady.
 
@@ -94,7 +98,7 @@ class Transfer:
         hub: Hub,
         item: DownloadItem,
         part: Path,
-        cancellation: Cancellation,
+        cancellation: DownloadCancellation,
         policy: RetryPolicy,
         arrived: Callable[[int], None],
         note: Callable[[str], None],

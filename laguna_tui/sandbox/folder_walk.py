@@ -36,7 +36,7 @@ _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SensitivePaths:
     """What there is below a folder; every list is nearest first. Links are listed and not followed.
 
     Attributes:
@@ -74,10 +74,10 @@ class FolderWalk:
         self._lock = threading.Lock()
         self._rules = CompiledRules(PathRules())
         self._root: ListedFolder | None = None
-        self._found = Found()
+        self._found = SensitivePaths()
         self._reliable: dict[int, bool] = {}
 
-    def read(self, rules: PathRules | None = None) -> Found:
+    def read(self, rules: PathRules | None = None) -> SensitivePaths:
         """Return what is there now.
 
         Args:
@@ -95,10 +95,10 @@ class FolderWalk:
                 self._root = None
                 raise
 
-    def _read(self) -> Found:
+    def _read(self) -> SensitivePaths:
         # What lies behind a full folder is unknown, so a change anywhere means to read all again.
         if self._root is None or (self._found.filled_by is not None and self._is_changed(self._root)):
-            self._root, self._found = ListedFolder(self._rules.top), Found(listed=1)
+            self._root, self._found = ListedFolder(self._rules.top), SensitivePaths(listed=1)
         listed, left, marked = 0, self._max_entries, list[tuple[str, ListedFolder]]()
         pending = deque([("", self._root)])
         with RootFolder(self.top) as tree:
@@ -165,7 +165,9 @@ class FolderWalk:
             self._reliable[device] = has_reliable_ctime(descriptor)
         return self._reliable[device]
 
-    def _collected(self, marked: Iterable[tuple[str, ListedFolder]], listed: int, filled_by: Path | None) -> Found:
+    def _collected(
+        self, marked: Iterable[tuple[str, ListedFolder]], listed: int, filled_by: Path | None
+    ) -> SensitivePaths:
         protected = dict[Path, tuple[int, int]]()
         secrets, unreadable, unwritable = list[Path](), list[Path](), list[Path]()
         for inside, folder in marked:
@@ -174,7 +176,7 @@ class FolderWalk:
             secrets += [place / name for name in marks.secrets]
             unreadable += [place / name for name in marks.unreadable]
             unwritable += [place / name for name in marks.unwritable]
-        return Found(protected, tuple(secrets), tuple(unreadable), tuple(unwritable), filled_by, listed)
+        return SensitivePaths(protected, tuple(secrets), tuple(unreadable), tuple(unwritable), filled_by, listed)
 
     def _filled_by(self, root: ListedFolder) -> Path:
         counts = dict[str, int]()

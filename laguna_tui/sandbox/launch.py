@@ -21,7 +21,7 @@ from laguna_tui.sandbox.bubblewrap import (
     start_checked,
 )
 from laguna_tui.sandbox.folder_listing import PathRules
-from laguna_tui.sandbox.folder_walk import MAX_ENTRIES, FolderWalk, Found, fullest_folder
+from laguna_tui.sandbox.folder_walk import MAX_ENTRIES, FolderWalk, SensitivePaths, fullest_folder
 from laguna_tui.sandbox.hidden_secrets import Appearance, HiddenPath, hidden_secrets
 from laguna_tui.sandbox.landlock import landlock_command
 from laguna_tui.sandbox.mount_plan import Mount, PrivateFiles, mount_plan
@@ -29,7 +29,7 @@ from laguna_tui.sandbox.native.command_tree import CommandTree
 from laguna_tui.sandbox.probe import SandboxKind, SandboxStatus
 from laguna_tui.sandbox.programs import readable_programs
 from laguna_tui.sandbox.protected import ProtectedFiles, protected_files, ruled_paths
-from laguna_tui.sandbox.quarantine import Moved, Quarantine, Watched
+from laguna_tui.sandbox.quarantine import Quarantine, QuarantinedFile, Watched
 from laguna_tui.sandbox.sandbox_policy import MAX_PROCESSES, SandboxPolicy, hidden_paths, scrubbed
 from laguna_tui.sandbox.seatbelt import seatbelt_command, seatbelt_profile
 from laguna_tui.sandbox.stubs import Stubs
@@ -69,7 +69,7 @@ class Findings:
         ended: Whether it was ended because it created one again and again.
     """
 
-    moved: tuple[Moved, ...] = ()
+    moved: tuple[QuarantinedFile, ...] = ()
     changed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     ended: bool = False
@@ -346,7 +346,7 @@ def _guarded(request: _Request) -> _Guarded:
     return _Guarded(files, hidden, concealed, len(secrets))
 
 
-def _check_limits(root: Path, found: Found, kept: Collection[Path]) -> None:
+def _check_limits(root: Path, found: SensitivePaths, kept: Collection[Path]) -> None:
     """Check that a command is kept from everything that was found; `kept` is what is mounted for it, or a part of that.
 
     Raises:

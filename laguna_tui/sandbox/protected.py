@@ -16,7 +16,7 @@ from laguna_engine.files import read_small_file
 from laguna_tui.base.paths import too_wide_because
 from laguna_tui.repo.files.protected_paths import is_git_name
 from laguna_tui.repo.git import git_programs, repository
-from laguna_tui.sandbox.folder_walk import FolderWalk, Found
+from laguna_tui.sandbox.folder_walk import FolderWalk, SensitivePaths
 from laguna_tui.sandbox.walked_names import RUN_BY_GIT
 
 _PART_OF_A_REPOSITORY = (
@@ -82,7 +82,7 @@ class ProtectedFiles:
 
 def protected_files(
     root: Path,
-    found: Found | None = None,
+    found: SensitivePaths | None = None,
     unwritable: Iterable[Path] = (),
     unreadable: Iterable[Path] = (),
     most: int | None = None,

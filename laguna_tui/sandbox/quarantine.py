@@ -43,7 +43,7 @@ _LOCAL = "laguna-tui-moved-{}"
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class QuarantinedFile:
     """A file or folder that was moved out of the workspace.
 
     Attributes:
@@ -67,7 +67,7 @@ class Watched:
         moved_at: When something was moved.
     """
 
-    moved: list[Moved] = field(default_factory=list)
+    moved: list[QuarantinedFile] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     ended: bool = False
     finished: bool = False
@@ -103,8 +103,8 @@ class Quarantine:
         self._folder_walk = FolderWalk(root)
         self._lock = threading.RLock()
         self._commands: list[Watched] = []
-        self._pending: list[Moved] = []
-        self._reported: set[Moved] = set()
+        self._pending: list[QuarantinedFile] = []
+        self._reported: set[QuarantinedFile] = set()
         self._known: set[str] = set()
         self._expected: set[str] = set()
         self._partial = False
@@ -178,20 +178,20 @@ class Quarantine:
         """Whether something was moved that `take_pending` has not returned."""
         return bool(self._pending)
 
-    def take_unreported(self) -> tuple[Moved, ...]:
+    def take_unreported(self) -> tuple[QuarantinedFile, ...]:
         """Return what is pending and was not returned by this before."""
         with self._lock:
             unreported = tuple(each for each in self._pending if each not in self._reported)
             self._reported.update(unreported)
             return unreported
 
-    def take_pending(self) -> tuple[Moved, ...]:
+    def take_pending(self) -> tuple[QuarantinedFile, ...]:
         """Return what was moved and not returned by this before."""
         with self._lock:
             pending, self._pending, self._reported = tuple(self._pending), [], set()
             return pending
 
-    def put_back(self, moved: Iterable[Moved]) -> tuple[str, ...]:
+    def put_back(self, moved: Iterable[QuarantinedFile]) -> tuple[str, ...]:
         """Put files and folders back where they were created; return the paths where that failed."""
         failed = []
         for each in moved:
@@ -266,7 +266,7 @@ class Quarantine:
 
     def _move(self, folder: int, name: str, inside: str) -> None:
         try:
-            moved = Moved(inside, _moved_out(folder, name, self.root / inside))
+            moved = QuarantinedFile(inside, _moved_out(folder, name, self.root / inside))
         except FileNotFoundError:
             return
         except OSError:

@@ -43,7 +43,7 @@ def fold(name: str) -> str:
     return (name.lower().rstrip(" .") or name) if name.isascii() else folded(name)
 
 
-class _Table(NamedTuple):
+class _NameTable(NamedTuple):
     """The table's plain names, its names of several parts, the beginnings of these, and its globs."""
 
     plain: frozenset[str]
@@ -53,13 +53,13 @@ class _Table(NamedTuple):
 
 
 @cache
-def _table() -> _Table:
+def _table() -> _NameTable:
     names = [folded(name) for name in protected_names()]
     paths = [name for name in names if "/" in name]
     starts = {name[:at] for name in paths for at, letter in enumerate(name) if letter == "/"}
     plain = frozenset(name for name in names if "/" not in name and "*" not in name)
     globs = re.compile("|".join(translate(name) for name in names if "*" in name))
-    return _Table(plain, frozenset(paths), frozenset(starts), globs.match)
+    return _NameTable(plain, frozenset(paths), frozenset(starts), globs.match)
 
 
 def table_starts(before: Iterable[str], name: str) -> frozenset[str]:

@@ -56,7 +56,7 @@ class Block(Struct):
         self.type = self.type or "text"
 
 
-class ChatMessage(Struct):
+class AnthropicMessageParam(Struct):
     """A message of a chat."""
 
     role: Literal["user", "assistant", "system"]
@@ -74,7 +74,7 @@ class ChatMessage(Struct):
         return _users(self.content, Role(self.role), place)
 
 
-class Tool(Struct):
+class AnthropicToolParam(Struct):
     """A tool; one without a schema is Anthropic's own, and left out."""
 
     name: str | None = None
@@ -107,11 +107,11 @@ class OutputConfig(Struct):
 class MessagesBody(GenerationBody, kw_only=True):
     """A request."""
 
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    messages: Annotated[list[AnthropicMessageParam], Meta(min_length=1)]
     system: str | list[Block] | None = None
     max_tokens: Limit | None = None
     stop_sequences: Stops = None
-    tools: list[Tool] | None = None
+    tools: list[AnthropicToolParam] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None

@@ -45,7 +45,7 @@ class Call(Struct):
     function: CallBody
 
 
-class ChatMessage(Struct, kw_only=True):
+class OpenAIMessageParam(Struct, kw_only=True):
     """A message of a chat."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -79,7 +79,7 @@ class ChatMessage(Struct, kw_only=True):
 class ChatBody(ToolsBody, kw_only=True):
     """A request."""
 
-    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    messages: Annotated[list[OpenAIMessageParam], Meta(min_length=1)]
     max_completion_tokens: Limit | None = None
     max_tokens: Limit | None = None
     n_predict: Limit | None = None

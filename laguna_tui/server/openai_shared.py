@@ -60,7 +60,7 @@ class Function(Struct):
     strict: bool | None = None
 
 
-class Tool(Function, kw_only=True):
+class OpenAIToolParam(Function, kw_only=True):
     """A tool. Chats have a function's fields inside `function`, responses beside the type."""
 
     type: str | None = None
@@ -114,8 +114,8 @@ class ReasoningBody(Struct):
 class ToolsBody(GenerationBody, kw_only=True):
     """The fields that chats and responses share."""
 
-    tools: list[Tool] | None = None
-    tool_choice: str | Tool | None = None
+    tools: list[OpenAIToolParam] | None = None
+    tool_choice: str | OpenAIToolParam | None = None
     parallel_tool_calls: bool | None = None
     chat_template_kwargs: TemplateSwitches | None = None
     reasoning: ReasoningBody | None = None

@@ -8,13 +8,13 @@ from laguna_tui.base.change_proposal import ChangeKind, FileChange
 from laguna_tui.base.object_store import ObjectStore
 from laguna_tui.base.text_diff import Hunk, diff_texts
 from laguna_tui.repo.files.text_files import decode, is_binary
-from laguna_tui.undo.file_tree import Entry, EntryKind, same
+from laguna_tui.undo.file_tree import EntryKind, PathState, same
 
 # Nobody reads more; a command may have changed thousands of files.
 TOTAL_LIMIT_BYTES = 16 * 1024 * 1024
 _FILE_LIMIT_BYTES = 2 * 1024 * 1024
 
-Pair = tuple[Entry | None, Entry | None]
+Pair = tuple[PathState | None, PathState | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _moves(files: Mapping[str, Pair]) -> Iterator[tuple[str, str]]:
                 yield path, places.pop(0)
 
 
-def _file_diff(path: str, before: Entry | None, after: Entry | None, store: ObjectStore, room: int) -> FileDiff:
+def _file_diff(path: str, before: PathState | None, after: PathState | None, store: ObjectStore, room: int) -> FileDiff:
     kind = ChangeKind.CREATE if before is None else ChangeKind.DELETE if after is None else ChangeKind.EDIT
     entries = [entry for entry in (before, after) if entry is not None and entry.kind is not EntryKind.FOLDER]
     notes = [entry.why for entry in entries if entry.kind is EntryKind.UNCOVERED][:1]
@@ -94,16 +94,16 @@ def _file_diff(path: str, before: Entry | None, after: Entry | None, store: Obje
     return FileDiff(path, kind, hunks, ", ".join(notes))
 
 
-def _differences(before: Entry, after: Entry) -> Iterator[str]:
+def _differences(before: PathState, after: PathState) -> Iterator[str]:
     if before.kind is not after.kind:
         yield f"it was a {before.kind} and is a {after.kind}"
     elif before.mode != after.mode and before.kind is EntryKind.FILE:
         yield f"its mode was {before.mode:o} and is {after.mode:o}"
 
 
-def _data(entry: Entry | None, store: ObjectStore) -> bytes:
+def _data(entry: PathState | None, store: ObjectStore) -> bytes:
     return store.get(entry.content) if entry is not None and entry.content else b""
 
 
-def _text(data: bytes, entry: Entry | None) -> str:
+def _text(data: bytes, entry: PathState | None) -> str:
     return fsdecode(data) if entry is not None and entry.kind is EntryKind.LINK else decode(data).text

@@ -46,7 +46,7 @@ class EntryKind(StrEnum):
     UNCOVERED = "uncovered"
 
 
-class Entry(NamedTuple):
+class PathState(NamedTuple):
     """What is at a path.
 
     Attributes:
@@ -68,7 +68,7 @@ class Entry(NamedTuple):
     why: str = ""
 
 
-def same(one: Entry | None, other: Entry | None) -> bool:
+def same(one: PathState | None, other: PathState | None) -> bool:
     """Return whether two entries have the same kind, contents and mode; None is that nothing is there."""
     if one is None or other is None or one.kind is not other.kind:
         return one is other
@@ -88,7 +88,7 @@ class FileTree:
         complete: Whether every file was listed.
     """
 
-    entries: Mapping[str, Entry] = field(repr=False)
+    entries: Mapping[str, PathState] = field(repr=False)
     ignored: frozenset[str] = field(repr=False)
     began_ns: int
     complete: bool
@@ -127,7 +127,7 @@ class TreeReader:
             store: Where contents go. If it is inside the folder, it is left out.
             file_limit: Bytes above which files are not covered.
         """
-        self.known: dict[str, Entry] = {}
+        self.known: dict[str, PathState] = {}
         self._root = root
         self._identity = identity
         self._store = store
@@ -158,9 +158,9 @@ class TreeReader:
         self.known = dict(entries)
         return FileTree(entries, listing.ignored, began, listing.complete)
 
-    def at(self, paths: Iterable[str], should_stop: Callable[[], bool] = lambda: False) -> dict[str, Entry | None]:
+    def at(self, paths: Iterable[str], should_stop: Callable[[], bool] = lambda: False) -> dict[str, PathState | None]:
         """Read these paths only; None where nothing is or the way leads through a link. Raises as `whole`."""
-        found: dict[str, Entry | None] = {}
+        found: dict[str, PathState | None] = {}
         with RootFolder(self._root, self._identity) as tree:
             for number, path in enumerate(paths):
                 if number % _STRIDE == 0 and should_stop():
@@ -174,7 +174,7 @@ class TreeReader:
             raise StoppedError
         return found
 
-    def _entry(self, tree: RootFolder, path: str) -> Entry | None:
+    def _entry(self, tree: RootFolder, path: str) -> PathState | None:
         try:
             status = tree.lstat(path)
         except FolderReplacedError:
@@ -182,7 +182,7 @@ class TreeReader:
         except OSError as error:
             if error.errno in _NOTHING:
                 return None
-            return Entry(EntryKind.UNCOVERED, 0, "", 0, 0, 0, 0, f"it cannot be read: {reason(error)}")
+            return PathState(EntryKind.UNCOVERED, 0, "", 0, 0, 0, 0, f"it cannot be read: {reason(error)}")
         known = self.known.get(path)
         if known is not None and _matches(known, status):
             return known
@@ -195,7 +195,7 @@ class TreeReader:
         except StoreFullError as error:
             return _made(EntryKind.UNCOVERED, status, why=str(error))
 
-    def _read(self, tree: RootFolder, path: str, status: os.stat_result) -> Entry:
+    def _read(self, tree: RootFolder, path: str, status: os.stat_result) -> PathState:
         kind = stat.S_IFMT(status.st_mode)
         if kind == stat.S_IFDIR:
             tree.folder(path)  # raises where its files cannot be listed
@@ -207,7 +207,7 @@ class TreeReader:
             return self._file(tree, path, status)
         return _made(EntryKind.UNCOVERED, status, why=_SPECIAL)
 
-    def _file(self, tree: RootFolder, path: str, status: os.stat_result) -> Entry:
+    def _file(self, tree: RootFolder, path: str, status: os.stat_result) -> PathState:
         for _ in range(_READS):
             if status.st_size > self._file_limit:
                 return _made(EntryKind.UNCOVERED, status, why=f"it is larger than {self._file_limit:,} bytes")
@@ -225,7 +225,7 @@ class TreeReader:
         return _made(EntryKind.UNCOVERED, status, why="it changes while it is read")
 
 
-def _drop_aliases(entries: dict[str, Entry], exact: Collection[str]) -> None:
+def _drop_aliases(entries: dict[str, PathState], exact: Collection[str]) -> None:
     """Drop names under which a file is found only because the file system ignores case or accents.
 
     Args:
@@ -239,7 +239,7 @@ def _drop_aliases(entries: dict[str, Entry], exact: Collection[str]) -> None:
             del entries[path]
 
 
-def _matches(known: Entry, status: os.stat_result) -> bool:
+def _matches(known: PathState, status: os.stat_result) -> bool:
     """Return whether nothing was changed since, for certain."""
     return (
         known.ctime_ns == status.st_ctime_ns
@@ -251,11 +251,11 @@ def _matches(known: Entry, status: os.stat_result) -> bool:
     )
 
 
-def _made(kind: EntryKind, status: os.stat_result, content: str = "", why: str = "") -> Entry:
+def _made(kind: EntryKind, status: os.stat_result, content: str = "", why: str = "") -> PathState:
     mtime, ctime = status.st_mtime_ns, status.st_ctime_ns
     if kind is not EntryKind.UNCOVERED and time.time_ns() - ctime < _SETTLED_NS:
         ctime = UNSETTLED
-    return Entry(kind, stat.S_IMODE(status.st_mode), content, status.st_size, mtime, ctime, status.st_ino, why)
+    return PathState(kind, stat.S_IMODE(status.st_mode), content, status.st_size, mtime, ctime, status.st_ino, why)
 
 
 def _read(descriptor: int, limit: int) -> bytes:

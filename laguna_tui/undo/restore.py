@@ -21,7 +21,7 @@ from laguna_tui.repo.files.source_writer import (
     written,
 )
 from laguna_tui.repo.files.workspace import Workspace, WorkspaceError
-from laguna_tui.undo.file_tree import Entry, EntryKind, TreeReader, same
+from laguna_tui.undo.file_tree import EntryKind, PathState, TreeReader, same
 
 _CHANGED = "it was changed since"
 _NOT_EMPTY = "other files are in it"
@@ -34,8 +34,8 @@ class RestoreStep(NamedTuple):
     """What shall be at a path, in place of what is there now; None is nothing."""
 
     path: str
-    now: Entry | None
-    then: Entry | None
+    now: PathState | None
+    then: PathState | None
 
     @property
     def replaces_kind(self) -> bool:
@@ -142,7 +142,7 @@ class Restorer:
             self._put_file(step.path, then, self._store.get(then.content), status)
         return ""
 
-    def _put_file(self, path: str, then: Entry, data: bytes, status: os.stat_result | None) -> None:
+    def _put_file(self, path: str, then: PathState, data: bytes, status: os.stat_result | None) -> None:
         """Put a file or link in place of what had this status; None is nothing."""
         new = temporary_name()
         with self._workspace.holding(path) as (folder, name), ExitStack() as made:
@@ -175,7 +175,7 @@ class Restorer:
                 os.fchmod(folder, step.then.mode)
         return ""
 
-    def _read(self, path: str) -> tuple[os.stat_result | None, Entry | None]:
+    def _read(self, path: str) -> tuple[os.stat_result | None, PathState | None]:
         """Return the status of a path, and what is there, read after it so that a later change is noticed."""
         status = None
         with suppress(OSError), RootFolder(self._workspace.root, self._workspace.identity) as tree:
@@ -183,7 +183,7 @@ class Restorer:
         return status, self._reader.at([path])[path]
 
 
-def is_begun(step: RestoreStep, here: Entry | None) -> bool:
+def is_begun(step: RestoreStep, here: PathState | None) -> bool:
     """Return whether what is at a path is what a step leaves when it is killed in the middle."""
     if here is None:
         return step.replaces_kind
@@ -210,5 +210,5 @@ def _unlink(folder: int, name: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _is_folder(entry: Entry) -> bool:
+def _is_folder(entry: PathState) -> bool:
     return entry.kind is EntryKind.FOLDER

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from laguna_tui.undo.file_tree import UNSETTLED, Entry, EntryKind, FileTree, same
+from laguna_tui.undo.file_tree import UNSETTLED, EntryKind, FileTree, PathState, same
 
 # Clocks of a file system and of the processor differ by less.
 _CLOCK_NS = 2_000_000_000
@@ -21,8 +21,8 @@ class TreeChange(NamedTuple):
         unsure: Why the change may not be the turn's alone, as a clause; usually empty.
     """
 
-    before: Entry | None
-    after: Entry | None
+    before: PathState | None
+    after: PathState | None
     unsure: str = ""
 
 
@@ -69,18 +69,18 @@ def difference(before: FileTree, after: FileTree, unsure: str = "") -> TreeDiffe
     return TreeDifference(changes, tuple(left))
 
 
-def _identity(entry: Entry) -> tuple[int, int, int]:
+def _identity(entry: PathState) -> tuple[int, int, int]:
     return entry.inode, entry.mtime_ns, entry.size
 
 
-def _is_new(before: FileTree, path: str, entry: Entry) -> bool:
+def _is_new(before: FileTree, path: str, entry: PathState) -> bool:
     """Return whether something that was not listed before was not there before, for certain."""
     recent = entry.ctime_ns == UNSETTLED or entry.ctime_ns >= before.began_ns - _CLOCK_NS
     return before.complete and recent and not before.ignores(path)
 
 
 def listed_difference(
-    before: Mapping[str, Entry | None], after: Mapping[str, Entry | None], unsure: str = ""
+    before: Mapping[str, PathState | None], after: Mapping[str, PathState | None], unsure: str = ""
 ) -> TreeDifference:
     """Return the changes of paths that were read one by one at both moments."""
     return TreeDifference(

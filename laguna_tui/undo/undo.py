@@ -18,7 +18,7 @@ from laguna_tui.repo.files.source_writer import TemporaryFiles
 from laguna_tui.repo.files.walk import is_generated
 from laguna_tui.repo.files.workspace import Workspace
 from laguna_tui.undo.file_diff import FileDiff, file_diffs
-from laguna_tui.undo.file_tree import FILE_LIMIT_BYTES, Entry, FileTree, StoppedError, TreeReader, same
+from laguna_tui.undo.file_tree import FILE_LIMIT_BYTES, FileTree, PathState, StoppedError, TreeReader, same
 from laguna_tui.undo.restore import Restorer, RestoreStep, is_begun
 from laguna_tui.undo.tree_changes import AUTHOR_UNKNOWN, TreeDifference, difference, joined, listed_difference
 from laguna_tui.undo.undo_log import (
@@ -325,7 +325,7 @@ class UndoHistory:
             before = self._tree or self._log.load_tree(turn.open.tree)
             after = self._reader.whole({*before.entries, *listed})
             found = difference(before, after, unsure)
-            now: Mapping[str, Entry | None] = {path: after.entries.get(path) for path in listed}
+            now: Mapping[str, PathState | None] = {path: after.entries.get(path) for path in listed}
             changes = {path: change for path, change in found.changes.items() if path not in listed}
             left = tuple(path for path in found.left if path not in listed)
             found = TreeDifference({**changes, **listed_difference(listed, now, unsure).changes}, left)
@@ -355,7 +355,7 @@ class UndoHistory:
             kind, tuple(points), files, conflicts, uncovered, notes(turns), self._log.events, position, unchanged
         )
 
-    def _at(self, paths: Iterable[str]) -> Mapping[str, Entry | None]:
+    def _at(self, paths: Iterable[str]) -> Mapping[str, PathState | None]:
         """Return what is at these paths now, its contents stored, so that nothing is lost that an undo replaces."""
         with _checkpointing():
             return self._reader.at(sorted(paths))

@@ -17,7 +17,7 @@ from laguna_engine.files import read_small_file, write_atomically
 from laguna_tui.base.locked_file import open_private, reason
 from laguna_tui.base.object_store import ObjectStore, StoreError
 from laguna_tui.base.stored_json import from_json, to_json
-from laguna_tui.undo.file_tree import Entry, FileTree
+from laguna_tui.undo.file_tree import FileTree, PathState
 from laguna_tui.undo.restore import RestoreStep
 from laguna_tui.undo.tree_changes import TreeChange, TreeDifference, joined
 
@@ -67,7 +67,7 @@ class ChangeBegan(LogEvent, tag="before", frozen=True):
     """
 
     tree: str
-    paths: Mapping[str, Entry | None]
+    paths: Mapping[str, PathState | None]
 
 
 class ChangeEnded(LogEvent, tag="after", frozen=True):
@@ -91,7 +91,7 @@ class UndoBegan(LogEvent, tag="apply", frozen=True):
     numbers: tuple[int, ...]
     position: int
     steps: str
-    replaced: Mapping[str, tuple[int, Entry | None]]
+    replaced: Mapping[str, tuple[int, PathState | None]]
 
 
 class UndoEnded(LogEvent, tag="applied", frozen=True):
@@ -105,7 +105,7 @@ class _StoredTree(Struct):
     """A tree, as what differs from another one, its `base`; empty for none. ignored: None as in the base."""
 
     base: str
-    changed: Mapping[str, Entry]
+    changed: Mapping[str, PathState]
     removed: list[str]
     ignored: list[str] | None
     began: int
@@ -123,7 +123,7 @@ class OpenChange:
     """A change that has begun; fields as of `ChangeBegan`."""
 
     tree: str = ""
-    paths: dict[str, Entry | None] = field(default_factory=dict)
+    paths: dict[str, PathState | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -198,7 +198,7 @@ class UndoLog:
     def stored_tree(self, tree: FileTree) -> str:
         """Store a tree; returns its name."""
         base = None if self._since_whole >= _WHOLE_EVERY else self._last
-        known: Mapping[str, Entry] = {} if base is None else base.entries
+        known: Mapping[str, PathState] = {} if base is None else base.entries
         part = _StoredTree(
             base="" if base is None else self.tree,
             changed={path: entry for path, entry in tree.entries.items() if known.get(path) != entry},
@@ -222,7 +222,7 @@ class UndoLog:
         chain = [from_json(self._store.get(name), _StoredTree)]
         while base := chain[-1].base:
             chain.append(from_json(self._store.get(base), _StoredTree))
-        entries: dict[str, Entry] = {}
+        entries: dict[str, PathState] = {}
         ignored: list[str] = []
         for part in reversed(chain):
             for path in part.removed:

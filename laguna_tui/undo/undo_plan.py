@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from laguna_tui.base.units import plural
-from laguna_tui.undo.file_tree import Entry, EntryKind, same
+from laguna_tui.undo.file_tree import EntryKind, PathState, same
 from laguna_tui.undo.tree_changes import TreeChange
 from laguna_tui.undo.undo_log import LoggedTurn, UndoKind
 
@@ -47,8 +47,8 @@ class PlannedFile:
     """
 
     path: str
-    now: Entry | None = field(repr=False)
-    then: Entry | None = field(repr=False)
+    now: PathState | None = field(repr=False)
+    then: PathState | None = field(repr=False)
     conflict: str = ""
 
     @property
@@ -88,7 +88,7 @@ class UndoPlan:
     notes: tuple[str, ...]
     state: int = field(repr=False)
     position: int = field(repr=False)
-    unchanged: Mapping[str, Entry | None] = field(repr=False)
+    unchanged: Mapping[str, PathState | None] = field(repr=False)
     resumes: bool = False
 
 
@@ -111,7 +111,7 @@ class UndoResult:
 
 
 def sorted_out(
-    changes: Mapping[str, TreeChange], now: Mapping[str, Entry | None], kind: UndoKind
+    changes: Mapping[str, TreeChange], now: Mapping[str, PathState | None], kind: UndoKind
 ) -> tuple[tuple[PlannedFile, ...], tuple[PlannedFile, ...], Mapping[str, str]]:
     """Return what is changed, the conflicts and what is not covered, as in `UndoPlan`.
 
@@ -145,7 +145,7 @@ def paths_of_files(changes: Mapping[str, TreeChange]) -> tuple[str, ...]:
     return tuple(sorted(path for path, change in changes.items() if not is_folder(change.before, change.after)))
 
 
-def is_folder(*sides: Entry | None) -> bool:
+def is_folder(*sides: PathState | None) -> bool:
     """Return whether there is a folder or nothing on each side."""
     return all(entry is None or entry.kind is EntryKind.FOLDER for entry in sides)
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from laguna_tui.repo.search.index import Index
 from laguna_tui.repo.search.index_writer import unpack_spans
-from laguna_tui.repo.search.ranking import Found, RankingWeights, by_file, search
+from laguna_tui.repo.search.ranking import RankedUnit, RankingWeights, by_file, search
 from tests.evals.corpora import HERE, history, npm_package, package
 from tests.evals.golds import Gold, changes, check_out, commits, definitions, is_built, symbols
 from tests.evals.short_forms import short_forms
@@ -182,7 +182,7 @@ def judged(index: Index, gold: Gold, weights: RankingWeights) -> tuple[float, ..
     return unit_ndcg([(result,) for result in found[:DEPTH]], gold), of_all, in_ten, unit_ndcg(places, gold), seconds
 
 
-def unit_ndcg(places: Sequence[Sequence[Found]], gold: Gold) -> float:
+def unit_ndcg(places: Sequence[Sequence[RankedUnit]], gold: Gold) -> float:
     """Return NDCG@10 of places with some units each; no answer counts twice."""
     left = set(gold.answers)
     hits = []
@@ -193,7 +193,7 @@ def unit_ndcg(places: Sequence[Sequence[Found]], gold: Gold) -> float:
     return ndcg(hits, len(gold.answers))
 
 
-def holds(result: Found, path: str, at: int) -> bool:
+def holds(result: RankedUnit, path: str, at: int) -> bool:
     """Return whether a result's unit has the offset of a file."""
     unit = result.unit
     return unit.path == path and any(start <= at < stop for start, stop in unpack_spans(unit.spans))

@@ -8,7 +8,7 @@ share of the unit's by characters. The final text is counted again.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from laguna_tui.context.compression.candidates import Candidate, Phase
+from laguna_tui.context.compression.candidates import Phase, SpanCandidate
 from laguna_tui.context.compression.result import Why
 from laguna_tui.context.compression.spans import Document
 
@@ -52,7 +52,7 @@ class Selection:
         """Keep a whole document; it does not count against the budget of the others."""
         self.kept[number] = dict.fromkeys(range(len(self._documents[number].spans)), why)
 
-    def fill(self, candidates: Iterable[Candidate]) -> None:
+    def fill(self, candidates: Iterable[SpanCandidate]) -> None:
         """Take candidates while there is room, the outline within its share.
 
         Ends early when not even the heads of what the question asks for fit: other text would look like the answer.
@@ -86,7 +86,7 @@ class Selection:
                     if sum(costs.spans[index] for index in run) <= costs.mark:
                         kept.update(dict.fromkeys(run, Why.CHEAP))
 
-    def _take(self, candidate: Candidate, limit: float) -> float:
+    def _take(self, candidate: SpanCandidate, limit: float) -> float:
         """Keep a candidate and its heads if they cost at most `limit`. Returns the cost, 0.0 if not kept."""
         kept, costs = self.kept[candidate.document], self._costs[candidate.document]
         added = [index for index in candidate.spans if index not in kept]

@@ -53,7 +53,7 @@ class Phase(IntEnum):
     REST = 5
 
 
-class Candidate(NamedTuple):
+class SpanCandidate(NamedTuple):
     """Spans of one document that are kept together.
 
     Attributes:
@@ -92,7 +92,7 @@ class CandidateSet:
         self._number, self._document, self._ranking = number, document, ranking
         self._costs, self._room = costs, room
 
-    def generate(self) -> Iterator[Candidate]:
+    def generate(self) -> Iterator[SpanCandidate]:
         files = self._ranking.boosts.files
         if self._number in files and sum(self._costs) <= _BOOSTED_SHARE * self._room / len(files):
             yield self._candidate(Phase.USED, CALLED, tuple(range(len(self._costs))), Why.NAMED)
@@ -106,7 +106,7 @@ class CandidateSet:
             if self._is_whole(own, boosted=False):
                 yield self._candidate(phase_of(boost), boost.value, tuple(own), Why.HEAD)
 
-    def _unit(self, unit: int, spans: Sequence[int]) -> Iterator[Candidate]:
+    def _unit(self, unit: int, spans: Sequence[int]) -> Iterator[SpanCandidate]:
         boost = self._ranking.boosts.units.get(UnitId(self._number, unit))
         value = self._ranking.units[self._number][unit]
         if self._number in self._ranking.boosts.files:
@@ -143,13 +143,13 @@ class CandidateSet:
         )
         return lines <= _WHOLE_LINES and cost <= _WHOLE_SHARE * self._room
 
-    def _statements(self, whole: Candidate) -> Iterator[Candidate]:
+    def _statements(self, whole: SpanCandidate) -> Iterator[SpanCandidate]:
         """Yield the statements of a long definition, those with words of the question first."""
         least, most = _STATEMENT_FACTORS
         for index in whole.spans:
             factor = least + (most - least) * self._ranking.spans[self._number][index]
-            yield Candidate(whole.phase, whole.density * factor, self._number, (index,), whole.why)
+            yield SpanCandidate(whole.phase, whole.density * factor, self._number, (index,), whole.why)
 
-    def _candidate(self, phase: Phase, value: float, spans: tuple[int, ...], why: Why) -> Candidate:
+    def _candidate(self, phase: Phase, value: float, spans: tuple[int, ...], why: Why) -> SpanCandidate:
         cost = sum(self._costs[index] for index in spans)
-        return Candidate(phase, value / max(cost, 1.0) ** _SIZE_POWER, self._number, spans, why)
+        return SpanCandidate(phase, value / max(cost, 1.0) ** _SIZE_POWER, self._number, spans, why)

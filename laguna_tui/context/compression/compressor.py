@@ -10,10 +10,10 @@ from functools import cache
 
 from laguna_tui.base.units import some_of
 from laguna_tui.context.compression.budget import Measure, Selection, TokenCosts, span_costs
-from laguna_tui.context.compression.candidates import Candidate, CandidateSet, Phase, phase_of
+from laguna_tui.context.compression.candidates import CandidateSet, Phase, SpanCandidate, phase_of
 from laguna_tui.context.compression.elision import NAMES, marker, render
 from laguna_tui.context.compression.relevance import Ranking, SpanScorer, rank
-from laguna_tui.context.compression.result import Compression, Part, SpanResult, Why
+from laguna_tui.context.compression.result import Compression, ShortenedDocument, SpanResult, Why
 from laguna_tui.context.compression.spans import Document, SpanRole
 
 BY_WORDS = "words"
@@ -60,14 +60,16 @@ def compress(
     return Compression(parts, budget, sum(before), after, by, time.monotonic() - began, notes)
 
 
-def _settled(documents: Sequence[Document], ranking: Ranking, budget: int, measure: Measure) -> tuple[Part, ...]:
+def _settled(
+    documents: Sequence[Document], ranking: Ranking, budget: int, measure: Measure
+) -> tuple[ShortenedDocument, ...]:
     """Return the largest tried selection whose measured text fits; else the last one tried."""
     room = budget - sum(measure(document.text) for document in documents if document.protected)
     names = _names_that_fit(documents, room, measure)
     costs = [_costs(document, names, measure) for document in documents]
     candidates = _candidates(documents, ranking, costs, room)
     fixed = budget - room
-    best: tuple[Part, ...] | None = None
+    best: tuple[ShortenedDocument, ...] | None = None
     most, target, tries = -1, float(room), 0
     while True:
         selection = _chosen(documents, candidates, costs, target)
@@ -119,8 +121,8 @@ def _mark(document: Document, names: int, measure: Measure, *, full: bool) -> fl
 
 def _candidates(
     documents: Sequence[Document], ranking: Ranking, costs: Sequence[TokenCosts], room: int
-) -> list[Candidate]:
-    found: list[Candidate] = []
+) -> list[SpanCandidate]:
+    found: list[SpanCandidate] = []
     for number, document in enumerate(documents):
         if not document.protected:
             found += CandidateSet(number, document, ranking, costs[number].spans, room).generate()
@@ -130,7 +132,7 @@ def _candidates(
 
 
 def _chosen(
-    documents: Sequence[Document], candidates: Sequence[Candidate], costs: Sequence[TokenCosts], budget: float
+    documents: Sequence[Document], candidates: Sequence[SpanCandidate], costs: Sequence[TokenCosts], budget: float
 ) -> Selection:
     selection = Selection(documents, costs, budget)
     for number, document in enumerate(documents):
@@ -149,7 +151,7 @@ def _part(
     names: int,
     measure: Measure,
     marked: bool,
-) -> Part:
+) -> ShortenedDocument:
     """Return a document with only some spans kept; the text is empty when not even a marker fits."""
     text, copies = render(document, why, names) if why or marked else ("", ())
     before, after = measure(document.text), measure(text)
@@ -162,15 +164,15 @@ def _part(
     ]
     kept = tuple(result for index, result in enumerate(results) if index in why)
     dropped = tuple(result for index, result in enumerate(results) if index not in why)
-    return Part(document, text, kept, dropped, before, after, copies)
+    return ShortenedDocument(document, text, kept, dropped, before, after, copies)
 
 
-def _whole(document: Document, tokens: int) -> Part:
+def _whole(document: Document, tokens: int) -> ShortenedDocument:
     kept = tuple(SpanResult(span, Why.FITS, 1.0) for span in document.spans)
-    return Part(document, document.text, kept, (), tokens, tokens, ((0, 0, len(document.text)),))
+    return ShortenedDocument(document, document.text, kept, (), tokens, tokens, ((0, 0, len(document.text)),))
 
 
-def _notes(parts: Sequence[Part], ranking: Ranking, budget: int, after: int) -> Iterator[str]:
+def _notes(parts: Sequence[ShortenedDocument], ranking: Ranking, budget: int, after: int) -> Iterator[str]:
     """Yield sentences for the user where the result falls short of the request."""
     if after > budget:
         yield f"Text that must not be shortened takes {after:,} tokens, more than the budget of {budget:,}."
@@ -186,7 +188,7 @@ def _notes(parts: Sequence[Part], ranking: Ranking, budget: int, after: int) -> 
         yield f"Nothing is left of {some_of(silent, _MAX_NAMES)}."
 
 
-def _missing_named(parts: Sequence[Part], ranking: Ranking) -> Iterator[str]:
+def _missing_named(parts: Sequence[ShortenedDocument], ranking: Ranking) -> Iterator[str]:
     shown = {(number, kept.span.unit) for number, part in enumerate(parts) for kept in part.kept}
     for unit_id, boost in ranking.boosts.units.items():
         if boost.why is Why.NAMED and phase_of(boost) is Phase.ASKED and unit_id not in shown:

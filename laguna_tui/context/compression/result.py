@@ -40,7 +40,7 @@ class SpanResult(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class ShortenedDocument:
     """One document after compression.
 
     Attributes:
@@ -76,7 +76,7 @@ class Compression:
         notes: sentences for the user where the result falls short of the request.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[ShortenedDocument, ...]
     budget: int
     tokens_before: int
     tokens_after: int

@@ -45,7 +45,7 @@ class Span(NamedTuple):
     unit: int
 
 
-class Unit(NamedTuple):
+class SpanUnit(NamedTuple):
     """A definition, or a group of paragraphs.
 
     Attributes:
@@ -81,7 +81,7 @@ class Document:
     path: str
     text: str
     spans: tuple[Span, ...]
-    units: tuple[Unit, ...]
+    units: tuple[SpanUnit, ...]
     protected: bool = False
 
     def __post_init__(self) -> None:

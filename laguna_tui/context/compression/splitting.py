@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from laguna_tui.base.paths import escaped
-from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, SpanUnit
 from laguna_tui.context.compression.statements import LineLooks, pieces, read_lines
 from laguna_tui.repo.files.text_files import line_starts
 from laguna_tui.repo.search.identifiers import COMMON_NAMES, looks_like_code
@@ -61,7 +61,7 @@ class _Cutter:
         self._syntax = analyse(path, text)
         self._names = DefinedNames(self._syntax)
         self._inside_of: dict[int, list[Symbol]] = {}
-        self._units: list[Unit] = []
+        self._units: list[SpanUnit] = []
         self._spans: list[Span] = []
 
     def document(self, *, protected: bool) -> Document:
@@ -139,7 +139,7 @@ class _Cutter:
         own = "".join(self._lines[n] for n in range(first, last + 1) if owners[n].symbol == index)
         defines = self._names.defined(symbol, self._inside_of.get(index, ()))
         refers = refers_of(own, self._names, symbol) - defines
-        self._units.append(Unit(symbol.qualified, defines, refers, first + 1, last + 1))
+        self._units.append(SpanUnit(symbol.qualified, defines, refers, first + 1, last + 1))
         return len(self._units) - 1
 
     def _inside(self, look: LineLooks, first: int, last: int, role: SpanRole, unit: int) -> None:
@@ -173,7 +173,7 @@ class _Cutter:
         for group, (a, b) in zip(groups, pairwise(edges), strict=True):
             defines = frozenset().union(*(self._names.defined(symbol, ()) for symbol in group))
             refers = refers_of(self._text[a:b], self._names, group[0]) - defines
-            self._units.append(Unit(group[0].qualified, defines, refers, line + 1, line + 1))
+            self._units.append(SpanUnit(group[0].qualified, defines, refers, line + 1, line + 1))
             for span in _cut_long(self._text, a, b):
                 self._spans.append(Span(*span, SpanRole.BODY, len(self._units) - 1))
 
@@ -185,7 +185,7 @@ class _Cutter:
             if not text.strip():
                 continue
             defines = frozenset() if imports else keys_of(text)
-            self._units.append(Unit(title, defines, refers_of(text, self._names, None) - defines, start + 1, stop))
+            self._units.append(SpanUnit(title, defines, refers_of(text, self._names, None) - defines, start + 1, stop))
             if imports:
                 self._add(start, stop, SpanRole.OUTLINE, len(self._units) - 1)
                 continue

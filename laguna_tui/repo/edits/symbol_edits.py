@@ -39,7 +39,7 @@ _LEFT_OUT = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _DefinitionRange:
     """Where a definition is: its text is `text[start:stop]`, and `blanks` come before it on its line."""
 
     text: str
@@ -147,15 +147,17 @@ def _check_alone(inside: str, symbols: Sequence[Symbol], found: Symbol) -> None:
             )
 
 
-def _place(text: str, symbol: Symbol) -> _Place:
+def _place(text: str, symbol: Symbol) -> _DefinitionRange:
     whole = text[symbol.start : symbol.stop]
     start = symbol.start + len(whole) - len(whole.lstrip())
     begin = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     line = text[begin:start]
-    return _Place(text, start, symbol.start + len(whole.rstrip()), line[: len(line) - len(line.lstrip(" \t"))])
+    return _DefinitionRange(
+        text, start, symbol.start + len(whole.rstrip()), line[: len(line) - len(line.lstrip(" \t"))]
+    )
 
 
-def _fitted(inside: str, place: _Place, new: str) -> str:
+def _fitted(inside: str, place: _DefinitionRange, new: str) -> str:
     """Return the new text as it is written: indented, with the file's line breaks, and without a doubled sign."""
     old = with_line_feeds(place.text[place.start : place.stop])
     lines = with_line_feeds(new).strip("\n").rstrip().split("\n")

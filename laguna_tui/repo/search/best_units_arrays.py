@@ -21,7 +21,7 @@ _Weights = NDArray[np.uint8]
 
 def scored(reader: PostingsReader, weighing: Weighing, limit: int, also: Sequence[int]) -> list[tuple[int, float]]:
     """Return the best units and the requested ones, with their scores."""
-    table = _Table(reader, weighing)
+    table = _UnitTable(reader, weighing)
     words = weighing.words
     threshold, taken, left = 0.0, 0, bm25.SCORED_POSTINGS
     found = np.empty(0, np.int64)
@@ -64,7 +64,7 @@ def _united(one: _Places, other: _Places) -> _Places:
     return both[np.diff(both, prepend=-1) > 0]
 
 
-class _Table:
+class _UnitTable:
     """The units of all blocks side by side; a unit's place is an index into them.
 
     Attributes:

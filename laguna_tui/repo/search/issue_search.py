@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from laguna_tui.repo.search.identifiers import looks_like_code
-from laguna_tui.repo.search.ranking import Found, best_first, search, times
-from laguna_tui.repo.search.retrieval import Candidate, candidates_at, known_paths
+from laguna_tui.repo.search.ranking import RankedUnit, best_first, search, times
+from laguna_tui.repo.search.retrieval import UnitCandidate, candidates_at, known_paths
 
 # A longer request, or one with frames, is read as an issue.
 _LONG_WORDS = 40
@@ -83,7 +83,7 @@ def read_issue(text: str) -> Issue:
     return Issue(frames, paths, names, f"{title}\n{' '.join(rest.split()[:_PROSE_WORDS])}")
 
 
-def search_issue(connection: sqlite3.Connection, text: str, limit: int = 20) -> list[Found]:
+def search_issue(connection: sqlite3.Connection, text: str, limit: int = 20) -> list[RankedUnit]:
     """Return the units that a long request is about, best first, each with its reasons."""
     issue = read_issue(text)
     found = {result.unit.unit: result for result in search(connection, issue.question, _LOOKED_THROUGH)}
@@ -94,18 +94,20 @@ def search_issue(connection: sqlite3.Connection, text: str, limit: int = 20) -> 
     for unit, factor in in_frames.items():
         known_as = found.get(unit.unit)
         if known_as is None or known_as.score < best:
-            known_as = Found(unit, best, {"placed": best})
+            known_as = RankedUnit(unit, best, {"placed": best})
         found[unit.unit] = times(known_as, "frame", factor)
     for file in named - {result.unit.file for result in found.values()}:
         for unit in candidates_at(connection, file, 1):
-            found[unit.unit] = Found(unit, best * _ONLY_PLACED, {"placed": best * _ONLY_PLACED})
+            found[unit.unit] = RankedUnit(unit, best * _ONLY_PLACED, {"placed": best * _ONLY_PLACED})
     weighed = [times(each, "named", _IN_PATH) if each.unit.file in named else each for each in found.values()]
     return sorted(weighed, key=best_first)[:limit]
 
 
-def _units_in_frames(connection: sqlite3.Connection, issue: Issue, known: Mapping[str, int]) -> dict[Candidate, float]:
+def _units_in_frames(
+    connection: sqlite3.Connection, issue: Issue, known: Mapping[str, int]
+) -> dict[UnitCandidate, float]:
     """Return the innermost unit at each frame that is a place of this folder, and its factor."""
-    factors: dict[Candidate, float] = {}
+    factors: dict[UnitCandidate, float] = {}
     factor = _IN_FRAME
     for path, line in issue.frames:
         units = [unit for file in _files(path, known) for unit in candidates_at(connection, file, line)]

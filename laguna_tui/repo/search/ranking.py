@@ -17,8 +17,8 @@ from laguna_tui.repo.files.text_files import lines_below
 from laguna_tui.repo.search.identifiers import stem, words
 from laguna_tui.repo.search.reference_walk import near_files
 from laguna_tui.repo.search.retrieval import (
-    Candidate,
     SearchQuery,
+    UnitCandidate,
     find_candidates,
     name_stems,
     parse_query,
@@ -74,10 +74,10 @@ BM25_ALONE = RankingWeights(*[0.0] * len(fields(RankingWeights)))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedUnit:
     """One result. `score` is the product of `factors`; "bm25" is relative to the best."""
 
-    unit: Candidate
+    unit: UnitCandidate
     score: float
     factors: dict[str, float]
 
@@ -85,13 +85,13 @@ class Found:
 class FileResult(NamedTuple):
     """What is shown of a file at one place: its best unit, and the next ones that match too, best first."""
 
-    best: Found
-    also: tuple[Found, ...]
+    best: RankedUnit
+    also: tuple[RankedUnit, ...]
 
 
 def search(
     connection: sqlite3.Connection, text: str, limit: int = 20, weights: RankingWeights = RankingWeights()
-) -> list[Found]:
+) -> list[RankedUnit]:
     """Return the units that answer a question best, best first; empty when no word is known."""
     question = parse_query(text)
     units = find_candidates(connection, question)
@@ -109,14 +109,14 @@ def search(
     return found[:limit]
 
 
-def by_file(found: Sequence[Found], limit: int = 20) -> list[FileResult]:
+def by_file(found: Sequence[RankedUnit], limit: int = 20) -> list[FileResult]:
     """Return results as a reader sees them: a file's next `ALSO` units stand with its best one, not far below it.
 
     Args:
         found: Of `search`, in its order; what is beyond those units of a file stands at places of its own.
         limit: Most places.
     """
-    units: dict[int, list[Found]] = {}
+    units: dict[int, list[RankedUnit]] = {}
     for result in found:
         units.setdefault(result.unit.file, []).append(result)
     shown: dict[int, int] = dict.fromkeys(units, 0)
@@ -132,7 +132,7 @@ def by_file(found: Sequence[Found], limit: int = 20) -> list[FileResult]:
     return places[:limit]
 
 
-def shown_line(unit: Candidate, question: SearchQuery, tree: RootFolder) -> tuple[int, str]:
+def shown_line(unit: UnitCandidate, question: SearchQuery, tree: RootFolder) -> tuple[int, str]:
     """Return the line to show of a unit and its code: without a name or a heading, the first with most of the words.
 
     Args:
@@ -153,20 +153,20 @@ def shown_line(unit: Candidate, question: SearchQuery, tree: RootFolder) -> tupl
     return max(numbered, key=fitness, default=(unit.line, unit.signature))
 
 
-def best_first(result: Found) -> tuple[float, str, int]:
+def best_first(result: RankedUnit) -> tuple[float, str, int]:
     """Return the sort key of a result."""
     return -result.score, result.unit.path, result.unit.line
 
 
-def _scored(unit: Candidate, question: SearchQuery, weights: RankingWeights, best: float) -> Found:
+def _scored(unit: UnitCandidate, question: SearchQuery, weights: RankingWeights, best: float) -> RankedUnit:
     factors = {"bm25": unit.bm25 / best or _NAMED_ONLY, **_factors(unit, question, weights)}
     score = 1.0
     for factor in factors.values():
         score *= factor
-    return Found(unit, score, factors)
+    return RankedUnit(unit, score, factors)
 
 
-def _factors(unit: Candidate, question: SearchQuery, weights: RankingWeights) -> dict[str, float]:
+def _factors(unit: UnitCandidate, question: SearchQuery, weights: RankingWeights) -> dict[str, float]:
     factors = {}
     if definition := _defines(unit, question):
         factors["definition"] = 1.0 + weights.definition * definition
@@ -184,7 +184,7 @@ def _factors(unit: Candidate, question: SearchQuery, weights: RankingWeights) ->
     return {name: factor for name, factor in factors.items() if factor != 1.0}
 
 
-def _defines(unit: Candidate, question: SearchQuery) -> float:
+def _defines(unit: UnitCandidate, question: SearchQuery) -> float:
     """Return the confidence, to 1, that a unit defines what the question is about, by the definition's name."""
     name = unit.inner or unit.name
     written = any(name.lower() == asked.lower() for asked in question.names)
@@ -196,7 +196,7 @@ def _defines(unit: Candidate, question: SearchQuery) -> float:
     return _overlap(name_stems(name), question.stems) ** 2 * (1.0 if written else _SPELLED)
 
 
-def _file_named(unit: Candidate, question: SearchQuery) -> float:
+def _file_named(unit: UnitCandidate, question: SearchQuery) -> float:
     """Return the confidence, to 1, that a question is about a unit's file, because it has the file's name."""
     stems = name_stems(path_stem(unit.path))
     if not stems or not stems <= question.stems:
@@ -211,13 +211,13 @@ def _aside(path: str, question: SearchQuery) -> float:
     return (is_test(path) and not question.wants_tests) + is_secondary(path) * 0.5 + is_prose(path) * 0.5
 
 
-def _is_qualified(unit: Candidate, question: SearchQuery) -> bool:
+def _is_qualified(unit: UnitCandidate, question: SearchQuery) -> bool:
     """Return whether the question has the unit's name with an enclosing one."""
     title = f".{unit.title.lower()}.{unit.inner.lower()}".removesuffix(".")
     return any(title.endswith(f".{name}") for name in question.qualified)
 
 
-def _declares(unit: Candidate) -> bool:
+def _declares(unit: UnitCandidate) -> bool:
     """Return whether a unit only declares what another file defines, or belongs to no programming language."""
     if not unit.exact and not is_code(unit.path):
         return True
@@ -233,7 +233,7 @@ def _share(name: frozenset[str], asked: frozenset[str]) -> float:
     return len(name & asked) / len(asked) if asked else 0.0
 
 
-def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
+def _coherent(found: Sequence[RankedUnit], weight: float) -> list[RankedUnit]:
     """Return the results lifted by their file's share of the largest sum of scores of a file.
 
     If only a file's best one were, the definition that is meant would stand further behind where it comes second.
@@ -249,7 +249,7 @@ def _coherent(found: Sequence[Found], weight: float) -> list[Found]:
     return [times(result, "coherence", factors[result.unit.file]) for result in found]
 
 
-def _near(found: Sequence[Found], weight: float, connection: sqlite3.Connection) -> list[Found]:
+def _near(found: Sequence[RankedUnit], weight: float, connection: sqlite3.Connection) -> list[RankedUnit]:
     """Return the results with a factor for their file's rank in a walk from the best files."""
     start: dict[int, float] = {}
     for result in sorted(found, key=best_first)[:_STARTS]:
@@ -261,7 +261,7 @@ def _near(found: Sequence[Found], weight: float, connection: sqlite3.Connection)
     return [times(result, "references", 1.0 + weight * near.get(result.unit.file, 0.0) / largest) for result in found]
 
 
-def _repeated(found: Sequence[Found], factor: float) -> Iterator[Found]:
+def _repeated(found: Sequence[RankedUnit], factor: float) -> Iterator[RankedUnit]:
     """Yield the results, best first, each multiplied by the factor for every better one of its file."""
     seen: dict[int, int] = {}
     for result in found:
@@ -270,6 +270,6 @@ def _repeated(found: Sequence[Found], factor: float) -> Iterator[Found]:
         yield times(result, "repeats", factor**better) if better else result
 
 
-def times(result: Found, name: str, factor: float) -> Found:
+def times(result: RankedUnit, name: str, factor: float) -> RankedUnit:
     """Return a result with one more factor."""
-    return Found(result.unit, result.score * factor, {**result.factors, name: factor})
+    return RankedUnit(result.unit, result.score * factor, {**result.factors, name: factor})

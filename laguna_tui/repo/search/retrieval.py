@@ -122,7 +122,7 @@ _HOLDING = f"""
 """
 
 
-class Candidate(NamedTuple):
+class UnitCandidate(NamedTuple):
     """A unit with its location.
 
     Attributes:
@@ -148,7 +148,7 @@ class Candidate(NamedTuple):
     inner: str = ""
 
 
-def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> list[Candidate]:
+def find_candidates(connection: sqlite3.Connection, question: SearchQuery) -> list[UnitCandidate]:
     """Return units whose words match, best first, and those that define one of the question's names."""
     defining = _by_name(connection, question)
     terms = dict.fromkeys(map(stem, question.words))
@@ -165,7 +165,7 @@ def known_paths(connection: sqlite3.Connection) -> dict[str, int]:
     return {os.fsdecode(path): file for path, file in connection.execute("select path, id from files")}
 
 
-def candidates_at(connection: sqlite3.Connection, file: int, line: int) -> list[Candidate]:
+def candidates_at(connection: sqlite3.Connection, file: int, line: int) -> list[UnitCandidate]:
     """Return the innermost unit at a line of a file, or the one after it; empty for a file without text."""
     row = connection.execute(
         "select id from units where file = ? order by (line <= ? and end >= ?) desc, abs(line - ?) limit 1",
@@ -192,10 +192,10 @@ def _by_name(connection: sqlite3.Connection, question: SearchQuery) -> dict[int,
     return dict(islice(found.items(), BY_NAME))
 
 
-def _rows(connection: sqlite3.Connection, units: Sequence[int]) -> list[Candidate]:
+def _rows(connection: sqlite3.Connection, units: Sequence[int]) -> list[UnitCandidate]:
     chosen = ",".join(map(str, units))
     by_unit = {
-        row[0]: Candidate(row[0], row[1], os.fsdecode(row[2]), *row[3:])
+        row[0]: UnitCandidate(row[0], row[1], os.fsdecode(row[2]), *row[3:])
         for row in connection.execute(f"{_ROW} where units.id in ({chosen})")
     }
     return [by_unit[unit] for unit in units if unit in by_unit]

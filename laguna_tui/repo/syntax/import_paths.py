@@ -34,7 +34,7 @@ def import_path(language: str, written: str) -> str:
     return "" if language in _PREFIXED and "/" not in path else path
 
 
-class _Place(NamedTuple):
+class _NamedFile(NamedTuple):
     """A file under one of the names that imports may give it; `parts` end with that name."""
 
     file: int
@@ -47,11 +47,11 @@ class ImportPaths:
     def __init__(self, files: Mapping[int, str]) -> None:
         """Take the files that may be imported: their paths by id."""
         self._folders = {file: PurePosixPath(path).parent.parts for file, path in files.items()}
-        self._places: dict[str, list[_Place]] = {}
+        self._places: dict[str, list[_NamedFile]] = {}
         for file, path in files.items():
             folder, name = self._folders[file], PurePosixPath(path).name
             for parts in {(*folder, name), (*folder, name.partition(".")[0]), folder} - {()}:
-                self._places.setdefault(parts[-1], []).append(_Place(file, parts))
+                self._places.setdefault(parts[-1], []).append(_NamedFile(file, parts))
 
     def meant(self, path: str, importer: int) -> list[int]:
         """Return the files that an import means, those nearest to the importing file; none when they are too many.
@@ -74,7 +74,7 @@ class ImportPaths:
                 return self._nearest(ends, importer)
         return []
 
-    def _nearest(self, places: Iterable[_Place], importer: int) -> list[int]:
+    def _nearest(self, places: Iterable[_NamedFile], importer: int) -> list[int]:
         here = self._folders.get(importer, ())
         near: dict[int, list[int]] = {}
         for place in places:

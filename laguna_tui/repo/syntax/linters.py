@@ -77,7 +77,7 @@ _SCRIPTS = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _VENVS = (".venv/bin", "venv/bin", "node_modules/.bin")
 
 
-class _Kind(NamedTuple):
+class _Linter(NamedTuple):
     """A kind of check: the suffixes it looks at, and what finds it in a folder; its arguments, or None."""
 
     name: str
@@ -135,7 +135,7 @@ def configured_linters(workspace: Workspace, inside: str) -> list[Linter]:
     return found
 
 
-def _nearest(workspace: Workspace, inside: str, kind: _Kind) -> Iterator[Linter]:
+def _nearest(workspace: Workspace, inside: str, kind: _Linter) -> Iterator[Linter]:
     above = posixpath.dirname(inside)
     for _ in range(_MAX_DEPTH):
         folder = _Folder(workspace, above)
@@ -177,16 +177,16 @@ def _with(name: str, arguments: str, folder: _Folder) -> str | None:
 
 
 _KINDS = (
-    _Kind("ruff", _PYTHON, _RUFF, _ruff),
-    _Kind("mypy", _PYTHON, _MYPY, _mypy),
-    _Kind("tsc", _SCRIPTS, _TSC, partial(_with, "tsconfig.json", "tsc --noEmit --pretty false")),
-    _Kind(
+    _Linter("ruff", _PYTHON, _RUFF, _ruff),
+    _Linter("mypy", _PYTHON, _MYPY, _mypy),
+    _Linter("tsc", _SCRIPTS, _TSC, partial(_with, "tsconfig.json", "tsc --noEmit --pretty false")),
+    _Linter(
         "cargo check",
         (".rs",),
         _CARGO,
         partial(_with, "Cargo.toml", "cargo check --offline --quiet --all-targets --message-format=short"),
     ),
-    _Kind("go vet", (".go",), _GO, partial(_with, "go.mod", "go vet ./...")),
+    _Linter("go vet", (".go",), _GO, partial(_with, "go.mod", "go vet ./...")),
 )
 
 

@@ -12,7 +12,7 @@ from laguna_engine.draft.dflash import DFlash
 from laguna_engine.draft.suffix import FileDrafter, SuffixDrafter
 from laguna_engine.errors import NativeAbort
 from laguna_engine.events import DrafterFailed, Round, Stats
-from laguna_tui.agent.tools.mcp.mcp_config import McpServers
+from laguna_tui.agent.tools.mcp.mcp_config import ConfiguredServers
 from laguna_tui.base import progress
 from laguna_tui.base.change_proposal import ChangeProposal
 from laguna_tui.base.events import (
@@ -409,7 +409,7 @@ class FailingSession(Session):
         return SessionInfo(4096, "", plan=("",))
 
     def opened(self):
-        return SimpleNamespace(servers=McpServers())
+        return SimpleNamespace(servers=ConfiguredServers())
 
 
 def test_ask_with_json_exits_with_1_and_has_written_its_object_when_the_engine_fails(capsys, monkeypatch, tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from laguna_tui.base.errors import UserError
 from laguna_tui.base.network import Network, OfflineError
 from laguna_tui.models import hub as hub_module
-from laguna_tui.models.cancellation import Cancellation, Paused
+from laguna_tui.models.cancellation import DownloadCancellation, Paused
 from laguna_tui.models.download import Download, DownloadOutcome
 from laguna_tui.models.download_errors import DiskFullError, DownloadError
 from laguna_tui.models.hub import Hub
@@ -264,7 +264,7 @@ def test_temporary_errors_are_retried(get: Get, hub: LoopbackHub, kind, code):
 @pytest.mark.parametrize("kind", ["api", "file", "storage"])
 def test_a_retry_waits_as_long_as_the_server_asks(get: Get, hub: LoopbackHub, kind, monkeypatch):
     slept: list[float] = []
-    monkeypatch.setattr(Cancellation, "sleep", lambda cancellation, seconds: slept.append(seconds))
+    monkeypatch.setattr(DownloadCancellation, "sleep", lambda cancellation, seconds: slept.append(seconds))
     hub.faults[kind] = [Status(429, {"Retry-After": "17"})]
     assert get().run() is DownloadOutcome.DONE
     assert slept == [17.0]
@@ -498,7 +498,7 @@ def test_a_wait_grows_up_to_its_longest():
 
 
 def test_a_cancellation_ends_a_sleep_at_once():
-    cancellation = Cancellation()
+    cancellation = DownloadCancellation()
     cancellation.pause()
     with pytest.raises(Paused):
         cancellation.sleep(10_000)

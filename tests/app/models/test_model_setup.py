@@ -83,7 +83,7 @@ async def test_no_socket_is_opened_offline(store, machine, monkeypatch):
         monkeypatch.setattr(socket.socket, "connect", lambda *_: opened.append("connect"))
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: opened.append("name") or [])
         await pilot.press("f8")
-        await until(pilot, lambda: "no connection is opened" in screen(app))
+        await until(pilot, lambda: "Offline mode: nothing is downloaded." in screen(app))
         await pilot.press("enter", "p", "x", "escape", "f7", "escape")
         await pilot.pause()
     assert opened == []

@@ -86,14 +86,16 @@ class McpServer:
 
 
 @dataclass(frozen=True, slots=True)
-class McpServers:
+class ConfiguredServers:
     """The servers that may be started, and sentences about those that may not."""
 
     servers: tuple[McpServer, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def load_servers(folder: Path, trust: Trust, own: Path | None = None, clients: Sequence[McpServer] = ()) -> McpServers:
+def load_servers(
+    folder: Path, trust: Trust, own: Path | None = None, clients: Sequence[McpServer] = ()
+) -> ConfiguredServers:
     """Return the servers of the user, of a client and of a folder. Of two with one name, the first is used.
 
     Args:
@@ -113,11 +115,11 @@ def load_servers(folder: Path, trust: Trust, own: Path | None = None, clients: S
         data = _read(theirs)
         found = _parsed(data, theirs)
     except UserError as error:
-        data, found = None, McpServers(notes=(str(error),))
+        data, found = None, ConfiguredServers(notes=(str(error),))
     trusted = trust.of(root)
     accepted = data is None or (trusted is not None and trusted.accepts(trusted.folder / FOLDER_FILE, data))
     if found.servers and not accepted:
-        found = McpServers(notes=(_NOT_TRUSTED.format(file=theirs, count=len(found.servers), command=_TRUST),))
+        found = ConfiguredServers(notes=(_NOT_TRUSTED.format(file=theirs, count=len(found.servers), command=_TRUST),))
     servers: dict[str, McpServer] = {}
     taken = list[str]()
     for server in (*map(_installed, mine.servers), *map(_installed, clients), *found.servers):
@@ -128,7 +130,7 @@ def load_servers(folder: Path, trust: Trust, own: Path | None = None, clients: S
     notes = [*mine.notes, *found.notes, *taken]
     if beyond := ordered[MAX_SERVERS:]:
         notes.append(_TOO_MANY.format(most=MAX_SERVERS, names=_listed(each.name for each in beyond), file=file))
-    return McpServers(tuple(ordered[:MAX_SERVERS]), tuple(notes))
+    return ConfiguredServers(tuple(ordered[:MAX_SERVERS]), tuple(notes))
 
 
 def client_server(
@@ -162,7 +164,7 @@ def _installed(server: McpServer) -> McpServer:
     return replace(server, variables={"PYTHONSAFEPATH": "1", **server.variables})
 
 
-def trust_servers(folder: Path, trust: Trust) -> tuple[Path, McpServers]:
+def trust_servers(folder: Path, trust: Trust) -> tuple[Path, ConfiguredServers]:
     """Trust a folder's file as it is now, and return it and its servers.
 
     Raises:
@@ -189,9 +191,9 @@ def _read(file: Path) -> bytes | None:
         raise UserError(f"{file}: cannot be read ({reason}); correct it or move it away") from error
 
 
-def _parsed(data: bytes | None, file: Path) -> McpServers:
+def _parsed(data: bytes | None, file: Path) -> ConfiguredServers:
     if data is None:
-        return McpServers()
+        return ConfiguredServers()
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         parsed = msgspec.json.decode(data, type=_File)
@@ -216,7 +218,7 @@ def _parsed(data: bytes | None, file: Path) -> McpServers:
         words = [word for each in found for word in (*each.command, *each.variables.values())]
         if variables := dict.fromkeys(variable for word in words for variable in _VARIABLE.findall(word)):
             notes.append(_LITERAL.format(file=file, name=shown, variables=_listed(variables)))
-    return McpServers(tuple(servers), tuple(notes))
+    return ConfiguredServers(tuple(servers), tuple(notes))
 
 
 def _unused(data: bytes | msgspec.Raw, known: set[str]) -> tuple[str, ...]:

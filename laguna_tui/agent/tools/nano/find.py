@@ -23,13 +23,13 @@ _LINE_NUMBERS = re.compile(r"(?<=\S):\d+(-\d+)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class FindArguments:
+class NanoFindArguments:
     """pattern: A file's path, or a part of it."""
 
     pattern: str = declared()
 
 
-def find(services: ToolServices, run: ToolRun, wanted: FindArguments) -> ToolResult:
+def find(services: ToolServices, run: ToolRun, wanted: NanoFindArguments) -> ToolResult:
     """Return the file's top-level definitions, the files that may be meant, or a sentence if there is none."""
     pattern = wanted.pattern.strip()
     listing = run.workspace.files(Clock(run.cancelled, BUDGET_S).is_over)
@@ -71,4 +71,4 @@ def numbered(items: Sequence[str]) -> list[str]:
     return [*lines, f"and {more} more."] if more > 0 else lines
 
 
-FIND = Tool("find", "What a file defines.", FindArguments, find, read_only=True)
+FIND = Tool("find", "What a file defines.", NanoFindArguments, find, read_only=True)

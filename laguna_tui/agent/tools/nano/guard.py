@@ -124,7 +124,7 @@ class NanoGuard(Guard):
             asked: The question.
             before: Returns the turns before it in the prompt, as one text; a pronoun may mean a name of theirs.
         """
-        self._asked = _Question(asked)
+        self._asked = _UserMessage(asked)
         self._earlier = before
         self._expected: str | None = None
         self._results: list[str] = []
@@ -261,7 +261,7 @@ class RenameRules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
+class _UserMessage:
     """The user's message, and what in it may be a name.
 
     Attributes:

@@ -35,7 +35,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SearchArguments:
+class NanoSearchArguments:
     """Which list, and the name it is about. The model was trained to name a list; without one it gets all three."""
 
     list: str = declared("", choices=("defined", "used", "tested"), required=True, advice="defined, used or tested")
@@ -57,7 +57,7 @@ class ListedLine:
         return f"{place} `{self.code}`" if self.code else place
 
 
-def search(services: ToolServices, run: ToolRun, asked: SearchArguments) -> ToolResult:
+def search(services: ToolServices, run: ToolRun, asked: NanoSearchArguments) -> ToolResult:
     """Return the list, or all three if none is named; one sentence if the name is nowhere.
 
     Raises:
@@ -178,4 +178,4 @@ def _each_once(lines: Iterable[ListedLine]) -> list[ListedLine]:
     return sorted(first.values(), key=lambda line: line.symbol == NO_SYMBOL)
 
 
-SEARCH = Tool("search", "Where a name is defined, used or tested.", SearchArguments, search, read_only=True)
+SEARCH = Tool("search", "Where a name is defined, used or tested.", NanoSearchArguments, search, read_only=True)

@@ -2,7 +2,7 @@
 
 import re
 
-from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, SpanUnit
 
 _DEFINES = re.compile(r"(?:def|class) (\w+)|(\w+) = ")
 
@@ -16,7 +16,7 @@ def cut(path, text, *, protected=False):
         names = frozenset(filter(None, defined.groups())) if defined else frozenset()
         refers = frozenset(re.findall(r"(\w+)\(", match.group())) - names
         first, last = text.count("\n", 0, start) + 1, text.count("\n", 0, stop - 1) + 1
-        units.append(Unit(next(iter(names), ""), names, refers, first, last))
+        units.append(SpanUnit(next(iter(names), ""), names, refers, first, last))
         head = text.find("\n", start, stop) + 1 or stop
         if match.group().startswith(("def", "class")) and head < stop:
             spans += [

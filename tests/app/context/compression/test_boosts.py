@@ -17,7 +17,7 @@ from laguna_tui.context.compression.definitions import Definitions, named_files
 from laguna_tui.context.compression.elision import marker
 from laguna_tui.context.compression.relevance import rank
 from laguna_tui.context.compression.result import Why
-from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, SpanUnit
 from laguna_tui.context.compression.splitting import document
 from tests.app.context.compression.paragraphs import cut, filler, letters
 
@@ -82,7 +82,9 @@ def test_who_asks_for_a_method_gets_it_before_the_rest_of_its_class():
         spans += [Span(start, body, SpanRole.OUTLINE, number), Span(body, stop, SpanRole.BODY, number)]
         line, end = text.count("\n", 0, start) + 1, text.count("\n", 0, stop)
         units.append(
-            Unit(name, frozenset({name, name.split(".")[-1]}), frozenset(), line, end if number else text.count("\n"))
+            SpanUnit(
+                name, frozenset({name, name.split(".")[-1]}), frozenset(), line, end if number else text.count("\n")
+            )
         )
     filling = cut("b.py", filler(200))
     document = Document("a.py", text, tuple(spans), tuple(units))

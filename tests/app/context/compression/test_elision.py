@@ -3,7 +3,7 @@
 import pytest
 
 from laguna_tui.context.compression.elision import comment, render
-from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, SpanUnit
 from tests.app.context.compression.paragraphs import cut, filler
 
 TEXT = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n\ndef three():\n    return 3\n"
@@ -40,7 +40,7 @@ def test_a_text_of_blanks_is_kept():
 
 
 def test_a_part_of_a_line_is_called_that():
-    unit = Unit("", frozenset(), frozenset(), 1, 1)
+    unit = SpanUnit("", frozenset(), frozenset(), 1, 1)
     text = "abcdef\n"
     document = Document("a.txt", text, (Span(0, 3, SpanRole.TEXT, 0), Span(3, 7, SpanRole.TEXT, 0)), (unit,))
     assert render(document, {0})[0] == "abc\n… partly not shown: read path=a.txt start=1 end=1\n"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from laguna_tui.context.compression.spans import Document, Span, SpanRole, Unit
+from laguna_tui.context.compression.spans import Document, Span, SpanRole, SpanUnit
 
-UNIT = Unit("", frozenset(), frozenset(), 1, 1)
+UNIT = SpanUnit("", frozenset(), frozenset(), 1, 1)
 
 
 def document(text, *places, units=1):
@@ -46,7 +46,7 @@ def test_a_carriage_return_ends_no_line_where_newlines_do():
 
 def test_a_method_lies_in_its_class():
     def unit(name, first, last):
-        return Unit(name, frozenset({name}), frozenset(), first, last)
+        return SpanUnit(name, frozenset({name}), frozenset(), first, last)
 
     units = (unit("A", 1, 9), unit("A.f", 2, 4), unit("A.g", 5, 9), unit("h", 10, 12), UNIT)
     assert list(Document("a.py", "", (), units).outer) == [None, 0, 0, None, None]
