@@ -12,6 +12,7 @@ from functools import partial
 from textual import on
 
 from laguna_tui.base.app_report import AppReport
+from laguna_tui.base.errors import UserError
 from laguna_tui.models.model_setup import ModelSetup
 from laguna_tui.session.session import Session
 from laguna_tui.tui.approvals.approval_panel import ApprovalPanel
@@ -30,7 +31,7 @@ from laguna_tui.tui.controllers.sessions_controller import SessionsController
 from laguna_tui.tui.controllers.shell_controller import ShellController
 from laguna_tui.tui.controllers.speed_controller import SpeedController
 from laguna_tui.tui.driver import TerminalClosed
-from laguna_tui.tui.help_screen import HelpScreen, KeyRow, command_rows, key_rows
+from laguna_tui.tui.help_screen import HelpScreen, KeyRow, ManualPage, command_rows, key_rows, manual_rows
 from laguna_tui.tui.jobs_screen import JobsController, JobsScreen
 from laguna_tui.tui.modal import notify
 from laguna_tui.tui.models.plan_screen import PlanScreen
@@ -230,8 +231,15 @@ class LagunaApp(ChatApp):
             "Commands": command_rows(),
         }
 
-    def action_help(self) -> None:
-        self.push_screen(HelpScreen(self.help_sections()))
+    def action_help(self, page: str = "") -> None:
+        """Show all keys and commands, or a page of the manual."""
+        if not page:
+            self.push_screen(HelpScreen({**self.help_sections(), "Manual: /help PAGE": manual_rows()}))
+            return
+        try:
+            self.push_screen(ManualPage(page))
+        except UserError as error:
+            notify(self, str(error), "warning")
 
     def action_plan(self) -> None:
         self.push_screen(PlanScreen(self.plan))

@@ -1,4 +1,4 @@
-"""The help screen: every key and command, generated from the bindings."""
+"""The help screen: every key and command, generated from the bindings, and the pages of the manual."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -8,8 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
+from textual.widgets import Markdown, Static
 
+from laguna_tui.base.manual import manual_pages, page_title, read_page
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.slash_commands import COMMANDS
 from laguna_tui.tui.text_lines import MIN_WIDTH, break_words, cells
@@ -54,6 +55,11 @@ def command_rows() -> list[KeyRow]:
     return [(f"{command.slash} {command.takes}".strip(), command.summary) for command in named]
 
 
+def manual_rows() -> list[KeyRow]:
+    """Return the name and title of each page of the manual."""
+    return [(name, page_title(path)) for name, path in manual_pages().items()]
+
+
 # Cells of the first column. Longer keys have a row of their own.
 KEY_COLUMN, NARROW_KEY_COLUMN = 18, 12
 # From this width on, the first column has its full width.
@@ -92,3 +98,22 @@ class HelpScreen(Modal[None]):
                 parts.append((f"{key:<{column}}" if not own_row else f"{key}{own_row}", "$accent"))
                 parts.append((f"\n{'':{column}}".join(lines) + "\n", "$foreground"))
         return Content.assemble(*parts)
+
+
+class ManualPage(Modal[None]):
+    """Shows a page of the manual.
+
+    Raises:
+        UserError: there is no such page.
+    """
+
+    BOX: ClassVar[type[Widget]] = VerticalScroll
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,Q,f1,enter", "dismiss", "Close the page")]
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        title, _, self._text = read_page(name).partition("\n")
+        self.heading = title.lstrip("# ")
+
+    def content(self) -> ComposeResult:
+        yield Markdown(self._text, open_links=False)

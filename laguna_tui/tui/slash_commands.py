@@ -28,7 +28,7 @@ class Command:
 
 
 COMMANDS = (
-    Command("Help", "All keys and commands", "help", "/help"),
+    Command("Help", "All keys and commands, or a page of the manual", "help", "/help", "PAGE"),
     Command("New chat", "Forget this conversation and start again", "new_chat", "/new"),
     Command("Copy answer", "Copy the last answer to the clipboard", "copy_answer", "/copy"),
     Command("Theme", "Choose the colours", "change_theme", "/theme"),

@@ -395,6 +395,20 @@ async def test_what_a_key_does_stays_in_its_column_where_it_wraps(chat, width: i
         assert rows[at + 1] == " " * column + "New line", "a key too long for its column has a row of its own"
 
 
+async def test_the_help_lists_the_pages_of_the_manual_and_a_command_shows_one(chat):
+    async with running(chat()) as (app, pilot):
+        await ready(app, pilot)
+        await pilot.press("f1")
+        await until(pilot, lambda: "/help PAGE" in str(app.screen.query_one("#keys", Static).content))
+        await pilot.press("escape")
+        await ask(app, pilot, "/help permissions")
+        await until(pilot, lambda: "What the model wants to change or run" in screen(app))
+        assert "<!--" not in screen(app)
+        await pilot.press("escape")
+        await ask(app, pilot, "/help permission")
+        await until(pilot, lambda: "did you mean" in screen(app))
+
+
 async def test_the_help_is_wrapped_again_when_the_terminal_changes(chat) -> None:
     async with running(chat(), size=(100, 30)) as (app, pilot):
         await ready(app, pilot)
