@@ -7,17 +7,19 @@ that reads only the newest turns of a chat.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from laguna_engine.chat.messages import AssistantMessage, Role
 from laguna_tui.agent.conversation_blocks import ConversationBlock
 from laguna_tui.agent.permissions.modes import PLAN_OFF, PLAN_ON
-from laguna_tui.agent.tools.base.model_profile import ModelProfile
 from laguna_tui.agent.tools.base.results import shortened
 from laguna_tui.backends.base import Backend, Message, Prompt, PromptCost
 from laguna_tui.base.messages import MESSAGE, REJECTED, REMINDER, Attachment, BlockKind, ChatMessage, Place
 from laguna_tui.context.mentions import unmarked
 from laguna_tui.context.token_counter import CachedTokenCounter
+
+if TYPE_CHECKING:
+    from laguna_tui.agent.tools.base.model_profile import ModelProfile
 
 _ANSWER = "answer"
 _MAP_LEFT_OUT = "it was left out with the messages that the summary replaced"
@@ -67,7 +69,7 @@ class Conversation:
     def __init__(
         self,
         backend: Backend,
-        profile: ModelProfile,
+        profile: "ModelProfile",
         *,
         thinking: bool,
         opening: Callable[[], str] = str,
@@ -108,7 +110,7 @@ class Conversation:
         new._calls = self._calls
         return new
 
-    def for_model(self, backend: Backend, profile: ModelProfile, *, thinking: bool) -> "Conversation":
+    def for_model(self, backend: Backend, profile: "ModelProfile", *, thinking: bool) -> "Conversation":
         """Return the same chat for another model; this model's backend may already be closed."""
         new = Conversation(backend, profile, thinking=thinking, opening=self._opening, remind=self._remind)
         new.read = self.read
