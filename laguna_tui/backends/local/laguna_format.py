@@ -40,8 +40,7 @@ class LagunaFormat:
         """
         self.encoder = encoder = SafeEncoder(vocabulary)
         self._renderers = {thinking: Renderer(encoder, family, thinking) for thinking in (False, True)}
-        # Needed for every preview of a prompt, which must not tokenize anything again.
-        self._openings = {thinking: each.generation_prompt() for thinking, each in self._renderers.items()}
+        self._openings: dict[bool, list[int]] = {}
         self._model = model
         self._known = {thinking: WeakKeyDictionary[Message, Parts]() for thinking in (False, True)}
         self._calls = deque[ToolCalls](maxlen=_GRAMMARS)
@@ -72,7 +71,12 @@ class LagunaFormat:
 
     def opening(self, *, thinking: bool) -> list[int]:
         """Return the tokens that open the model's turn."""
-        return self._openings[thinking]
+        # Kept for the previews of a prompt, which must not tokenize anything again. Not tokenized before it is needed:
+        # the server makes a format on the thread that answers everybody.
+        tokens = self._openings.get(thinking)
+        if tokens is None:
+            tokens = self._openings[thinking] = self._renderers[thinking].generation_prompt()
+        return tokens
 
     def parser(self, tools: tuple[ToolSpec, ...], *, thinking: bool) -> StreamParser:
         """Return a parser of the model's output in its turn."""
