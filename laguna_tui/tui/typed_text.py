@@ -53,7 +53,7 @@ def _joined(run: Sequence[events.Key]) -> Sequence[Message]:
     return [TypedText(run)] if len(run) > 1 else run
 
 
-# Seconds until the next check whether more keys are on their way.
+# Seconds until the first check whether more keys are on their way.
 _WAIT_S = 0.02
 
 HandOver = Callable[[Sequence[events.Event]], None]
@@ -88,9 +88,11 @@ class TypedAhead:
             self._kept.append(events.Paste(event.text))
 
     def _check(self) -> None:
-        focused = self._widget.screen.focused
-        if self._widget.message_queue_size or (focused is not None and focused.message_queue_size):
-            self._widget.set_timer(_WAIT_S, self._check)
-            return
+        for widget in (self._widget.screen.focused, self._widget):
+            if widget is not None and widget.message_queue_size:
+                # Behind what waits there. After a time, a queue could be found full for ever by something that
+                # reaches it as often as we look.
+                widget.call_later(self._check)
+                return
         kept, self._kept = self._kept, []
         self._hand_over(kept)

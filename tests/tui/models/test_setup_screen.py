@@ -9,6 +9,7 @@ from textual import events
 from laguna_tui.base.errors import UserError
 from laguna_tui.tui.app import LagunaApp
 from laguna_tui.tui.models.background_download import DownloadStage
+from laguna_tui.tui.models.setup_screen import SetupScreen
 from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.tui_settings import TuiSettings
 from tests.tui.models.test_model_picker import CHOICES
@@ -299,6 +300,26 @@ async def test_no_letter_overtakes_another_while_the_screen_closes(monkeypatch: 
         await until(pilot, lambda: len(app.screen_stack) == 1)
         await pilot.pause(0.5)
         assert app.query_one(PromptInput).text == "where"
+
+
+async def test_what_reaches_the_screen_whenever_it_looks_for_more_keys_does_not_keep_it_open(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    set_timer = SetupScreen.set_timer
+    async with running(session(), model_setup=ScriptedModelSetup()) as (app, pilot):
+        await opened(app, pilot)
+        box = app.screen.focused
+
+        def crowded(self, delay, callback):
+            def call():
+                box.call_later(lambda: None)
+                callback()
+
+            return set_timer(self, delay, call)
+
+        monkeypatch.setattr(SetupScreen, "set_timer", crowded)
+        app.post_message(events.Paste("where is x?"))
+        await until(pilot, lambda: len(app.screen_stack) == 1 and app.query_one(PromptInput).text == "where is x?")
 
 
 @pytest.mark.parametrize("word", ["please", "explain", "who"])
