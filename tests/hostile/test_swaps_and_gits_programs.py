@@ -167,7 +167,7 @@ def test_no_program_of_the_repository_runs_when_the_app_asks_git(hostile):
     undo = UndoHistory(world.folder, world.app / "undo")
     undo.begin_turn("a")
     undo.before_change()
-    undo.end_turn()
+    undo.after_change()
     codebase = Codebase(world.folder)
     codebase.start()
     codebase.wait(20)

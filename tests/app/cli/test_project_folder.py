@@ -92,10 +92,10 @@ def session(folder: Path, state: Path) -> Session:
 
 def test_trusting_always_answers_what_came_of_it(home, tmp_path):
     project, state = home / "project", tmp_path / "state"
-    assert "is trusted, but has no AGENTS.md yet" in session(project, state).folder.trust()
+    assert "is trusted but has no AGENTS.md yet" in session(project, state).folder.trust()
     (project / "AGENTS.md").write_text("Be kind.\n")
-    assert "counts from the next chat on" in session(project, state).folder.trust()
-    assert "was trusted already" in session(project, state).folder.trust()
+    assert "is used from the next chat on" in session(project, state).folder.trust()
+    assert "was already trusted" in session(project, state).folder.trust()
 
 
 def test_a_folder_that_is_deleted_meanwhile_is_reported(home, tmp_path):

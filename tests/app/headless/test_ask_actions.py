@@ -331,7 +331,7 @@ def test_the_bundled_model_reads_what_is_piped_in_within_its_question(shop, tmp_
     program = (
         "from laguna_tui import compose\n"
         "class Session:\n"
-        "    def tell(self, piece): return 'it reads no pieces'\n"
+        "    def attach(self, piece): return 'it reads no pieces'\n"
         f"print(compose._with_piped(Session(), 'What is it?', {text!r}))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

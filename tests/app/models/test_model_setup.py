@@ -104,7 +104,7 @@ async def test_a_model_is_downloaded_behind_the_chat_and_answers_after_one_key(
             app.models.set_up("tiny")
             await until(pilot, lambda: "Enter" in screen(app) and "Tiny Laguna" in screen(app))
             await pilot.press("enter")
-            await until(pilot, lambda: "Tiny Laguna is here." in screen(app))
+            await until(pilot, lambda: "Tiny Laguna is downloaded." in screen(app))
             assert store.status(_catalogue()["tiny"]).state is ModelState.COMPLETE
             await pilot.press("enter")
             await until(pilot, lambda: app.status_bar.status.model == "Tiny Laguna")
