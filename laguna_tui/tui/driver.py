@@ -142,8 +142,12 @@ class TerminalDriver(LinuxDriver):
         if was_active:
             self.suspend_application_mode()
         # The default action does nothing if no shell could continue us; SIGSTOP would stop us forever.
-        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        # Sent before the action is changed: if the parent's stop comes in between, SIGCONT discards ours, and nothing
+        # stops twice.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
         signal.pthread_kill(threading.get_ident(), signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._watch()
         if was_active:
             self._resume()
