@@ -29,7 +29,7 @@ def print_json(value: object, *, indent: int | None = None) -> None:
 
 
 def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield rows as lines with aligned columns; the first row has the columns' names."""
+    """Yield rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

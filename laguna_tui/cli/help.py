@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from laguna_tui.base.manual import manual_pages, page_title, read_page
-from laguna_tui.cli.console import say
+from laguna_tui.cli.console import say, table
 
 _WIDTH = 100
 """Columns: longer lines are hard to read."""
@@ -24,9 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         UserError: There is no such page.
     """
     if arguments.page is None:
-        pages = manual_pages()
-        width = max(map(len, pages))
-        say(f"laguna-tui help {name:<{width}}  {page_title(path)}" for name, path in pages.items())
+        say(table([(f"laguna-tui help {name}", page_title(path)) for name, path in manual_pages().items()]))
         return 0
     text = read_page(arguments.page)
     if not sys.stdout.isatty():
