@@ -1,4 +1,4 @@
-"""Run as a program: sets up a build in an environment, and kills itself at the step that it is told.
+"""Sets up a build in an environment, and is killed at a step.
 
     python -m tests.app.machine.setup_gpu.killed_setup STATE PYTHON WHEEL KIND STEP
 
@@ -8,11 +8,8 @@ are fewer steps than that. With KIND `plugin` the wheel is a plug-in, else a bui
 
 import os
 import shutil
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from laguna_tui.base.network import Network
 from laguna_tui.machine.setup_gpu import pip, rollback
@@ -21,29 +18,19 @@ from laguna_tui.machine.setup_gpu.installer import BuildOffer, Installer
 from laguna_tui.machine.setup_gpu.pip import Pip, PythonEnvironment
 from laguna_tui.machine.setup_gpu.rollback import Rollback
 from laguna_tui.machine.setup_gpu.trial import Trial
+from tests.kills import kill_at_step
 
 WORKS = Trial(("Some Card",), 16, 0.5)
 
 
 def main(state: str, python: str, wheel: str, kind: str, step: str) -> int:
     """Set up, or die."""
-    left = int(step)
-
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **named: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*arguments, **named)
-
-        return call
-
     environment = PythonEnvironment.of(python)
-    for owner, name in ((Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (shutil, "rmtree"), (os, "replace")):
-        setattr(owner, name, counted(getattr(owner, name)))
-    rollback.write_atomically = counted(rollback.write_atomically)
-    pip.run = counted(pip.run)
+    kill_at_step(
+        int(step),
+        (Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (shutil, "rmtree"), (os, "replace"),
+        (rollback, "write_atomically"), (pip, "run"),
+    )  # fmt: skip
     kept = Rollback(Path(state), environment.prefix)
     installer = Installer(
         environment, kept, Pip(environment, kept.work, Network(), Path(wheel).parent),

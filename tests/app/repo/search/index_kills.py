@@ -1,103 +1,70 @@
-"""Processes that write an index are killed at random moments, one or two at a time, and the index stays consistent.
-
-`python -m tests.app.repo.search.index_kills [MOMENTS]`, 200 by default; the suite has a short sample
-(`test_index_kills.py`). After each kill the tables must agree with each other as they are, and after one more look
-with a new index.
-"""
+"""Writes an index, alone or beside another writer, until it is killed: `python -m tests.kills index`."""
 
 import random
-import signal
-import subprocess
-import sys
 import tempfile
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from laguna_tui.repo.search import index_database
+from laguna_tui.repo.search import index_database, index_update
 from laguna_tui.repo.search.index import Index
 from laguna_tui.repo.search.ranking import search
 from tests.app.repo.search.index_checks import faults
+from tests.kills import Report, Victim
 
-MOMENTS = 200
 _FILES = 60
-_LONGEST_S = 0.4
 _WORDS = "cart price total report refund order parse config".split()
-# Changes files and brings the index up to date, for ever.
-_WRITER = """
-import random, sys
-from pathlib import Path
-from laguna_tui.repo.search import index_update
-from laguna_tui.repo.search.index import Index
-from tests.app.repo.search.index_kills import change
-index_update._COMMIT_S = 0.01
-root, cache, rng = Path(sys.argv[1]), Path(sys.argv[2]), random.Random(int(sys.argv[3]))
-with Index.open(root, cache) as index:
-    print("ready", flush=True)
-    while True:
-        for _ in range(8):
-            change(root, rng)
-        index.refresh(workers=0)
-"""
 
 
-def change(root: Path, rng: random.Random) -> None:
-    """Write or delete one file, atomically enough for a reader that may see none of it."""
-    path = root / f"module{rng.randrange(_FILES)}.py"
-    if rng.random() < 0.2:
-        path.unlink(missing_ok=True)
-        return
-    names = ["_".join(rng.choices(_WORDS, k=2)) for _ in range(rng.randint(1, 6))]
-    path.write_text("".join(f"def {name}({rng.choice(_WORDS)}):\n    return {rng.randrange(1000)}\n" for name in names))
+class IndexWriter(Victim):
+    """Changes files and updates the index, whose tables must agree after a kill, and after an update with a new one."""
 
+    longest_s = 0.4
+    kills_per_folder = 200
+    most_processes = 2
 
-def killed(root: Path, cache: Path, rng: random.Random, writers: int) -> list[str]:
-    """Start writers, kill them at a random moment; what does not fit then, and after the next look."""
-    command = [sys.executable, "-c", _WRITER, str(root), str(cache)]
-    running = [subprocess.Popen([*command, str(rng.randrange(10**9))], stdout=subprocess.PIPE) for _ in range(writers)]
-    try:
-        for process in running:
-            assert process.stdout is not None
-            process.stdout.readline()
-        time.sleep(rng.uniform(0.0, _LONGEST_S))
-    finally:
-        for process in running:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-    connection = index_database.connect_reader(index_database.index_path(root, cache))
-    try:
-        found = faults(connection)
-    finally:
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._root, self._cache = folder / "root", folder / "cache"
+        self._root.mkdir()
+
+    def work(self, chance: random.Random, report: Report) -> None:
+        index_update._COMMIT_S = 0.01
+        with Index.open(self._root, self._cache) as index:
+            report("ready")
+            while True:
+                for _ in range(8):
+                    self._change_a_file(chance)
+                index.refresh(workers=0)
+
+    def learn(self, line: str) -> None:
+        self.state = line
+
+    def check(self, reports: Sequence[str], report: Report) -> None:
+        report(f"{len(reports)} writing")
+        connection = index_database.connect_reader(index_database.index_path(self._root, self._cache))
+        assert faults(connection) == []
         connection.close()
-    with (
-        tempfile.TemporaryDirectory() as other,
-        Index.open(root, cache) as index,
-        Index.open(root, Path(other)) as fresh,
-    ):
-        index.refresh(workers=0)
-        fresh.refresh(workers=0)
-        found += [*index.notes, *faults(index.connection)]
-        found += [f"{word!r} finds something else" for word in _WORDS if _found(index, word) != _found(fresh, word)]
-    return found
+        with (
+            tempfile.TemporaryDirectory() as other,
+            Index.open(self._root, self._cache) as index,
+            Index.open(self._root, Path(other)) as fresh,
+        ):
+            index.refresh(workers=0)
+            fresh.refresh(workers=0)
+            assert [*index.notes, *faults(index.connection)] == []
+            for word in _WORDS:
+                assert _found(index, word) == _found(fresh, word), word
+
+    def _change_a_file(self, chance: random.Random) -> None:
+        """Write or delete one file; a reader may see a part of it."""
+        path = self._root / f"module{chance.randrange(_FILES)}.py"
+        if chance.random() < 0.2:
+            path.unlink(missing_ok=True)
+            return
+        names = ["_".join(chance.choices(_WORDS, k=2)) for _ in range(chance.randint(1, 6))]
+        functions = [f"def {name}({chance.choice(_WORDS)}):\n    return {chance.randrange(1000)}\n" for name in names]
+        path.write_text("".join(functions))
 
 
 def _found(index: Index, word: str) -> list[tuple[str, int]]:
     return sorted((result.unit.path, result.unit.line) for result in search(index.connection, word, 10_000))
-
-
-def main() -> None:
-    moments = int(sys.argv[1]) if len(sys.argv) > 1 else MOMENTS
-    rng = random.Random(23)
-    wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        root, cache = Path(folder) / "root", Path(folder) / "cache"
-        root.mkdir()
-        for moment in range(moments):
-            found = killed(root, cache, rng, writers=1 + moment % 2)
-            wrong += bool(found)
-            if found:
-                print(f"moment {moment}: {found}", flush=True)
-    print(f"{moments} moments, {wrong} of them left a fault")
-
-
-if __name__ == "__main__":
-    main()
