@@ -27,6 +27,7 @@ from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.slash_commands import COMMANDS
 from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
+from laguna_tui.tui.text_lines import WIDE_FROM
 from laguna_tui.tui.transcript import selection
 from laguna_tui.tui.transcript.document import TranscriptDocument
 from laguna_tui.tui.transcript.export import write_chat
@@ -42,8 +43,6 @@ SHELL_KEYS = (
     ("!!COMMAND", "Run it and attach it to the next message"),
 )
 MENTIONING = "Mention a file, a folder, lines or a symbol: ↑ ↓ and Tab choose, Esc closes"
-# Minimum width for a column beside prose of full width.
-COLUMN_FROM = 150
 
 
 class MainScreen(Screen[None]):
@@ -58,7 +57,7 @@ class BaseApp(CrashSafeApp):
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "laguna"
     ENABLE_COMMAND_PALETTE = True
-    HORIZONTAL_BREAKPOINTS = [(0, "-small"), (COLUMN_FROM, "-wide")]  # noqa: RUF012 textual's own type
+    HORIZONTAL_BREAKPOINTS = [(0, "-small"), (WIDE_FROM, "-wide")]  # noqa: RUF012 textual's own type
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop the answer; back to the input; twice: rewind"),
         Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),

@@ -95,6 +95,8 @@ _WIDE = "\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffdc\U00020000-\U0003ff
 _WORD = re.compile(rf"[{_WIDE}]\ufe0f?|[^ \t{TAB_FILL}\n\u3000{_WIDE}]+")
 # Nothing is readable in fewer cells; narrower layouts are made this wide and cropped.
 MIN_WIDTH = 4
+# From this width of the screen on, diffs have two columns, and panels stand beside the transcript.
+WIDE_FROM = 140
 # Two regional indicators are a flag; each is measured as one cell.
 _FLAG_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 

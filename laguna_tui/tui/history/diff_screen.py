@@ -50,7 +50,7 @@ class FileDiffEntry(HeadlineEntry):
     def body(self, width: int) -> Sequence[TextLine]:
         if self._diff is None:
             self._diff = tinted_diff(self.file.hunks, self.file.path)
-        return self._diff.lay(width)
+        return self._diff.lay(width, side_by_side=self.side_by_side)
 
     def source(self) -> str:
         return self.file.patch

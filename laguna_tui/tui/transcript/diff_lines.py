@@ -1,17 +1,18 @@
 """Diffs as rows of a transcript: line numbers, signs, highlighted code, and the changed part of each line emphasised.
 
-Takes the sanitised hunks of an edit proposal.
+Takes the sanitised hunks of an edit proposal. On wide screens the lines before and after stand side by side.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import PurePosixPath
 
 from laguna_tui.base.text_diff import Hunk, Sign, changed_part, replaced_lines
 from laguna_tui.base.units import count
 from laguna_tui.tui.markdown.highlight import MAX_HIGHLIGHT, highlight
-from laguna_tui.tui.markdown.layout import code_reach
-from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, TextRuns, cut, fold, plain
+from laguna_tui.tui.markdown.layout import MAX_PROSE, code_reach
+from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, TextRuns, cut, fold, plain, width_of_runs
 
 # Emphasise the changed part only if at least one character in this many is unchanged.
 _UNCHANGED_ONE_IN = 3
@@ -26,6 +27,7 @@ _SHOWN = {
     Sign.ADDED: TextRun("+ ", "code added code-inserted strong"),
 }
 _BETWEEN = TextLine((TextRun("⋯", "muted"),), lead=1)
+_DIVIDER = TextRun("│", "rule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,13 @@ class DiffLine:
     Attributes:
         sign: kept, removed or added.
         number: its line number; for kept lines, the one after the change.
+        old_number: of kept lines, the one before the change.
         runs: its text.
     """
 
     sign: Sign
     number: int
+    old_number: int
     runs: TextRuns
 
 
@@ -55,15 +59,28 @@ class Diff:
     hunks: tuple[tuple[DiffLine, ...], ...]
     left_out: int
 
-    def lay(self, width: int) -> list[TextLine]:
-        """Return the rows for a width."""
-        digits = max((len(str(line.number)) for hunk in self.hunks for line in hunk), default=0)
+    def lay(self, width: int, *, side_by_side: bool = False, heads: Sequence[TextLine] = ()) -> list[TextLine]:
+        """Return the rows for a width.
+
+        Args:
+            width: cells of a row.
+            side_by_side: show the lines before and after side by side, unless the diff has only one of both.
+            heads: a row above each hunk; mostly none.
+        """
+        lines = [line for hunk in self.hunks for line in hunk]
+        digits = max((len(str(max(line.number, line.old_number))) for line in lines), default=0)
         digits = digits if width >= NUMBERS_FROM else 0
-        reach = code_reach(tuple(line.runs for hunk in self.hunks for line in hunk), width - digits - 1) + digits + 1
+        if side_by_side and {Sign.REMOVED, Sign.ADDED} <= {line.sign for line in lines}:
+            longest = max(width_of_runs(line.runs) for line in lines) + digits + 3
+            half = min((width - 1) // 2, max(MAX_PROSE // 2, longest))
+            laid = [list(_side_by_side(hunk, digits, half)) for hunk in self.hunks]
+        else:
+            reach = code_reach(tuple(line.runs for line in lines), width - digits - 1) + digits + 1
+            laid = [[row for line in hunk for row in _rows(line, digits, reach)] for hunk in self.hunks]
         rows: list[TextLine] = []
-        for hunk in self.hunks:
-            rows.extend([_BETWEEN] if rows else [])
-            rows.extend(row for line in hunk for row in _rows(line, digits, reach))
+        for number, hunk in enumerate(laid):
+            rows += [heads[number]] if number < len(heads) else [_BETWEEN] if rows else []
+            rows += hunk
         more = f"… {count(self.left_out)} more lines are not shown"
         return [*rows, TextLine((TextRun(more, "warning"),))] if self.left_out else rows
 
@@ -92,11 +109,14 @@ def _highlighted(hunk: Hunk, language: str) -> tuple[DiffLine, ...]:
     before = iter(_side(hunk, Sign.ADDED, language))
     after = iter(_side(hunk, Sign.REMOVED, language))
     out: list[DiffLine] = []
+    old_number = hunk.before
     for number, line in hunk.numbered():
         sign_tone = _TONES[line.sign]
         dropped = next(before) if line.sign is not Sign.ADDED else ()
         runs = next(after) if line.sign is not Sign.REMOVED else dropped
-        out.append(DiffLine(line.sign, number, tuple(TextRun(text, tone + sign_tone) for text, tone in runs)))
+        shown = tuple(TextRun(text, tone + sign_tone) for text, tone in runs)
+        out.append(DiffLine(line.sign, number, old_number, shown))
+        old_number += line.sign is not Sign.ADDED
     return _emphasised(out)
 
 
@@ -134,3 +154,36 @@ def _rows(line: DiffLine, digits: int, reach: int) -> list[TextLine]:
         shown = (TextRun(numbered, f"{tone} code-label"), sign, *runs)
         rows.append(TextLine(shown, "" if index else None, len(lead) + (2 if index else 0), tone, reach))
     return rows
+
+
+def _side_by_side(hunk: Sequence[DiffLine], digits: int, half: int) -> Iterator[TextLine]:
+    """Yield the rows of a hunk in two columns of `half` cells."""
+    for before, after in _pairs(hunk):
+        left = _rows(replace(before, number=before.old_number), digits, half) if before is not None else []
+        right = _rows(after, digits, half) if after is not None else []
+        for one, other in zip_longest(left, right):
+            yield _beside(one, other, left[0].fill if left else "text", half, is_alone=after is None)
+
+
+def _pairs(hunk: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+    """Yield the lines that stand side by side; None where one side has no line."""
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
+    for line in hunk:
+        if line.sign is Sign.KEPT:
+            yield from zip_longest(removed, added)
+            removed, added = [], []
+            yield line, line
+        else:
+            (removed if line.sign is Sign.REMOVED else added).append(line)
+    yield from zip_longest(removed, added)
+
+
+def _beside(left: TextLine | None, right: TextLine | None, fill: str, half: int, *, is_alone: bool) -> TextLine:
+    """Return two rows as one. Copying takes the right one, or a removed line that nothing replaces."""
+    if left is not None and right is None:
+        return left if is_alone else left._replace(glue="", lead=half)
+    assert right is not None, "a pair has at least one line"
+    runs = left.runs if left is not None else ()
+    runs = (*runs, TextRun(" " * (half - width_of_runs(runs)), fill), _DIVIDER)
+    return right._replace(runs=(*runs, *right.runs), lead=len(plain(runs)) + right.lead, reach=2 * half + 1)

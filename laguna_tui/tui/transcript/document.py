@@ -29,11 +29,13 @@ class TranscriptDocument:
 
     Attributes:
         width: cells that entries are laid out for.
+        side_by_side: whether diffs have two columns.
         laid: number of layouts done so far, for tests that check how little is done.
     """
 
     def __init__(self, width: int = 80) -> None:
         self.width = width
+        self.side_by_side = False
         self.laid = 0
         self._generation = 0  # raised when every row may look different
         self._slots: list[_Slot] = []
@@ -114,10 +116,10 @@ class TranscriptDocument:
         row, self._changed_at = self.top(self._changed_at), None
         return row
 
-    def resize(self, width: int) -> None:
-        """Change the width; rows are laid out again when they become visible."""
-        if width != self.width:
-            self.width = width
+    def resize(self, width: int, *, side_by_side: bool = False) -> None:
+        """Change the width and how diffs are shown; rows are laid out again when they become visible."""
+        if (width, side_by_side) != (self.width, self.side_by_side):
+            self.width, self.side_by_side = width, side_by_side
             self.restyle()
 
     def restyle(self) -> None:
@@ -131,6 +133,7 @@ class TranscriptDocument:
         slot = self._slots[index]
         if slot.version == slot.entry.version and slot.generation == self._generation:
             return False
+        slot.entry.side_by_side = self.side_by_side
         slot.lines = slot.entry.lay(self.width)
         slot.version, slot.generation = slot.entry.version, self._generation
         self.laid += 1

@@ -26,6 +26,7 @@ class Entry:
         stop: whether the block cursor stops here; an answer is one stop made of many entries.
         of_turn: whether it goes when the turn is undone in which it was appended.
         gap: whether a blank row precedes it.
+        side_by_side: whether a diff in it has two columns; set by the document before it is laid out.
         serial: a unique number.
         version: raised with every change.
         listener: called with the entry after every change.
@@ -33,6 +34,7 @@ class Entry:
 
     stop = True
     of_turn = True
+    side_by_side = False
 
     def __init__(self, *, gap: bool = True) -> None:
         self.gap = gap

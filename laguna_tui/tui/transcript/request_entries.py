@@ -155,17 +155,20 @@ class ChangeEntry(RequestEntry, HeadlineEntry):
         return (TextRun(crop_front(self.change.subject, max(room, width // 3)), tone), TextRun("  "), *after)
 
     def body(self, width: int) -> Sequence[TextLine]:
-        return [*self._warned(width), *self.diff.lay(width)]
+        return [*self._warned(width), *self._rows(width)]
 
     def peek(self, width: int) -> Sequence[TextLine]:
         if self.outcome is not ChangeOutcome.MADE:
             # A declined change needs no reason: the user gave it.
             return bar(self._why, width, "error") if self._why and self.agreed else ()
-        rows = self.diff.lay(width)
+        rows = self._rows(width)
         hidden = len(rows) - PEEK
         # A row that says “1 more row” would take the place of that row.
         shown = rows if hidden <= 1 else [*rows[:PEEK], TextLine((TextRun(f"… {hidden} more rows", "muted"),))]
         return [*self._warned(width), *shown]
+
+    def _rows(self, width: int) -> Sequence[TextLine]:
+        return self.diff.lay(width, side_by_side=self.side_by_side)
 
     def _warned(self, width: int) -> Sequence[TextLine]:
         return bar(self._unread, width, "warning") if self._unread else ()
@@ -184,7 +187,9 @@ class DiffEntry(Entry):
         self._diff, self._source = tinted_diff(hunks, path), "\n".join(unified(hunks))
 
     def lay(self, width: int) -> Sequence[TextLine]:
-        return self._diff.lay(width) or wrap((TextRun("Nothing would be left.", "muted"),), width)
+        return self._diff.lay(width, side_by_side=self.side_by_side) or wrap(
+            (TextRun("Nothing would be left.", "muted"),), width
+        )
 
     def source(self) -> str:
         return self._source

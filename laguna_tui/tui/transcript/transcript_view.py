@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from laguna_tui.tui.text_lines import MIN_WIDTH, TextLine, TextRun, cells, drawn, plain
+from laguna_tui.tui.text_lines import MIN_WIDTH, WIDE_FROM, TextLine, TextRun, cells, drawn, plain
 from laguna_tui.tui.transcript.document import GUTTER, MARGIN, TranscriptDocument
 from laguna_tui.tui.transcript.selection import rows_text
 
@@ -135,7 +135,8 @@ class TranscriptView(ScrollView):
 
     def on_resize(self, event: events.Resize) -> None:
         width = max(MIN_WIDTH, event.size.width - GUTTER - MARGIN)
-        self._lay_again(lambda: self.document.resize(width))
+        side_by_side = self.app.size.width >= WIDE_FROM
+        self._lay_again(lambda: self.document.resize(width, side_by_side=side_by_side))
 
     def restyle(self) -> None:
         """Render every row again, keeping the scroll position."""

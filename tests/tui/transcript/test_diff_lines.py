@@ -71,6 +71,43 @@ def test_a_long_line_is_folded_under_its_sign() -> None:
     assert rows((HEAD, "-abcdefghij"), 8) == ["− abcdef", "  ghij"]
 
 
+def beside(lines: tuple[str, ...], width: int = 121) -> list[str]:
+    laid = tinted_diff(hunks_of(*lines), "a.txt").lay(width, side_by_side=True)
+    return [" ".join(plain(line.runs).split()) for line in laid]
+
+
+def test_side_by_side_a_line_stands_beside_the_one_that_replaces_it() -> None:
+    lines = ("@@ -5,4 +8,5 @@", " kept", "-one", "-two", "+three", "+four", "+five", " end")
+    assert beside(lines) == [
+        "5 kept │ 8 kept",
+        "6 − one │ 9 + three",
+        "7 − two │10 + four",
+        "│11 + five",
+        "8 end │12 end",
+    ]
+
+
+def test_side_by_side_both_columns_are_as_wide_as_each_other() -> None:
+    diff = tinted_diff(hunks_of(HEAD, "-one\t", "+" + "three " * 30, "+漢字"), "a.py")
+    for width in (121, 160, 161):
+        laid = diff.lay(width, side_by_side=True)
+        halves = {cells(drawn(plain(row.runs)).partition("│")[0]) for row in laid}
+        assert len(halves) == 1
+        assert {row.reach for row in laid} == {2 * halves.pop() + 1}
+        assert max(row.reach for row in laid) <= width
+        assert max(cells(drawn(plain(row.runs))) for row in laid) <= width
+
+
+def test_side_by_side_a_long_line_is_folded_in_its_column() -> None:
+    rows = beside((HEAD, "-" + "a" * 80, "+b"))
+    assert rows == [f"5 − {'a' * 56}│5 + b", "a" * 24]
+
+
+def test_a_new_file_has_one_column_on_every_screen() -> None:
+    lines = ("@@ -0,0 +1,2 @@", "+one", "+two")
+    assert beside(lines) == ["1 + one", "2 + two"]
+
+
 def test_a_string_over_many_lines_is_one_on_both_sides() -> None:
     lines = (HEAD, ' """one', "-two", "+three", ' four"""')
     hunk = tinted_diff(hunks_of(*lines), "a.py").hunks[0]
