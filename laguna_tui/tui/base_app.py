@@ -24,7 +24,7 @@ from laguna_tui.tui.prompt.history_search import HistorySearch
 from laguna_tui.tui.prompt.input_history import InputHistory
 from laguna_tui.tui.prompt.mention_list import MentionList
 from laguna_tui.tui.prompt.prompt_input import PromptInput
-from laguna_tui.tui.slash_commands import COMMANDS
+from laguna_tui.tui.slash_commands import COMMANDS, bindings
 from laguna_tui.tui.speed.speed_panel import SpeedPanel
 from laguna_tui.tui.status_bar import StatusBar
 from laguna_tui.tui.text_lines import WIDE_FROM
@@ -58,33 +58,7 @@ class BaseApp(CrashSafeApp):
     TITLE = "laguna"
     ENABLE_COMMAND_PALETTE = True
     HORIZONTAL_BREAKPOINTS = [(0, "-small"), (WIDE_FROM, "-wide")]  # noqa: RUF012 textual's own type
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop the answer; back to the input; twice: rewind"),
-        Binding("ctrl+c", "interrupt", "Copy, clear or stop; twice: quit", priority=True),
-        Binding("ctrl+q", "quit", "Quit", priority=True),
-        Binding("ctrl+z", "suspend_process", "Suspend; fg in the shell resumes", priority=True),
-        Binding("f1", "help", "This help", priority=True),
-        Binding("ctrl+p", "command_palette", "Command palette", priority=True),
-        Binding("ctrl+n", "new_chat", "New chat", priority=True),
-        Binding("ctrl+y", "copy_answer", "Copy the last answer", priority=True),
-        Binding("ctrl+t", "toggle_thinking", "Expand or collapse thinking", priority=True),
-        Binding("ctrl+o", "toggle_tools", "Expand or collapse tool calls and changes", priority=True),
-        Binding("f2", "run('speed.toggle_panel')", "Show or hide the speed panel", priority=True),
-        Binding("f3", "run('speed.toggle_tint')", "Tint the answer by drafter", priority=True),
-        Binding("f4", "run('speed.show_drafts')", "Show the accepted and rejected drafts", priority=True),
-        Binding("f5", "prove", "Check that speculation changed nothing", priority=True),
-        Binding("f6", "run('speed.toggle_drafting')", "Turn speculation off or on", priority=True),
-        Binding("f7", "run('models.choose')", "Choose the model", priority=True),
-        Binding("f8", "run('models.set_up')", "Set up a model for this machine", priority=True),
-        Binding("f9", "run('context.show_screen')", "Show the context: its blocks and their costs", priority=True),
-        Binding("ctrl+s", "run('sessions.resume')", "Saved sessions: resume, search, fork, delete", priority=True),
-        Binding("ctrl+r", "search_history", "Search the input history"),
-        Binding("ctrl+up", "block(-1)", "Go to the block above", priority=True),
-        Binding("ctrl+down", "block(1)", "Go to the block below", priority=True),
-        Binding("pageup", "page(-1)", "Scroll up a page", priority=True),
-        Binding("pagedown", "page(1)", "Scroll down a page", priority=True),
-        Binding("ctrl+end", "follow", "Follow the end", priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
 
     def __init__(self, settings: TuiSettings, placeholder: str) -> None:
         super().__init__(TranscriptDocument(), settings.state_dir)
@@ -131,7 +105,8 @@ class BaseApp(CrashSafeApp):
         """Return the app's commands in Textual's palette."""
         del screen
         for command in COMMANDS:
-            yield SystemCommand(command.title, command.summary, partial(self.run_command, command.action))
+            if command.title:
+                yield SystemCommand(command.title, command.summary, partial(self.run_command, command.action))
 
     def action_command_palette(self) -> None:
         self.push_screen(Palette(id="--command-palette"))

@@ -12,7 +12,7 @@ from textual.widgets import Markdown, Static
 
 from laguna_tui.base.manual import manual_pages, page_title, read_page
 from laguna_tui.tui.modal import Modal
-from laguna_tui.tui.slash_commands import COMMANDS
+from laguna_tui.tui.slash_commands import COMMANDS, UNBOUND
 from laguna_tui.tui.text_lines import MIN_WIDTH, break_words, cells
 
 _NAMES = {
@@ -35,7 +35,8 @@ KeyRow = tuple[str, str]
 def key_rows(bindings: Iterable[BindingType]) -> list[KeyRow]:
     """Return the keys and description of each binding that has a description."""
     rows = [binding for binding in bindings if isinstance(binding, Binding)]
-    return [(key_names(binding.key), binding.description) for binding in rows if binding.description]
+    shown = [binding for binding in rows if binding.description and binding.key != UNBOUND]
+    return [(key_names(binding.key), binding.description) for binding in shown]
 
 
 def key_names(keys: str) -> str:
@@ -51,8 +52,7 @@ def _key_name(key: str) -> str:
 
 def command_rows() -> list[KeyRow]:
     """Return the syntax and summary of each slash command."""
-    named = [command for command in COMMANDS if command.slash]
-    return [(f"{command.slash} {command.takes}".strip(), command.summary) for command in named]
+    return [(command.usage, command.summary) for command in COMMANDS if command.slash]
 
 
 def manual_rows() -> list[KeyRow]:

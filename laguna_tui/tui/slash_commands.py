@@ -1,9 +1,14 @@
-"""The table of commands, used for slash commands, the command palette and the help screen."""
+"""The table of commands, used for slash commands, keys, the command palette, the help screen and the manual."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from textual.binding import Binding
+
 _SLASH = re.compile(r"/[a-z]*")
+UNBOUND = "unbound"
+"""The key of a command without one; no terminal sends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,12 +16,17 @@ class Command:
     """A command.
 
     Attributes:
-        title: its name in the command palette.
+        title: its name in the command palette; empty: it is not there.
         summary: what it does.
         action: an action of the app, or `part.method` of a part of it.
         slash: the slash command, if any.
         takes: syntax of its argument, if any; the action is called with it.
+        key: the keys that run it, separated by commas.
+        aliases: other slash commands for it, which users of other programs try.
+        name: its name in keys.toml, if it has no slash command.
+        priority: whether its keys win over those of the widget with the focus.
         lines: whether the argument may have several lines.
+        needs: whether it does nothing without an argument.
     """
 
     title: str
@@ -24,50 +34,102 @@ class Command:
     action: str
     slash: str = ""
     takes: str = ""
+    key: str = ""
+    aliases: tuple[str, ...] = ()
+    name: str = ""
+    priority: bool = True
     lines: bool = False
+    needs: bool = False
+
+    @property
+    def id(self) -> str:
+        """The command in keys.toml, with its section; empty if its key cannot be changed."""
+        name = self.name or self.slash.removeprefix("/")
+        return f"app.{name}" if name else ""
+
+    @property
+    def usage(self) -> str:
+        """The slash command with the syntax of its argument."""
+        return f"{self.slash} {self.takes}".strip()
 
 
+# In the order of the list that "/" opens.
 COMMANDS = (
-    Command("Help", "All keys and commands, or a page of the manual", "help", "/help", "PAGE"),
-    Command("New chat", "Forget this conversation and start again", "new_chat", "/new"),
-    Command("Copy answer", "Copy the last answer to the clipboard", "copy_answer", "/copy"),
-    Command("Theme", "Choose the colours", "change_theme", "/theme"),
-    Command("Export chat", "Write the conversation to a Markdown file", "sessions.export", "/export"),
-    Command("Speed", "Show or hide the speed panel", "speed.toggle_panel", "/speed"),
-    Command("Tint", "Tint the answer by drafter", "speed.toggle_tint", "/tint"),
-    Command("Drafts", "Show the accepted and rejected drafts", "speed.show_drafts", "/drafts"),
-    Command("Prove", "Check that speculation changed nothing", "prove", "/prove"),
-    Command("Commit", "Commit, with a message that the model drafts", "commits.begin", "/commit"),
-    Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True),
-    Command("Shell", "Leave the screen to your shell, or to vim, git add -p …", "shell.hand_over", "/shell", "COMMAND"),
-    Command("Init", "Have the model write an AGENTS.md for this folder", "init", "/init"),
-    Command("Resume", "Resume an earlier session, or search them", "sessions.resume", "/resume", "ID|TITLE"),
-    Command("Rename", "Give this session a title", "sessions.rename", "/rename", "TITLE"),
-    Command("Fork", "Continue in a copy of this session", "sessions.fork", "/fork", "TITLE"),
-    Command("Retry", "Continue an answer that was cut off, or load the model again", "retry", "/retry"),
-    Command("Model", "Choose the model", "models.choose", "/model", "NAME|FILE|URL"),
-    Command("Set up", "Download the model that suits this machine", "models.set_up", "/setup"),
-    Command("Fit", "Show which context sizes and caches of a model fit here", "models.show_fit", "/fit", "NAME|FILE"),
-    Command("Context", "Show the context: its blocks and their costs", "context.show_screen", "/context"),
-    Command("Trust", "Let this folder's AGENTS.md instruct the model", "trust", "/trust"),
-    Command("MCP servers", "Show the MCP servers of this session and their tools", "mcp", "/mcp"),
-    Command("Check", "Set the command that checks the model's changes", "check", "/check", "COMMAND"),
-    Command("Index", "Index this folder's code, even if it is your home folder", "index", "/index"),
-    Command("Plan", "Show how the model was opened, and why", "plan", "/plan"),
+    Command("", "Stop the answer; back to the input; twice: rewind", "stop", key="escape", name="stop", priority=False),
+    Command("", "Copy, clear or stop; twice: quit", "interrupt", key="ctrl+c"),
+    Command("Help", "All keys and commands, or a page of the manual", "help", "/help", "PAGE", "f1", ("/commands",)),
+    Command("", "Command palette", "command_palette", key="ctrl+p", name="palette"),
+    Command("New chat", "Start a new chat", "new_chat", "/new", "", "ctrl+n", ("/clear",)),
+    Command(
+        "Resume", "Resume an earlier session, or search, fork, delete them", "sessions.resume",
+        "/resume", "ID|TITLE", "ctrl+s", ("/sessions", "/continue"),
+    ),
+    Command("Model", "Choose the model", "models.choose", "/model", "NAME|FILE|URL", "f7", ("/models",)),
+    Command("Set up", "Download the model that suits this machine", "models.set_up", "/setup", "", "f8"),
+    Command("Mode", "Show or change what is done without asking", "modes.use", "/mode", "ask|accept-edits|plan|auto"),
     Command("Undo", "Undo the last message: its files and its answer", "history.undo", "/undo"),
     Command("Redo", "Redo what was undone last", "history.redo", "/redo"),
     Command("Rewind", "Go back to before a message", "history.rewind", "/rewind"),
     Command("Diff", "Show what this session or its last turn changed", "history.diff", "/diff", "turn"),
-    Command("Mode", "Show or change what is done without asking", "modes.use", "/mode", "ask|accept-edits|plan|auto"),
-    Command("Jobs", "Show and stop background commands", "jobs.show_screen", "/jobs"),
-    Command("Serve", "Let other programs use the model, and see who does", "serving.show_screen", "/serve"),
+    Command("Commit", "Commit, with a message that the model drafts", "commits.begin", "/commit"),
+    Command(
+        "Context", "Show the context: its blocks and their costs", "context.show_screen",
+        "/context", "", "f9", ("/cost",),
+    ),
     Command("Compact", "Make room in the context now; say what to keep", "compact", "/compact", "GUIDANCE"),
+    Command("Copy answer", "Copy the last answer to the clipboard", "copy_answer", "/copy", "", "ctrl+y"),
+    Command("Export chat", "Write the conversation to a Markdown file", "sessions.export", "/export"),
+    Command("Queue", "Send a message when the answer is done", "queue", "/queue", "TEXT", lines=True, needs=True),
+    Command("Shell", "Leave the screen to your shell, or to vim, git add -p …", "shell.hand_over", "/shell", "COMMAND"),
+    Command("Init", "Have the model write an AGENTS.md for this folder", "init", "/init"),
+    Command("Check", "Set the command that checks the model's changes", "check", "/check", "COMMAND"),
+    Command("Jobs", "Show and stop background commands", "jobs.show_screen", "/jobs"),
+    Command("Rename", "Give this session a title", "sessions.rename", "/rename", "TITLE"),
+    Command("Fork", "Continue in a copy of this session", "sessions.fork", "/fork", "TITLE"),
+    Command("Retry", "Continue an answer that was cut off, or load the model again", "retry", "/retry"),
+    Command(
+        "Thinking", "Expand or collapse thinking", "toggle_thinking", key="ctrl+t", name="thinking"
+    ),
+    Command(
+        "Tool calls", "Expand or collapse tool calls and changes", "toggle_tools", key="ctrl+o", name="tools"
+    ),
+    Command("Speed", "Show or hide the speed panel", "speed.toggle_panel", "/speed", "", "f2"),
+    Command("Tint", "Tint the answer by drafter", "speed.toggle_tint", "/tint", "", "f3"),
+    Command("Drafts", "Show the accepted and rejected drafts", "speed.show_drafts", "/drafts", "", "f4"),
+    Command("Prove", "Check that speculation changed nothing", "prove", "/prove", "", "f5"),
+    Command(
+        "Speculation", "Turn speculation off or on, from the next answer on", "speed.toggle_drafting",
+        key="f6", name="speculation",
+    ),
     Command("Strict", "Switch between strict and fast speculation", "speed.toggle_strict", "/strict"),
-    Command("Speculation", "Turn speculation off or on, from the next answer on", "speed.toggle_drafting"),
-    Command("Expand or collapse thinking", "Show what the model thought", "toggle_thinking"),
-    Command("Expand or collapse tool calls", "Show tool results and edits", "toggle_tools"),
-    Command("Quit", "Leave laguna-tui", "quit", "/quit"),
-)
+    Command("Fit", "Show which context sizes and caches of a model fit here", "models.show_fit", "/fit", "NAME|FILE"),
+    Command("Plan", "Show how the model was opened, and why", "plan", "/plan"),
+    Command("Index", "Index this folder's code, even if it is your home folder", "index", "/index"),
+    Command("Trust", "Let this folder's AGENTS.md instruct the model", "trust", "/trust"),
+    Command("MCP servers", "Show the MCP servers of this session and their tools", "mcp", "/mcp"),
+    Command("Serve", "Let other programs use the model, and see who does", "serving.show_screen", "/serve"),
+    Command("Theme", "Choose the colours", "change_theme", "/theme"),
+    Command("Quit", "Leave laguna-tui", "quit", "/quit", "", "ctrl+q", ("/exit",)),
+    Command(
+        "Input history", "Search the input history", "search_history",
+        key="ctrl+r", name="search_history", priority=False,
+    ),
+    Command("", "Suspend; fg in the shell resumes", "suspend_process", key="ctrl+z", name="suspend"),
+    Command("", "Go to the block above", "block(-1)", key="ctrl+up", name="block_above"),
+    Command("", "Go to the block below", "block(1)", key="ctrl+down", name="block_below"),
+    Command("", "Scroll up a page", "page(-1)", key="pageup", name="page_up"),
+    Command("", "Scroll down a page", "page(1)", key="pagedown", name="page_down"),
+    Command("", "Follow the end", "follow", key="ctrl+end", name="follow"),
+)  # fmt: skip
+
+
+def bindings() -> Iterator[Binding]:
+    """Yield the app's key bindings, with one for each command without a key, so that keys.toml can give it one."""
+    for each in COMMANDS:
+        action = f"run('{each.action}')" if "." in each.action else each.action
+        yield Binding(
+            each.key or UNBOUND, action, each.summary, id=each.id or None, priority=each.priority, show=bool(each.key)
+        )
 
 
 def is_slash(text: str) -> bool:
@@ -78,7 +140,7 @@ def is_slash(text: str) -> bool:
 def argument(text: str) -> tuple[Command, str] | None:
     """Return the command and its argument, if the input is a command with one."""
     name, _, rest = text.strip().partition(" ")
-    found = next((command for command in COMMANDS if command.takes and command.slash == name), None)
+    found = next((command for command in COMMANDS if command.takes and name in _names(command)), None)
     if found is None or not rest.strip() or ("\n" in rest and not found.lines):
         return None
     return found, rest.strip()
@@ -86,13 +148,17 @@ def argument(text: str) -> tuple[Command, str] | None:
 
 def matching(text: str) -> list[Command]:
     """Return the commands that start with the text."""
-    return [command for command in COMMANDS if command.slash and command.slash.startswith(text.strip())]
+    return [each for each in COMMANDS if any(name.startswith(text.strip()) for name in _names(each))]
 
 
 def find(text: str) -> Command | None:
     """Return the command with this name, or the only one that starts with it."""
     found = matching(text)
-    exact = [command for command in found if command.slash == text.strip()]
+    exact = [command for command in found if text.strip() in _names(command)]
     if exact:
         return exact[0]
     return found[0] if len(found) == 1 and len(text.strip()) > 1 else None
+
+
+def _names(command: Command) -> tuple[str, ...]:
+    return (command.slash, *command.aliases) if command.slash else ()

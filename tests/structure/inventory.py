@@ -27,7 +27,7 @@ from laguna_tui.cli.arguments import commands_of
 from laguna_tui.cli.main import command_parser
 from laguna_tui.server.access_control import AccessRules
 from laguna_tui.server.http_app import http_app
-from laguna_tui.tui.slash_commands import COMMANDS
+from laguna_tui.tui.slash_commands import COMMANDS, UNBOUND
 
 INVENTORY = Path(__file__).with_name("inventory.md")
 _RECORDED = Path(__file__).parents[1] / "recorded"
@@ -38,7 +38,9 @@ def inventory() -> str:
     sections = {
         "Commands and their arguments": _commands(command_parser(), "laguna-tui"),
         "Slash commands": (
-            f"{each.slash or '(palette)'} {each.takes}".strip() + f": {each.title}" for each in COMMANDS
+            f"{' '.join((each.slash or '(palette)', *each.aliases, each.takes)).strip()}: {each.title}"
+            for each in COMMANDS
+            if each.title
         ),
         "Keys": _keys(),
         "Settings (config.toml)": (f"{each.name}: {_type(each.type)}" for each in dataclasses.fields(Settings)),
@@ -68,7 +70,8 @@ def _keys() -> Iterator[str]:
             if isinstance(each, type) and issubclass(each, DOMNode) and each.__module__ == module.name:
                 bindings = [found for found in vars(each).get("BINDINGS", ()) if isinstance(found, Binding)]
                 if bindings:
-                    yield f"{each.__name__}: {'; '.join(f'{one.key} {one.action}' for one in bindings)}"
+                    keys = (f"{one.key} {one.action}" for one in bindings if one.key != UNBOUND)
+                    yield f"{each.__name__}: {'; '.join(keys)}"
 
 
 def _fields(types: tuple[type[Any], ...]) -> Iterator[str]:

@@ -347,9 +347,9 @@ async def test_slash_commands_hint_complete_and_run(chat) -> None:
     async with running(chat(script)) as (app, pilot):
         await ask(app, pilot, "hello")
         await pilot.press("/")
-        assert "/help /new /copy /theme /export /speed /tint /drafts /prove" in screen(app)
+        assert "/help /new /resume /model /setup /mode /undo" in screen(app)
         await pilot.press("n")
-        assert "Forget this conversation" in screen(app)
+        assert "Start a new chat" in screen(app)
         await pilot.press("tab")
         assert app.prompt.text == "/new"
         await pilot.press("enter")
@@ -373,7 +373,7 @@ async def test_help_lists_every_key(chat) -> None:
         await pilot.pause()
         assert isinstance(app.screen, HelpScreen)
         shown = screen(app)
-        for words in ("Ctrl+Y", "Copy the last answer", "New line", "Expand or collapse the block", "/export"):
+        for words in ("Ctrl+Y", "Copy the last answer", "New line", "Expand or collapse the block", "/help PAGE"):
             assert words in shown
         await pilot.press("escape")
         assert not isinstance(app.screen, HelpScreen)
