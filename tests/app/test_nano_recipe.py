@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from laguna_tui.agent.tools.nano.profile import NANO
@@ -131,8 +132,9 @@ def test_nothing_is_used_before_the_step_that_makes_it(recipe: None, tmp_path: P
 
     from steps import steps
 
-    made = {"nano.pt": "train", "laguna-nano.gguf": "convert", "nano-f32.gguf": "convert-f32",
-            "drafter.pt": "drafter-train", "laguna-nano-dflash.gguf": "drafter-convert", "scorer.pt": "scorer-train",
+    made = {"nano.pt": "train", "laguna-nano.gguf": "pad", "nano-f32.gguf": "convert-f32",
+            "nano-f16.gguf": "convert", "drafter-f16.gguf": "drafter-convert",
+            "drafter.pt": "drafter-train", "laguna-nano-dflash.gguf": "drafter-pad", "scorer.pt": "scorer-train",
             "laguna-nano-scorer.gguf": "scorer-convert", "scorer-f32.gguf": "scorer-f32"}  # fmt: skip
     models = {part: tmp_path / f"laguna-nano{end}.gguf" for part, end in
               (("nano", ""), ("dflash", "-dflash"), ("scorer", "-scorer"))}  # fmt: skip
@@ -324,3 +326,37 @@ def test_a_docstring_goes_under_the_line_as_it_was_shown(recipe: None, tools, gi
     assert (edit.path, line, edit.all) == ("shop/prices.py", edit.old, False)
     assert added == f'    """{given or "TODO: describe parse_price."}"""'
     assert documenting("zebra", run_tool(tools, "search", {"list": "defined", "pattern": "zebra"}).output) is None
+
+
+def test_a_widened_head_scores_as_the_narrow_one_does(recipe: None):
+    from pad import narrow, widen
+
+    random = np.random.default_rng(1)
+    tensors = {
+        "attn_q.weight": random.normal(size=(4 * 32, 24)),
+        "attn_k.weight": random.normal(size=(2 * 32, 24)),
+        "attn_output.weight": random.normal(size=(24, 4 * 32)),
+        "attn_q_norm.weight": random.normal(size=32),
+        "attn_k_norm.weight": random.normal(size=32),
+        "ffn_gate_exps.weight": random.normal(size=(3, 48, 24)),
+        "ffn_down_exps.weight": random.normal(size=(3, 24, 48)),
+        "ffn_norm.weight": random.normal(size=24),
+    }
+    wide = {name: widen(name, array, 32) for name, array in tensors.items()}
+    assert [array.shape for array in wide.values()] == [
+        (256, 24), (128, 24), (24, 256), (64,), (64,), (3, 64, 24), (3, 24, 64), (24,)
+    ]  # fmt: skip
+    for name, array in tensors.items():
+        np.testing.assert_allclose(narrow(name, wide[name], 32, 48), array)
+
+    state = random.normal(size=24)
+
+    def scores(given: Mapping[str, np.ndarray], head: int) -> np.ndarray:
+        queries, keys = ((given[f"attn_{part}.weight"] @ state).reshape(-1, head) for part in ("q", "k"))
+        queries, keys = (
+            one / np.sqrt(np.square(one).mean(1, keepdims=True)) * given[f"attn_{part}_norm.weight"]
+            for part, one in (("q", queries), ("k", keys))
+        )
+        return queries @ keys.T / np.sqrt(head)
+
+    np.testing.assert_allclose(scores(wide, 64), scores(tensors, 32), rtol=1e-6)

@@ -21,6 +21,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 CONTEXT = 4096
 YARN_FACTOR = 4.0
 HEAD = 32
+EXPERT = 48
 FULL_HEADS, SLIDING_HEADS, KEY_HEADS = 4, 8, 4
 WINDOW = 256
 STRETCH = 128  # queries that attend together
@@ -47,7 +48,7 @@ def config() -> LagunaConfig:
         sliding_window=WINDOW,
         max_position_embeddings=CONTEXT,
         rope_parameters={"full_attention": full, "sliding_attention": sliding},
-        moe_intermediate_size=48,
+        moe_intermediate_size=EXPERT,
         shared_expert_intermediate_size=256,
         num_experts=8,
         num_experts_per_tok=2,

@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from drafter import Drafter
+from drafter import HEAD, Drafter
 from drafter_convert import NAMES
 from drafter_data import Corpus, stack
 from drafter_lora_gain import ADAPTER, SETS, Rounds, gain
 from drafter_measure import accepted_everywhere, load_drafter, rounds
 from drafter_target import Target, dump, load_target
 from drafter_train import ANCHORS, ROWS, loss_of
+from pad import OUTPUT, QUERIES, widen
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
@@ -102,7 +103,7 @@ def measured(drafter: Drafter, corpus: Corpus) -> Rounds:
 
 
 def write(path: Path, added: dict[str, LowRank], alpha: float, repository: str, llama_cpp: Path) -> None:
-    """The adapter as a file, in float32."""
+    """Write the adapter in float32, in the shape of the widened drafter."""
     sys.path.insert(0, str(llama_cpp / "gguf-py"))
     import gguf
 
@@ -113,8 +114,9 @@ def write(path: Path, added: dict[str, LowRank], alpha: float, repository: str, 
     writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
     writer.add_float32(gguf.Keys.Adapter.LORA_ALPHA, alpha)
     for name, low in added.items():
-        writer.add_tensor(f"{name}.lora_a", low.down.detach().numpy())
-        writer.add_tensor(f"{name}.lora_b", low.up.detach().numpy())
+        down, up = low.down.detach().numpy(), low.up.detach().numpy()
+        writer.add_tensor(f"{name}.lora_a", widen(name, down, HEAD) if name.endswith(OUTPUT) else down)
+        writer.add_tensor(f"{name}.lora_b", widen(name, up, HEAD) if name.endswith(QUERIES) else up)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -4,7 +4,7 @@
 
 Runs in the training environment, after `drafter_answers.py`. Writes for `train` and `held` the output of every layer at
 every position, once: `drafter/NAME.features` (float16 [tokens, LAYERS, WIDTH], header first) beside `NAME.index.json`.
-Only the GGUF is needed of the target; llama.cpp's converter is undone here.
+Only the GGUF is needed of the target; llama.cpp's converter and `pad.py` are undone here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from architecture import LAYER_TYPES, SharedPrefix, build, masks
+from architecture import EXPERT, HEAD, LAYER_TYPES, SharedPrefix, build, masks
+from pad import narrow
 from torch import Tensor
 from transformers import LagunaForCausalLM
 
@@ -35,12 +36,13 @@ SPARSE = {"mlp.gate": "ffn_gate_inp"} | {
 
 
 def read_tensors(path: Path, llama_cpp: Path) -> dict[str, Tensor]:
-    """Every tensor of an f16 or f32 GGUF as float32, by its name in the file."""
+    """Return every tensor of the shipped GGUF as float32 and as it was trained, by its name in the file."""
     sys.path.insert(0, str(llama_cpp / "gguf-py"))
     import gguf
 
     tensors: list[Any] = gguf.GGUFReader(path).tensors
-    return {t.name: torch.from_numpy(np.array(t.data, dtype=np.float32)) for t in tensors}
+    arrays = {t.name: np.array(t.data, dtype=np.float32) for t in tensors}
+    return {name: torch.from_numpy(narrow(name, array, HEAD, EXPERT)) for name, array in arrays.items()}
 
 
 def load_target(path: Path, llama_cpp: Path) -> LagunaForCausalLM:

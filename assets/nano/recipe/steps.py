@@ -87,7 +87,8 @@ def target(options: argparse.Namespace, size: Size) -> Iterator[Step]:
     run = ("--minutes", size.train, "--device", options.device, *(("--processes", 1) if options.check else ()))
     yield Step("train", False, "train.py", (work, *run))
     yield Step("curve", False, "curves.py", (work / "nano.svg", work / "nano.csv"))
-    yield Step("convert", False, "convert.py", (work, work / "nano.pt", options.nano, *llama))
+    yield Step("convert", False, "convert.py", (work, work / "nano.pt", work / "nano-f16.gguf", *llama))
+    yield Step("pad", False, "pad.py", (work / "nano-f16.gguf", options.nano, *llama))
     float32 = (work, work / "nano.pt", work / "nano-f32.gguf", *llama, "--type", "f32")
     yield Step("convert-f32", False, "convert.py", float32)
 
@@ -98,13 +99,15 @@ def drafter(options: argparse.Namespace, size: Size) -> Iterator[Step]:
     answers = ("--minutes", size.answers, "--groups", size.groups)
     run = ("--minutes", size.drafter, "--device", options.device)
     trained, pictures = work / "drafter/drafter.pt", (work / "drafter.svg", work / "drafter/drafter.csv")
+    narrow = work / "drafter/drafter-f16.gguf"
     yield Step("drafter-questions", False, "drafter_questions.py", (work, "--chats", size.chats))
     yield Step("drafter-answers", True, "drafter_answers.py", (work, nano, *answers))
     yield Step("drafter-target", False, "drafter_target.py", (work, nano, *llama, "--minutes", size.features))
     yield Step("drafter-train", False, "drafter_train.py", (work, nano, *llama, *run))
     yield Step("drafter-curve", False, "curves.py", (*pictures, "--x", "seconds"))
     yield Step("drafter-measure", False, "drafter_measure.py", (work, nano, trained, *llama))
-    yield Step("drafter-convert", False, "drafter_convert.py", (trained, options.dflash, *llama))
+    yield Step("drafter-convert", False, "drafter_convert.py", (trained, narrow, *llama))
+    yield Step("drafter-pad", False, "pad.py", (narrow, options.dflash, *llama))
 
 
 def adapter(options: argparse.Namespace, size: Size) -> Iterator[Step]:

@@ -67,8 +67,10 @@ def inputs_size(shape: ModelShape, work: Work) -> int:
 def compute_size(shape: ModelShape, work: Work) -> int:
     """Return the bytes of the compute buffer on a device that computes every layer, at most."""
     layers = max(_layer_size(shape, layer, work) for layer in set(shape.layers))
-    # The masks are free again when the logits are computed.
-    largest = max(_masks_size(shape, work) + layers, _F32 * work.outputs * (shape.n_vocab + 3 * shape.n_embd))
+    # The masks are free again when the logits are computed, but one kind's rotations may lie where nothing else fits.
+    rotations = sum(_F32 * width * width for width in _rotations(shape, work))
+    logits = _F32 * work.outputs * (shape.n_vocab + 3 * shape.n_embd)
+    largest = max(_masks_size(shape, work) + layers, logits + rotations)
     return _ids_size(shape, work) + largest
 
 
