@@ -247,7 +247,7 @@ class RemoteAnswer(Answer):
         self._prompt_tokens = backend.cost(request.prompt).total
         self._arrived: SimpleQueue[ChatEvent | Exception] = SimpleQueue()
         self._running: Future[None] | None = None
-        self._first = 0.0
+        self._began = self._first = 0.0
         self._tokens: list[str] = []
         self._text = ""
         self._over = False
@@ -271,6 +271,7 @@ class RemoteAnswer(Answer):
             raise StopIteration
         try:
             if self._running is None:
+                self._began = time.monotonic()
                 self._running = self._backend.start(self._request, self._arrived.put)
             event = self._arrived.get()
         except BaseException:
@@ -314,7 +315,14 @@ class RemoteAnswer(Answer):
         cached = usage.cached if usage is not None else None
         # When the endpoint began to read is unknown, so there is no prefill rate.
         stats = Stats(tokens[0], min(cached or 0, tokens[0]), 0.0, tokens[1], now - self._first)
-        return StepFinished(stats, sum(tokens), self._backend.n_ctx, cache_known=cached is not None)
+        return StepFinished(
+            stats,
+            sum(tokens),
+            self._backend.n_ctx,
+            cache_known=cached is not None,
+            estimated=usage is None,
+            waited_s=self._first - self._began,
+        )
 
 
 def _system_text(prompt: Prompt) -> str:

@@ -312,12 +312,16 @@ class StepFinished(Tagged, frozen=True):
         stats: of the generation.
         context_used, context_size: in tokens.
         cache_known: whether `stats.cached_tokens` was counted; endpoints may not report it.
+        estimated: whether the tokens are estimated, because an endpoint does not report them.
+        waited_s: time before an endpoint's first token, in which it read the prompt; 0 where `stats` has that.
     """
 
     stats: Stats
     context_used: int
     context_size: int
     cache_known: bool = True
+    estimated: bool = False
+    waited_s: float = 0.0
 
 
 class DraftRound(Tagged, frozen=True):

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 
-from laguna_engine.events import DrafterFailed, Round, Stats
+from laguna_engine.events import DrafterFailed, Round
 from laguna_engine.speculate.metrics import SpeculationMetrics
 from laguna_tui.agent.permissions.rules import SHELL
 from laguna_tui.base.change_proposal import ChangeProposal
@@ -30,6 +30,7 @@ from laguna_tui.base.events import (
 )
 from laguna_tui.base.exit_codes import ExitCode
 from laguna_tui.base.permission_request import CallProposal, CommandProposal, PermissionAnswer, PermissionRequest
+from laguna_tui.base.turn_figures import TurnFigures
 from laguna_tui.base.units import plural
 
 _ADVICE = {
@@ -58,13 +59,12 @@ class TurnOutcome:
         flags: For each action denied because nobody could be asked, the flag that allows it; empty for none.
         todo: The model's current list of steps.
         compactions: How the context was compacted.
-        steps: Engine statistics of each step.
+        figures: The figures of its generations.
         rounds: Draft rounds.
         metrics: Statistics over the rounds.
         end: How the turn ended.
         detail: Why, and what to do about it.
         remote: Whether a remote model answers, about which less is known.
-        cache_known: Whether all steps counted cached tokens.
         context_used: Tokens.
         context_size: Tokens.
     """
@@ -80,13 +80,12 @@ class TurnOutcome:
     flags: list[str] = field(default_factory=list)
     todo: list[dict[str, object]] = field(default_factory=list)
     compactions: list[dict[str, object]] = field(default_factory=list)
-    steps: list[Stats] = field(default_factory=list)
+    figures: TurnFigures = field(default_factory=TurnFigures)
     rounds: list[Round] = field(default_factory=list)
     metrics: SpeculationMetrics = field(default_factory=SpeculationMetrics)
     end: TurnEnd = TurnEnd.EMPTY_ANSWER
     detail: str = ""
     remote: bool = False
-    cache_known: bool = True
     context_used: int = 0
     context_size: int = 0
 
@@ -130,9 +129,8 @@ class TurnOutcome:
             case DraftRound(round_):
                 self.rounds.append(round_)
                 self.metrics.add(round_)
-            case StepFinished(stats, used, size, cache_known):
-                self.steps.append(stats)
-                self.cache_known &= cache_known
+            case StepFinished(context_used=used, context_size=size):
+                self.figures.steps.append(event)
                 self.context_used, self.context_size = used, size
             case TurnFinished(end):
                 self.end, self.detail = end, finish_detail(event)
@@ -167,18 +165,15 @@ class TurnOutcome:
 
     def rates(self) -> dict[str, object]:
         """Return token counts and rates over all steps (tokens per second; None if unknown)."""
-        new = sum(step.prompt_tokens - step.cached_tokens for step in self.steps)
-        decoded = sum(max(step.generated_tokens - 1, 0) for step in self.steps)
-        prefill_s = sum(step.prefill_s for step in self.steps)
-        decode_s = sum(step.decode_s for step in self.steps)
+        figures, steps = self.figures, [step.stats for step in self.figures.steps]
         return {
-            "prefilled_tokens": new,
-            "cached_tokens": sum(step.cached_tokens for step in self.steps) if self.cache_known else None,
-            "generated_tokens": sum(step.generated_tokens for step in self.steps),
-            "constrained_tokens": sum(step.constrained for step in self.steps),
-            "constraints_dropped": sum(step.dropped for step in self.steps),
-            "prefill_tokens_per_second": round(new / prefill_s, 1) if new and prefill_s else None,
-            "decode_tokens_per_second": round(decoded / decode_s, 1) if decoded and decode_s else None,
+            "prefilled_tokens": figures.read,
+            "cached_tokens": None if figures.cached is None else sum(step.cached_tokens for step in steps),
+            "generated_tokens": figures.written,
+            "constrained_tokens": sum(step.constrained for step in steps),
+            "constraints_dropped": sum(step.dropped for step in steps),
+            "prefill_tokens_per_second": _rounded(figures.prefill_rate, 1),
+            "decode_tokens_per_second": _rounded(figures.decode_rate, 1),
             "context_used": self.context_used,
             "context_size": self.context_size,
         }
@@ -245,5 +240,5 @@ def finish_detail(event: TurnFinished) -> str:
     return " ".join(filter(None, (event.sentence, _ADVICE.get(event.end))))
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+def _rounded(value: float | None, digits: int = 3) -> float | None:
+    return None if value is None else round(value, digits)

@@ -41,6 +41,7 @@ from laguna_tui.tui.prompt.prompt_input import PromptInput
 from laguna_tui.tui.serve_screen import ServeController
 from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.slash_commands import argument, find, is_slash
+from laguna_tui.tui.status_bar import LEGEND
 from laguna_tui.tui.transcript.transcript import Transcript
 from laguna_tui.tui.tui_settings import TuiSettings
 
@@ -229,6 +230,7 @@ class LagunaApp(ChatApp):
             "In the sessions": key_rows(SessionPicker.BINDINGS),
             "In the list of turns": key_rows(RewindScreen.BINDINGS),
             "Commands": command_rows(),
+            "In the status bar": list(LEGEND),
         }
 
     def action_help(self, page: str = "") -> None:

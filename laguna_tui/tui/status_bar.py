@@ -30,6 +30,15 @@ from laguna_tui.tui.text_lines import BAD, BUSY, GOOD, MUTED, StyledText, cells,
 MAX_BAR = 20
 MIN_BAR = 6
 ASKING = "$accent"
+FULL = "$warning"
+NEARLY_FULL = 0.85
+"""Share of the context from which on making room is worth a thought."""
+LEGEND = (
+    ("42 tok/s", "Tokens per second, written or read. A token is about four characters. F2 says what to do about it"),
+    ("15 %", "How much of the context is used. F9 shows by what, /compact makes room, /new begins again"),
+    ("ask", "What is done without asking you: Shift+Tab changes it"),
+    ("fast", "How drafts are verified: /strict and F6 change it"),
+)
 # Fewer cells of a title say nothing.
 LEAST_TITLE = 12
 _BEFORE_TITLE = "   "
@@ -142,12 +151,16 @@ def _rights(status: SessionStatus) -> list[tuple[list[StyledText], int]]:
     jobs: list[StyledText] = [(f"{status.jobs} {units.plural(status.jobs, 'job')}", BUSY)] if status.jobs else []
     # Left out last: the user must be able to see that something is done without asking, or continues.
     notable = _joined([jobs, [] if asks else word], dot)
-    full = f"{units.count(status.used)} / {units.count(status.size)} ({units.share(status.used, status.size)})"
-    used: list[StyledText] = [(full, MUTED)] if status.size else []
-    share: list[StyledText] = [(units.share(status.used, status.size), MUTED)] if status.size else []
+    percent = units.share(status.used, status.size)
+    full = f"{units.count(status.used)} of {units.count(status.size)} tokens ({percent})"
+    tone = FULL if status.used > status.size * NEARLY_FULL else MUTED
+    share: list[StyledText] = [(f"context {percent}", tone)] if status.size else []
+    # A progress bar says more than how many tokens there are.
+    used: list[StyledText] = [(full, tone)] if status.size and _progress(status) is None else share
+    bare: list[StyledText] = [(percent, tone)] if status.size else []
     long, short = _joined([jobs, word, mode, used], dot), _joined([jobs, word, mode, share], dot)
     # Asking about everything is the default, so this word is the first to go.
-    plainer = [_joined([jobs, mode, context], dot) for context in (used, share)] if asks else []
+    plainer = [_joined([jobs, *([] if asks else [word]), mode, each], dot) for each in (used, share, bare)]
     model: list[StyledText] = [(status.model, MUTED)]
     folder: list[StyledText] = [(status.folder, MUTED)]
     joined = [*model, *([between, *long] if long else [])]
@@ -160,7 +173,7 @@ def _rights(status: SessionStatus) -> list[tuple[list[StyledText], int]]:
         titled = [(each, cells_of_it) for each in whole]
         titled += [(joined, least), ([*model, between, *short] if short else model, least)]
         whole = []
-    return [*titled, *((each, 0) for each in (*whole, joined, long, *plainer[:1], short, *plainer[1:], notable, []))]
+    return [*titled, *((each, 0) for each in (*whole, joined, long, plainer[0], short, *plainer[1:], notable, []))]
 
 
 def _titled(left: list[StyledText], title: str, room: int) -> list[StyledText]:
@@ -250,6 +263,9 @@ class StatusBar(Bar):
     """State, speed, context and model in one row."""
 
     status: reactive[SessionStatus] = reactive(SessionStatus())
+
+    def on_mount(self) -> None:
+        self.tooltip = Content("\n".join(f"{value}: {meaning}." for value, meaning in LEGEND))
 
     def render(self) -> Content:
         return Content.assemble(*status_parts(self.status, self.size.width))

@@ -1,6 +1,7 @@
 """The app as a user meets it, mostly with a scripted model."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,7 +59,14 @@ async def test_a_question_is_answered(chat) -> None:
         assert questions(app) == ["do it"]
         assert "It is done." in transcript(app)
         used = app.status_bar.status.used
-        assert f"{used:,} / 8,192 ({100 * used / 8192:.0f} %)" in screen(app)
+        assert f"{used:,} of 8,192 tokens ({100 * used / 8192:.0f} %)" in screen(app)
+
+
+async def test_a_turn_ends_with_a_line_of_what_was_read_and_written(chat) -> None:
+    async with running(chat("It is **done**.")) as (app, pilot):
+        await ask(app, pilot, "do it")
+        line = r"[\d,]+ tokens? read, [\d,]+ cached · [\d.]+ s · \d+ tokens written · [\d,.]+ tok/s( · \d+ % accepted)?"
+        assert re.fullmatch(line, transcript(app).splitlines()[-1].strip())
 
 
 async def test_the_screen_stands_and_takes_text_before_the_model_is_loaded(chat) -> None:
@@ -272,8 +280,9 @@ async def test_selected_rows_are_copied_without_their_decoration(chat) -> None:
         view = app.transcript
         top = app.document.top(2) - view.scroll_offset.y
         await pilot.mouse_down("#transcript", offset=(0, top + 1))
-        await pilot.hover("#transcript", offset=(60, app.document.height - 1 - view.scroll_offset.y))
-        await pilot.mouse_up("#transcript", offset=(60, app.document.height - 1 - view.scroll_offset.y))
+        last = app.document.top(app.document.index(app.document.last)) - 1 - view.scroll_offset.y
+        await pilot.hover("#transcript", offset=(60, last))
+        await pilot.mouse_up("#transcript", offset=(60, last))
         await pilot.press("ctrl+c")
         assert app.clipboard == ("word " * 40).strip() + "\n\nitem"
 

@@ -32,7 +32,7 @@ async def test_the_user_has_room_made_and_is_told_what_went() -> None:
         gate.set()
         await ready(app, pilot)
         assert "4 old blocks shortened, 7,000 tokens became 2,500." in " ".join(transcript(app).split())
-        assert "2,500 / 8,192" in screen(app)
+        assert "2,500 of 8,192" in screen(app)
         assert session.chat.guidance == ""
 
 

@@ -21,7 +21,7 @@ from laguna_tui.base.events import (
 from laguna_tui.base.permission_request import Mode
 from laguna_tui.tui.session_controller import SessionState
 from laguna_tui.tui.status_bar import SessionStatus, status_parts
-from laguna_tui.tui.text_lines import cells, progress_bar
+from laguna_tui.tui.text_lines import MUTED, cells, progress_bar
 from tests.tui.scripted import STATS
 
 READY = SessionStatus(SessionState.READY, "Laguna Nano", "~/src/project", used=1234, size=8192)
@@ -48,20 +48,20 @@ def test_the_bar_never_leaves_its_row(status: SessionStatus) -> None:
 
 
 def test_a_wide_bar_says_everything() -> None:
-    assert text(READY, 80).split() == "● ready ~/src/project · Laguna Nano · ask · 1,234 / 8,192 (15 %)".split()
+    assert text(READY, 80).split() == "● ready ~/src/project · Laguna Nano · ask · 1,234 of 8,192 tokens (15 %)".split()
 
 
 def test_forty_columns_keep_the_essentials() -> None:
-    assert text(READY, 40).split() == "● ready ask · 1,234 / 8,192 (15 %)".split()
-    assert text(STATES[3], 40).split() == "◌ answering 42 tok/s ask · 37 %".split()
-    assert text(READY, 32).split() == "● ready 1,234 / 8,192 (15 %)".split()
+    assert text(READY, 40).split() == "● ready 1,234 of 8,192 tokens (15 %)".split()
+    assert text(STATES[3], 40).split() == "◌ answering 42 tok/s context 37 %".split()
+    assert text(READY, 32).split() == "● ready ask · context 15 %".split()
 
 
 def test_the_mode_is_there_in_any_width() -> None:
     busy = replace(STATES[3], mode="spec off")
-    assert text(replace(READY, mode="fast"), 40).split() == "● ready fast · 1,234 / 8,192 (15 %)".split()
+    assert text(replace(READY, mode="fast"), 40).split() == "● ready ask · fast · context 15 %".split()
     assert text(busy, 40).split() == "◌ answering 42 tok/s spec off · 37 %".split()
-    assert "fast · 1,234 / 8,192" in text(replace(READY, mode="fast"), 80)
+    assert "fast · 1,234 of 8,192" in text(replace(READY, mode="fast"), 80)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,20 @@ def test_the_mode_is_there_in_any_width() -> None:
 )
 def test_a_mode_that_does_not_ask_about_everything_is_said_in_any_width(mode: Mode, word: str) -> None:
     allowed = replace(READY, mode="fast", permissions=mode)
-    assert f"{word} · fast · 1,234 / 8,192" in text(allowed, 80)
+    assert f"{word} · fast · 1,234 of 8,192" in text(allowed, 80)
     assert word in text(allowed, 40)
     assert text(allowed, 24).split() == f"● ready {word}".split()
 
 
+def test_a_context_that_is_nearly_full_is_a_warning() -> None:
+    tones = [
+        [tone for part, tone in status_parts(replace(READY, used=used), 80) if "%" in part] for used in (900, 7500)
+    ]
+    assert tones == [[MUTED], ["$warning"]]
+
+
 def test_background_commands_are_counted_in_any_width() -> None:
-    assert "2 jobs · ask · fast · 1,234 / 8,192" in text(replace(READY, mode="fast", jobs=2), 80)
+    assert "2 jobs · ask · fast · 1,234 of 8,192" in text(replace(READY, mode="fast", jobs=2), 80)
     assert "1 job" in text(replace(READY, mode="fast", jobs=1), 20)
 
 
@@ -140,11 +147,12 @@ TITLED = SessionStatus(
     [
         (
             120,
-            " ● ready 679 tok/s where is total defined? ~/src/shop · Laguna Nano · ask · fast · 917 / 4,096 (22 %) ",
+            " ● ready 679 tok/s where is total defined?"
+            " ~/src/shop · Laguna Nano · ask · fast · 917 of 4,096 tokens (22 %) ",
         ),
-        (100, " ● ready  679 tok/s   where is total defined?       Laguna Nano  ·  ask · fast · 917 / 4,096 (22 %) "),
-        (80, " ● ready  679 tok/s   where is total define…      Laguna Nano  ·  ask · fast · 22 % "),
-        (40, " ● ready       fast · 917 / 4,096 (22 %) "),
+        (100, "● ready 679 tok/s where is total defi… Laguna Nano · ask · fast · 917 of 4,096 tokens (22 %)"),
+        (80, " ● ready  679 tok/s   where is tota…  Laguna Nano  ·  ask · fast · context 22 % "),
+        (40, " ● ready      ask · fast · context 22 % "),
     ],
 )  # fmt: skip
 def test_the_title_of_the_session_gives_way_last_to_what_matters_less(width: int, shown: str) -> None:

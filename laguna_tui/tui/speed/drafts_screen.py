@@ -10,12 +10,16 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
+from laguna_engine.events import Source
 from laguna_tui.base.events import DraftRound
 from laguna_tui.tui.drafter_colours import TEXT, text_style
 from laguna_tui.tui.modal import Modal
 from laguna_tui.tui.speed.speed_panel import one_line
 from laguna_tui.tui.text_lines import MUTED, StyledText
 
+_REJECTED_NOTE = (
+    "\nRejected drafts cost time and never change the answer. If most are rejected, F6 turns drafting off.\n\n"
+)
 NOTHING = "No round of speculative decoding yet. Ask something; when nothing is drafted, the speed panel (F2) says why."
 _INDENT = "     "
 
@@ -44,9 +48,27 @@ class DraftsScreen(Modal[None]):
     def _rows(self, first: int, rounds: Sequence[DraftRound]) -> Content:
         if not rounds:
             return Content(NOTHING)
+        drafter = next((each.round.drafter for each in reversed(rounds) if each.round.drafter is not None), None)
         numbered = list(enumerate(rounds, first))
         parts = [part for number, draft_round in reversed(numbered) for part in self._round(number, draft_round)]
-        return Content.assemble(*parts[:-1])
+        return Content.assemble(*self._legend(drafter), *parts[:-1])
+
+    def _legend(self, drafter: Source | None) -> Iterable[StyledText]:
+        """Yield what the rows mean; `drafter` has the colour of what was accepted."""
+        yield ("Each row is a pass of the model, the newest first. ", MUTED)
+        yield ("drafted and accepted", self._accepted(drafter))
+        yield ("  ", "")
+        yield ("drafted and rejected", self._rejected)
+        yield ("  ", "")
+        yield ("written by the model itself", TEXT)
+        yield (_REJECTED_NOTE, MUTED)
+
+    def _accepted(self, drafter: Source | None) -> str:
+        return text_style(drafter, mono=self._mono) if drafter else TEXT
+
+    @property
+    def _rejected(self) -> str:
+        return "strike" if self._mono else "$error strike"
 
     def _round(self, number: int, draft_round: DraftRound) -> Iterable[StyledText]:
         result = draft_round.round
@@ -57,12 +79,10 @@ class DraftsScreen(Modal[None]):
         else:
             yield (f"{result.reason or 'nothing drafted'}\n", MUTED)
         yield (_INDENT, "")
-        accepted = text_style(result.drafter, mono=self._mono) if result.drafter else TEXT
-        rejected = "strike" if self._mono else "$error strike"
         arrow = " → " if result.rejected and draft_round.instead else ""
         texts = (
-            (draft_round.accepted_text, accepted),
-            (result.rejected, rejected),
+            (draft_round.accepted_text, self._accepted(result.drafter)),
+            (result.rejected, self._rejected),
             (arrow, MUTED),
             (draft_round.instead, TEXT),
         )

@@ -16,26 +16,40 @@ from laguna_tui.base import units
 from laguna_tui.base.events import DraftRound
 from laguna_tui.tui.drafter_colours import POSITION_BARS, STRONG, TEXT, bar_style, percent, text_style
 from laguna_tui.tui.speed.speed_stats import MODE_NAMES, Speed
-from laguna_tui.tui.text_lines import BAR_FULL, MUTED, StyledText, TextRun, cells, crop, fitted, plain, sparkline, wrap
+from laguna_tui.tui.text_lines import (
+    BAR_FULL,
+    MUTED,
+    StyledText,
+    TextRun,
+    cells,
+    crop,
+    fitted,
+    fitting,
+    plain,
+    sparkline,
+    wrap,
+)
 
 _HEADING = "bold $primary"
-_LABEL_CELLS = 9
+_LABEL_CELLS = 10
 _SHARE_CELLS = 6
 # Longer drafts are rare; their positions would push everything else off the screen.
 _MAX_POSITIONS = 16
+_NAMED_POSITIONS = 4
 Rows = list[list[StyledText]]
 
 
 def speed_column(speed: Speed, rounds: Sequence[DraftRound], width: int, height: int) -> Rows:
     """Return the rows of a column of `width` cells, at least 40; those below `height` are left out."""
     sections = (
+        ("in short", _wrapped(advice(speed)[0], width)),
         ("tokens per second", _rate_rows(speed)),
-        ("per round", _round_rows(speed)),
-        ("acceptance by position", _position_rows(speed, width)),
-        ("draft length over time", _length_rows(speed, width)),
-        ("proposed by", _share_rows(speed, width)),
-        ("now", _reason_rows(speed, width)),
-        ("last rounds", [round_row(each, width) for each in reversed(rounds[-height:])]),
+        ("per round (a pass of the model)", _round_rows(speed)),
+        ("accepted, by position in the draft", _position_rows(speed, width)),
+        ("tokens drafted per round", _length_rows(speed, width)),
+        ("the answer's tokens, by drafter", _share_rows(speed, width)),
+        ("this round", _wrapped(speed.reason, width)),
+        ("rounds: accepted/drafted, and their text", [round_row(each, width) for each in reversed(rounds[-height:])]),
     )
     rows: Rows = []
     for title, body in sections:
@@ -52,10 +66,10 @@ def _rate_rows(speed: Speed) -> Rows:
     def row(name: str, rate: float | None, mark: str = "") -> Rows:
         return [_labelled(name, (f"{mark}{units.rate(rate)}", TEXT))] if rate is not None else []
 
-    rows = [*row("decode", speed.decode), *row("plain", speed.plain, "≈ ")]
+    rows = [*row("write", speed.decode), *row("undrafted", speed.plain, "≈ ")]
     if speed.gain is not None:
         rows.append(_labelled("gain", (f"{speed.gain:.2f}×", gain_style(speed.gain))))
-    return [*rows, *row("prefill", speed.prefill)] or [[("–", MUTED)]]
+    return [*rows, *row("read", speed.prefill)] or [[("–", MUTED)]]
 
 
 def _round_rows(speed: Speed) -> Rows:
@@ -95,9 +109,8 @@ def _length_rows(speed: Speed, width: int) -> Rows:
     return [[(sparkline(shown, top), "$secondary")], [(f"now {shown[-1]}, at most {top}", MUTED)]]
 
 
-def _reason_rows(speed: Speed, width: int) -> Rows:
-    reason = SWITCHED_OFF if speed.mode is not None and speed.mode.value == "off" else speed.reason
-    return [[(plain(line.runs), TEXT)] for line in wrap((TextRun(reason),), width)] if reason else []
+def _wrapped(text: str, width: int) -> Rows:
+    return [[(plain(line.runs), TEXT)] for line in wrap((TextRun(text),), width)] if text else []
 
 
 def round_row(draft_round: DraftRound, width: int) -> list[StyledText]:
@@ -124,7 +137,7 @@ def one_line(text: str) -> str:
 
 
 # Height of the strip; a higher panel is a column.
-STRIP = 6
+STRIP = 7
 
 
 class SpeedPanel(Widget):
@@ -156,7 +169,25 @@ def _lines(rows: list[list[StyledText]]) -> list[StyledText]:
 
 
 LABEL = 7
-SWITCHED_OFF = "off; F6 turns it on"
+# A smaller gain is not noticed.
+_NOTICED = 1.05
+
+
+def advice(speed: Speed) -> tuple[str, str]:
+    """Return what the numbers mean and what to do about them, in a sentence and a short form."""
+    if speed.mode is Speculation.OFF:
+        return "Speculation is off, so every token takes a pass of the model. F6 turns it on.", "Off: F6 turns it on."
+    if not speed.rounds:
+        nothing = speed.reason or "Nothing is measured yet: ask something."
+        return nothing, nothing
+    if speed.acceptance is None:
+        return "Nothing is drafted, because drafts save no time here. Nothing to do.", "No drafts pay: nothing to do."
+    if speed.gain is None:
+        return "Drafts are being tried out. F4 shows them.", "Drafts are tried out: F4."
+    if speed.gain > _NOTICED:
+        times = f"{speed.gain:.1f}×"
+        return f"Drafts make this answer {times} as fast. Nothing to do; F4 shows them.", f"{times} as fast: fine."
+    return "Drafts save no time in this answer. If it stays so, F6 turns them off.", "No gain: F6 turns drafts off."
 
 
 def gain_style(gain: float) -> str:
@@ -173,6 +204,7 @@ def speed_rows(speed: Speed, width: int) -> list[list[StyledText]]:
         _length_row(speed, width),
         _share_row(speed),
         _reason_row(speed),
+        [[(fitting(width, *advice(speed)), TEXT)]],
     ]
     return [fitted(row, width) for row in rows]
 
@@ -183,20 +215,20 @@ def _label(text: str) -> StyledText:
 
 def _rate_row(speed: Speed) -> list[list[StyledText]]:
     decode = units.rate(speed.decode) if speed.decode is not None else "–"
-    segments: list[list[StyledText]] = [[_label("decode"), (decode, STRONG)]]
+    segments: list[list[StyledText]] = [[_label("write"), (decode, STRONG)]]
     if speed.gain is not None:
         segments.append([(f"{speed.gain:.2f}×", gain_style(speed.gain))])
-    if speed.plain is not None:
-        segments.append([("plain ", MUTED), (f"≈ {units.rate(speed.plain)}", TEXT)])
     if speed.prefill is not None:
-        segments.append([("prefill ", MUTED), (units.rate(speed.prefill), TEXT)])
+        segments.append([("read ", MUTED), (units.rate(speed.prefill), TEXT)])
+    if speed.plain is not None:
+        segments.append([("without drafts ", MUTED), (f"≈ {units.rate(speed.plain)}", TEXT)])
     return segments
 
 
 def _round_row(speed: Speed) -> list[list[StyledText]]:
     if not speed.tokens_per_round:
         return [[_label("round"), ("–", TEXT)]]
-    segments: list[list[StyledText]] = [[_label("round"), (f"{speed.tokens_per_round:.2f} tokens", STRONG)]]
+    segments: list[list[StyledText]] = [[_label("round"), (f"{speed.tokens_per_round:.2f} tokens per pass", STRONG)]]
     if speed.acceptance is not None:
         segments.append([(percent(speed.acceptance), TEXT), (" of drafts accepted", MUTED)])
     return [*segments, [(f"{units.count(speed.rounds)} rounds", MUTED)]]
@@ -207,14 +239,14 @@ def _position_row(speed: Speed, width: int) -> list[list[StyledText]]:
     if not speed.positions:
         return [[_label("accept"), ("–", TEXT)]]
     bars = sparkline(speed.positions[: max(1, width - LABEL)], 1.0)
-    numbers = [[(percent(share), MUTED)] for share in speed.positions]
-    return [[_label("accept"), (bars, POSITION_BARS)], *numbers]
+    first = " ".join(map(percent, speed.positions[:_NAMED_POSITIONS]))
+    return [[_label("accept"), (bars, POSITION_BARS)], [(first, TEXT), (" of the 1st, 2nd, … drafted token", MUTED)]]
 
 
 def _length_row(speed: Speed, width: int) -> list[list[StyledText]]:
     if not speed.lengths:
         return [[_label("length"), ("–", TEXT)]]
-    now = f" {speed.lengths[-1]}"
+    now = f" {speed.lengths[-1]} {units.plural(speed.lengths[-1], 'token')} drafted"
     room = max(1, width - LABEL - len(now))
     shown = speed.lengths[-room:]
     return [[_label("length"), (sparkline(shown, max(*shown, 1)), "$secondary"), (now, TEXT)]]
@@ -227,7 +259,7 @@ def _share_row(speed: Speed) -> list[list[StyledText]]:
     segments = [
         [("▇ ", bar_style(source)), (f"{source.label} {percent(share)}", TEXT)] for source, share in ordered if share
     ]
-    return [[_label("by"), *segments[0]], *segments[1:]]
+    return [[_label("by"), *segments[0]], *segments[1:], [("of the tokens", MUTED)]]
 
 
 def _by_share(shares: Mapping[Source, float]) -> list[tuple[Source, float]]:
@@ -236,8 +268,7 @@ def _by_share(shares: Mapping[Source, float]) -> list[tuple[Source, float]]:
 
 
 def _reason_row(speed: Speed) -> list[list[StyledText]]:
-    reason = SWITCHED_OFF if speed.mode is Speculation.OFF else speed.reason or "–"
-    return [[_label("now"), (reason, TEXT)]]
+    return [[_label("now"), (speed.reason or "–", TEXT)]]
 
 
 def panel_title(speed: Speed) -> str:

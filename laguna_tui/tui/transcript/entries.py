@@ -11,7 +11,7 @@ from laguna_engine.events import Prefill
 from laguna_tui.base import units
 from laguna_tui.base.events import Choosing
 from laguna_tui.tui.markdown.layout import MAX_PROSE
-from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, crop, progress_bar, wrap
+from laguna_tui.tui.text_lines import BLANK, TextLine, TextRun, TextRuns, cells, crop, progress_bar, wrap
 
 # Rows of a question that show while it is closed.
 ASKED_ROWS = 12
@@ -154,6 +154,23 @@ class NoticeEntry(Entry):
 
     def source(self) -> str:
         return self.text
+
+
+class FiguresEntry(Entry):
+    """The last row of a turn: its figures. `lines` are variants, the most detailed first."""
+
+    stop = False
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__()
+        self.lines = lines
+
+    def lay(self, width: int) -> Sequence[TextLine]:
+        shown = next((line for line in self.lines if cells(line) <= width), crop(self.lines[-1], width))
+        return [TextLine((TextRun(shown, "muted"),))]
+
+    def source(self) -> str:
+        return self.lines[0]
 
 
 HINTS = (("Enter", "send"), ("Ctrl+J", "new line"), ("@", "mention a file"), ("F1", "all keys"))

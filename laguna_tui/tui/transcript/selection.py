@@ -3,7 +3,7 @@
 from laguna_tui.tui.text_lines import collapse_tabs, plain
 from laguna_tui.tui.transcript.answer_entries import AnswerEntry
 from laguna_tui.tui.transcript.document import GUTTER, TranscriptDocument
-from laguna_tui.tui.transcript.entries import Entry, NoticeEntry, QuestionEntry
+from laguna_tui.tui.transcript.entries import Entry, FiguresEntry, NoticeEntry, QuestionEntry
 
 
 def stops(document: TranscriptDocument) -> list[int]:
@@ -67,7 +67,7 @@ def final_answer(document: TranscriptDocument) -> str:
     for entry in reversed(document.entries):
         if isinstance(entry, AnswerEntry):
             answer.append(entry)
-        elif answer or not isinstance(entry, NoticeEntry):
+        elif answer or not isinstance(entry, NoticeEntry | FiguresEntry):
             break
     return joined(answer[::-1])
 

@@ -24,6 +24,7 @@ from laguna_tui.base.events import (
     ReplayCheck,
     ReplayProgress,
     Steered,
+    StepFinished,
     TextDelta,
     TodoChanged,
     ToolFinished,
@@ -33,13 +34,14 @@ from laguna_tui.base.events import (
     TurnFinished,
     TurnStarted,
 )
+from laguna_tui.base.turn_figures import TurnFigures
 from laguna_tui.tui.markdown.attributed_text import TintSwitch
 from laguna_tui.tui.markdown.flow import Flows
 from laguna_tui.tui.markdown.markdown_parser import to_flows
 from laguna_tui.tui.transcript.answer_entries import AnswerStream
 from laguna_tui.tui.transcript.compaction_entry import CompactionEntry
 from laguna_tui.tui.transcript.document import TranscriptDocument, TurnEntries
-from laguna_tui.tui.transcript.entries import NoticeEntry, ProgressEntry, QuestionEntry, WaitingEntry
+from laguna_tui.tui.transcript.entries import FiguresEntry, NoticeEntry, ProgressEntry, QuestionEntry, WaitingEntry
 from laguna_tui.tui.transcript.replay_entry import ReplayEntry
 from laguna_tui.tui.transcript.request_entries import RequestEntry
 from laguna_tui.tui.transcript.step_entries import ThinkingEntry
@@ -90,6 +92,7 @@ class TranscriptWriter:
         self._replay: ReplayEntry | None = None
         self._compaction: CompactionEntry | None = None
         self._failed: list[str] = []
+        self._figures = TurnFigures()
         self._waiting: list[WaitingEntry] = []
         self._again = False
 
@@ -190,6 +193,7 @@ class TranscriptWriter:
                 self._asked_about(event)
             case TurnStarted(total, cached, number):
                 self.turns.number(number)
+                self._figures = TurnFigures()
                 self._work(None if cached is None else Prefill(cached, total, cached, 0.0))
             case Prefill() | Choosing():
                 self._work(event)
@@ -203,7 +207,7 @@ class TranscriptWriter:
                 self._compact(event)
             case CallRejected() | AnswerCorrected() | DrafterFailed() | Notice():
                 self._remark(event)
-            case TurnFinished():
+            case StepFinished() | TurnFinished():
                 self._finish(event)
 
     def replay(self, events: Iterable[Asked | AgentEvent]) -> None:
@@ -308,7 +312,11 @@ class TranscriptWriter:
                 self._steps.finish(event)
                 self._work()
 
-    def _finish(self, event: TurnFinished) -> None:
+    def _finish(self, event: StepFinished | TurnFinished) -> None:
+        """Note the figures of a generation, or end the turn."""
+        if isinstance(event, StepFinished):
+            self._figures.steps.append(event)
+            return
         self.settle()
         sentence = event.sentence or (_STOPPED if event.end is TurnEnd.CANCELLED else "")
         for failure in self._failed:
@@ -318,3 +326,6 @@ class TranscriptWriter:
             self.add_notice(
                 " ".join(filter(None, (sentence, _ADVICE.get(event.end)))), _KINDS.get(event.end, "warning")
             )
+        if lines := self._figures.lines():
+            self.document.append(FiguresEntry(lines))
+        self._figures = TurnFigures()

@@ -64,7 +64,7 @@ async def test_the_speed_panel_opens_and_closes(size: tuple[int, int]) -> None:
         await pilot.press("f2")
         await pilot.pause()
         shown = screen(app)
-        for words in ("speed · fast · dflash, 2 M", "40 tok/s", "90 %", "dflash", "1.6x expected"):
+        for words in ("speed · fast · dflash, 2 M", "40 tok/s", "dflash", "1.6x expected"):
             assert words in shown
         await pilot.press("f2")
         await pilot.pause()
@@ -86,7 +86,7 @@ async def test_the_panel_says_why_nothing_is_drafted() -> None:
         assert "off: would cost 12 % here" in screen(app)
         await pilot.press("f6")
         await until(pilot, lambda: app.speed.tracker.mode is Speculation.OFF)
-        assert "off; F6 turns it on" in screen(app)
+        assert "Speculation is off, so every token takes a pass of the model. F6 turns it on." in screen(app)
 
 
 @pytest.mark.parametrize("speed", [Speed(), FULL], ids=["nothing yet", "everything"])
