@@ -399,7 +399,7 @@ async def test_a_new_chat_forgets_a_proof_that_runs() -> None:
 async def test_a_drafters_name_is_never_markup() -> None:
     session = drafting()
     session.about = replace(session.about, drafter=f"{BRACKETS} \\[x] name")
-    async with running(session, size=(140, 24)) as (app, pilot):
+    async with running(session, size=(130, 24)) as (app, pilot):
         await ready(app, pilot)
         await pilot.press("f2")
         await pilot.pause()
