@@ -1,4 +1,4 @@
-"""Evaluations for whoever trains or compares models: `python -m tests.evals eval|rollouts`."""
+"""Evaluations for whoever trains or compares models: `python -m tests.evals eval|nano-questions|rollouts`."""
 
 import signal
 import sys
@@ -8,6 +8,7 @@ from laguna_tui.base.errors import UserError
 from laguna_tui.base.text import sanitize
 from laguna_tui.cli.arguments import SuggestingParser, add_commands
 from tests.evals import measured_eval
+from tests.evals.nano_questions import command as nano_questions
 from tests.evals.rollouts import command as rollouts
 
 
@@ -16,6 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = SuggestingParser(prog="python -m tests.evals", description=__doc__)
     commands = add_commands(parser, "commands", "command")
     measured_eval.add_command(commands)
+    nano_questions.add_command(commands)
     rollouts.add_command(commands)
     arguments = parser.parse(sys.argv[1:] if argv is None else argv)
     try:

@@ -1,8 +1,9 @@
-"""What retrieval is measured on: packages whose sources pip and npm download into a cache folder, and this repository.
+"""What is asked about: packages whose sources pip, npm and apt download into a cache folder, and this repository.
 
 Nothing of a package is run here (pip itself runs the build backend when it asks a source archive for its name).
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -15,8 +16,8 @@ CACHE = Path(os.environ.get("LAGUNA_TUI_EVALS", Path.home() / ".cache/laguna-tui
 HERE = Path(__file__).parent.parent.parent
 
 
-def package(name: str, version: str) -> Path | None:
-    """Return the unpacked source archive of a release; None if it cannot be downloaded."""
+def package(name: str, version: str, sha256: str = "") -> Path | None:
+    """Return the unpacked source archive of a release; None if it cannot be downloaded. sha256: empty for any."""
     folder = CACHE / f"{name}-{version}"
     if folder.is_dir():
         return folder
@@ -24,11 +25,11 @@ def package(name: str, version: str) -> Path | None:
     archive = _archive(name, version) or _downloaded(name, version)
     if archive is None:
         return None
-    return _unpacked(archive, folder)
+    return _unpacked(archive, folder, sha256)
 
 
-def npm_package(name: str, version: str) -> Path | None:
-    """Return the unpacked archive of a release on npm; None if it cannot be downloaded."""
+def npm_package(name: str, version: str, sha256: str = "") -> Path | None:
+    """Return the unpacked archive of a release on npm; None if it cannot be downloaded. sha256: empty for any."""
     flat = name.removeprefix("@").replace("/", "-")
     folder, archive = CACHE / f"{flat}-{version}-npm", CACHE / f"{flat}-{version}.tgz"
     if folder.is_dir():
@@ -37,7 +38,27 @@ def npm_package(name: str, version: str) -> Path | None:
     if not archive.is_file() and shutil.which("npm"):
         command = ["npm", "pack", "--silent", f"{name}@{version}", "--pack-destination", str(CACHE)]
         subprocess.run(command, capture_output=True, check=False)
-    return _unpacked(archive, folder) if archive.is_file() else None
+    return _unpacked(archive, folder, sha256) if archive.is_file() else None
+
+
+def debian_package(name: str, version: str, sha256: str) -> Path | None:
+    """Return the unpacked package of a release of Debian; None if it cannot be downloaded, as on other systems."""
+    folder, archive = CACHE / f"{name}-{version}-debian", CACHE / f"{name}_{version}_all.deb"
+    if folder.is_dir():
+        return folder
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        return None
+    CACHE.mkdir(parents=True, exist_ok=True)
+    if not archive.is_file():
+        command = ["apt-get", "download", "-qq", f"{name}={version}"]
+        subprocess.run(command, cwd=CACHE, capture_output=True, check=False)
+    if not archive.is_file():
+        return None
+    _check(archive, sha256)
+    with tempfile.TemporaryDirectory(dir=CACHE) as aside:
+        subprocess.run(["dpkg-deb", "--extract", str(archive), f"{aside}/files"], check=True)
+        (Path(aside) / "files").rename(folder)
+    return folder
 
 
 def history(target: Path) -> Path | None:
@@ -46,7 +67,13 @@ def history(target: Path) -> Path | None:
     return target if subprocess.run(command, capture_output=True, check=False).returncode == 0 else None
 
 
-def _unpacked(archive: Path, folder: Path) -> Path:
+def _check(archive: Path, sha256: str) -> None:
+    if sha256 and hashlib.sha256(archive.read_bytes()).hexdigest() != sha256:
+        sys.exit(f"{archive} is not the release that the questions were written for: its sha256 differs")
+
+
+def _unpacked(archive: Path, folder: Path, sha256: str = "") -> Path:
+    _check(archive, sha256)
     # Unpacked aside, so that a folder that is there is whole. Its name may have capitals ("Flask-2.3.0").
     with tempfile.TemporaryDirectory(dir=CACHE) as aside, tarfile.open(archive) as packed:
         packed.extractall(aside, filter="data")
