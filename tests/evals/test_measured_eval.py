@@ -136,7 +136,7 @@ def test_four_tasks_of_each_set_are_timed_first_and_none_is_left_out():
 def test_a_missing_command_and_a_misspelt_option_are_named(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         main([])
-    there_are = "missing command; choose from eval, rollouts; see: python -m tests.evals --help"
+    there_are = "missing command; choose from eval, nano-questions, rollouts; see: python -m tests.evals --help"
     assert capsys.readouterr().err == f"python -m tests.evals: {there_are}\n"
     with pytest.raises(SystemExit):
         main(["eval", "--tasks", "run_lengths"])
